@@ -1,0 +1,99 @@
+"""What can go wrong, as one closed list: the HTTP status and the error code stand on each class.
+
+The engine imports these classes and raises them; the HTTP layer reads `status` and `error_code`.
+`{"detail": str, "error_code": str}` is the body of every error answer.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SpanwiseError(Exception):
+    """Anything Spanwise refuses or fails at. Raised only as one of its subclasses."""
+
+    status: ClassVar[int] = 500
+    error_code: ClassVar[str] = "INTERNAL_SERVER_ERROR"
+
+
+class FilterError(SpanwiseError, ValueError):
+    """A filter expression is invalid.
+
+    Attributes:
+        message: what was found and what was expected.
+        path: where, from the filter's root, such as ``$.conditions[1].value``.
+    """
+
+    status = 400
+    error_code = "BAD_REQUEST"
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message, path)
+        self.message = message
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.message} - at `{self.path}`"
+
+
+class DecodeError(SpanwiseError, ValueError):
+    """A request body cannot be decoded as what it claims to be."""
+
+    status = 400
+    error_code = "BAD_REQUEST"
+
+
+class BatchError(SpanwiseError, ValueError):
+    """A record batch does not have the columns, or the column types, a filter asks for."""
+
+    status = 400
+    error_code = "BAD_REQUEST"
+
+
+class PayloadTooLargeError(SpanwiseError):
+    """A request body, or the answer to a request, is over its limit."""
+
+    status = 413
+    error_code = "PAYLOAD_TOO_LARGE"
+
+
+class UnsupportedMediaTypeError(SpanwiseError):
+    """A content type or content encoding that is not served."""
+
+    status = 415
+    error_code = "UNSUPPORTED_MEDIA_TYPE"
+
+
+class ConfigurationError(SpanwiseError, ValueError):
+    """A setting, an option or an address that Spanwise cannot start with."""
+
+
+class StoreError(SpanwiseError):
+    """The storage below a trace store failed."""
+
+
+class StoreDamagedError(StoreError):
+    """An object of a trace store is not what it must be; the message names file and offset."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the trace store."""
+
+
+class UnavailableError(SpanwiseError):
+    """Not accepted now and nothing was stored; the same request may succeed later."""
+
+    status = 503
+    error_code = "SERVICE_UNAVAILABLE"
+
+
+class StoreStoppedError(UnavailableError):
+    """The store acknowledges nothing more until it is opened again; searches go on."""
+
+
+class StoreClosedError(UnavailableError):
+    """The store was closed."""
+
+
+class CancelledError(SpanwiseError):
+    """The caller withdrew the request before its answer was ready."""

@@ -1,0 +1,17 @@
+//! Spanwise's engine: receives, keeps and searches the traces of AI agents.
+//!
+//! Data goes one way: bytes -> spans -> trace row -> batch -> segment -> predicate -> rows -> page.
+//! A module imports only modules above it in this list.
+
+#![deny(unsafe_code, missing_docs)]
+
+pub mod error;
+pub mod time;
+pub mod schema;
+pub mod otlp;
+pub mod trace;
+pub mod filter;
+pub mod storage;
+pub mod search;
+#[cfg(feature = "python")]
+mod binding;

@@ -1,0 +1,1 @@
+//! Pages of runs, of sessions: how does a filter become a page?

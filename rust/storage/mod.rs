@@ -1,0 +1,1 @@
+//! Objects, write-ahead, head, segments: where does a trace live, and what survives a crash?

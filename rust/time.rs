@@ -1,0 +1,98 @@
+//! Instants and durations: how they are read, and how they are printed.
+//!
+//! An instant inside the engine is a count from 1970-01-01T00:00:00Z: nanoseconds where a client's
+//! text or a span is read, whole microseconds (truncated) in a trace row. The grammar read is
+//! ISO 8601 as profiled by RFC 3339, with three liberties a filter's user expects: no offset means
+//! UTC, a date alone means its midnight, and the separator may be a space.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
+/// Nanoseconds in a microsecond.
+pub const NANOS_PER_MICRO: u64 = 1_000;
+
+/// Returns the instant that `text` names, in nanoseconds since 1970, or `None` if it is no ISO 8601
+/// time between the years 1 and 9999.
+///
+/// # Examples
+/// ```
+/// use spanwise::time::parse_instant;
+/// assert_eq!(parse_instant("1970-01-01T00:00:01.5Z"), Some(1_500_000_000));
+/// assert_eq!(parse_instant("1970-01-01T05:30+05:30"), Some(0));
+/// assert_eq!(parse_instant("1970-01-02"), Some(86_400_000_000_000));
+/// assert_eq!(parse_instant("soon"), None);
+/// ```
+pub fn parse_instant(text: &str) -> Option<i128> {
+    let year_is_plain = text.as_bytes().get(..4)?.iter().all(u8::is_ascii_digit);
+    if !year_is_plain || text.starts_with("0000") || text.contains('[') {
+        return None;
+    }
+    if let Ok(instant) = text.parse::<jiff::Timestamp>() {
+        return Some(instant.as_nanosecond());
+    }
+    let civil = match text.parse::<DateTime>() {
+        // A civil parse ignores an offset, which the parse above has then already refused.
+        Ok(civil) if !has_offset(text) => civil,
+        _ => {
+            text.parse::<Date>().ok().filter(|_| text.len() == 10)?.to_datetime(jiff::civil::Time::midnight())
+        }
+    };
+    let instant = civil.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    Some(instant.as_nanosecond())
+}
+
+/// Whether anything after the date looks like an offset from UTC.
+fn has_offset(text: &str) -> bool {
+    text.bytes().skip(10).any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'))
+}
+
+/// Appends an instant, `micros` since 1970, as UTC ISO 8601 with `Z`; a fraction of six digits is
+/// printed only if it is not zero.
+pub fn write_instant(out: &mut String, micros: i64) {
+    use std::fmt::Write as _;
+    let Ok(instant) = jiff::Timestamp::from_microsecond(micros) else {
+        debug_assert!(false, "spans beyond the year 9999 are refused at the door");
+        return;
+    };
+    let civil = TimeZone::UTC.to_datetime(instant);
+    let written = write!(
+        out,
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+        civil.year(),
+        civil.month(),
+        civil.day(),
+        civil.hour(),
+        civil.minute(),
+        civil.second()
+    );
+    debug_assert!(written.is_ok(), "writing to a string does not fail");
+    let fraction = micros.rem_euclid(1_000_000);
+    if fraction != 0 {
+        let written = write!(out, ".{fraction:06}");
+        debug_assert!(written.is_ok(), "writing to a string does not fail");
+    }
+    out.push('Z');
+}
+
+/// Returns a duration for people: `45ms` below a second, `1.23s` from there on.
+///
+/// # Examples
+/// ```
+/// use spanwise::time::format_duration;
+/// assert_eq!(format_duration(999), "999ms");
+/// assert_eq!(format_duration(60_000), "60.00s");
+/// ```
+pub fn format_duration(millis: i64) -> String {
+    if millis < 1_000 {
+        return format!("{millis}ms");
+    }
+    #[allow(clippy::cast_precision_loss, reason = "two decimals are printed")]
+    let seconds = millis as f64 / 1_000.0;
+    format!("{seconds:.2}s")
+}
+
+/// Returns the present instant in microseconds since 1970; zero if the clock stands before that.
+pub fn now_micros() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |elapsed| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
+}

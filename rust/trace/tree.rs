@@ -1,0 +1,1 @@
+//! The forest of a trace's spans, flat in memory.

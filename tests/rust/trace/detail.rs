@@ -12,7 +12,8 @@ use spanwise::trace::tree::Forest;
 use spanwise::trace::{Span, Trace, detail};
 
 use super::made::{
-    RECEIVED, attribute, detail_of, message, messages, nodes, span, span_id, text, trace, trace_id,
+    RECEIVED, attribute, detail_of, message, messages, nodes, otlp_json_map, span, span_id, text, trace,
+    trace_id,
 };
 
 /// The nodes as (id, ids of its children), written by the rules and with recursion.
@@ -52,37 +53,6 @@ fn otlp_values() -> impl Strategy<Value = AnyValue> {
     })
 }
 
-/// The JSON of a value by the rules, with recursion.
-fn naive_json(value: &AnyValue) -> Json {
-    use base64::Engine as _;
-    match &value.value {
-        None => Json::Null,
-        Some(Value::StringValue(text)) => json!(text),
-        Some(Value::BoolValue(truth)) => json!(truth),
-        Some(Value::IntValue(number)) => json!(number),
-        Some(Value::DoubleValue(number)) if number.is_nan() => json!("NaN"),
-        Some(Value::DoubleValue(number)) if *number == f64::INFINITY => json!("Infinity"),
-        Some(Value::DoubleValue(number)) if *number == f64::NEG_INFINITY => json!("-Infinity"),
-        Some(Value::DoubleValue(number)) => json!(number),
-        Some(Value::BytesValue(bytes)) => json!(base64::engine::general_purpose::STANDARD.encode(bytes)),
-        Some(Value::StringValueStrindex(index)) => json!(index),
-        Some(Value::ArrayValue(array)) => array.values.iter().map(naive_json).collect(),
-        Some(Value::KvlistValue(map)) => naive_map(&map.values),
-    }
-}
-
-fn naive_map(entries: &[KeyValue]) -> Json {
-    let mut map = serde_json::Map::new();
-    for entry in entries {
-        let of_key = entries.iter().filter(|other| other.key == entry.key);
-        let mut values: Vec<Json> =
-            of_key.map(|entry| entry.value.as_ref().map_or(Json::Null, naive_json)).collect();
-        let value = if values.len() == 1 { values.remove(0) } else { Json::Array(values) };
-        map.insert(entry.key.clone(), value);
-    }
-    Json::Object(map)
-}
-
 proptest! {
     #[test]
     fn the_tree_is_the_forest(messages in messages()) {
@@ -99,7 +69,7 @@ proptest! {
         };
         let attributes: Vec<KeyValue> = values.iter().enumerate().map(entry).collect();
         // Through text as well: reading a long fraction back rounds it in its last digit.
-        let expected: Json = serde_json::from_str(&naive_map(&attributes).to_string()).expect("JSON");
+        let expected: Json = serde_json::from_str(&otlp_json_map(&attributes).to_string()).expect("JSON");
         let detail = detail_of(&trace(&[proto::Span { attributes, ..message(1, 0, 1) }]));
         let shown = &detail["tree"][0]["extra_data"]["attributes"];
         prop_assert_eq!(if shown.is_null() { &json!({}) } else { shown }, &expected);

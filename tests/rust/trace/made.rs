@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use prost::Message as _;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use spanwise::otlp::proto::any_value::Value;
 use spanwise::otlp::proto::{self, AnyValue, ArrayValue, KeyValue, KeyValueList};
 use spanwise::otlp::{Origin, SpanId, TraceId, WireSpan};
 use spanwise::trace::{Span, Trace, detail};
 
 /// When made traces are first received: microseconds since 1970.
-pub(super) const RECEIVED: i64 = 1_790_000_000_000_000;
+pub(super) const RECEIVED: i64 = 1_795_200_000_000_000;
 
 pub(super) fn trace_id() -> TraceId {
     TraceId::from_bytes(&[7; 16]).expect("an id")
@@ -74,6 +74,37 @@ pub(super) fn otlp_value(json: &Json) -> AnyValue {
         }
     };
     AnyValue { value }
+}
+
+/// The JSON of a value by the rules, with recursion.
+pub(super) fn otlp_json(value: &AnyValue) -> Json {
+    use base64::Engine as _;
+    match &value.value {
+        None => Json::Null,
+        Some(Value::StringValue(text)) => json!(text),
+        Some(Value::BoolValue(truth)) => json!(truth),
+        Some(Value::IntValue(number)) => json!(number),
+        Some(Value::DoubleValue(number)) if number.is_nan() => json!("NaN"),
+        Some(Value::DoubleValue(number)) if *number == f64::INFINITY => json!("Infinity"),
+        Some(Value::DoubleValue(number)) if *number == f64::NEG_INFINITY => json!("-Infinity"),
+        Some(Value::DoubleValue(number)) => json!(number),
+        Some(Value::BytesValue(bytes)) => json!(base64::engine::general_purpose::STANDARD.encode(bytes)),
+        Some(Value::StringValueStrindex(index)) => json!(index),
+        Some(Value::ArrayValue(array)) => array.values.iter().map(otlp_json).collect(),
+        Some(Value::KvlistValue(map)) => otlp_json_map(&map.values),
+    }
+}
+
+pub(super) fn otlp_json_map(entries: &[KeyValue]) -> Json {
+    let mut map = serde_json::Map::new();
+    for entry in entries {
+        let of_key = entries.iter().filter(|other| other.key == entry.key);
+        let mut values: Vec<Json> =
+            of_key.map(|entry| entry.value.as_ref().map_or(Json::Null, otlp_json)).collect();
+        let value = if values.len() == 1 { values.remove(0) } else { Json::Array(values) };
+        map.insert(entry.key.clone(), value);
+    }
+    Json::Object(map)
 }
 
 pub(super) fn detail_of(trace: &Trace) -> Json {

@@ -4,6 +4,7 @@ mod captures;
 mod detail;
 mod facts;
 mod forest;
+mod golden;
 
 mod made;
 mod row;

@@ -6,15 +6,12 @@ use proptest::prelude::*;
 use prost::Message as _;
 use serde_json::{Value as Json, json};
 use spanwise::otlp::proto::any_value::Value;
-use spanwise::otlp::proto::{self, AnyValue, ArrayValue, KeyValue, KeyValueList};
+use spanwise::otlp::proto::{self, ArrayValue};
 use spanwise::otlp::{Origin, WireSpan};
 use spanwise::trace::tree::Forest;
 use spanwise::trace::{Span, Trace, detail};
 
-use super::made::{
-    RECEIVED, attribute, detail_of, message, messages, nodes, otlp_json_map, span, span_id, text, trace,
-    trace_id,
-};
+use super::made::{RECEIVED, attribute, detail_of, message, messages, nodes, span_id, text, trace, trace_id};
 
 /// The nodes as (id, ids of its children), written by the rules and with recursion.
 fn naive_tree(trace: &Trace, forest: &Forest, members: &[usize]) -> Json {
@@ -30,29 +27,6 @@ fn shown_tree(spans: &Json) -> Json {
     nodes.map(|node| json!([node["id"], shown_tree(&node["spans"])])).collect()
 }
 
-fn otlp_values() -> impl Strategy<Value = AnyValue> {
-    let plain = prop_oneof![
-        Just(None),
-        ".*".prop_map(|text| Some(Value::StringValue(text))),
-        any::<bool>().prop_map(|truth| Some(Value::BoolValue(truth))),
-        any::<i64>().prop_map(|number| Some(Value::IntValue(number))),
-        any::<f64>().prop_map(|number| Some(Value::DoubleValue(number))),
-        Just(Some(Value::DoubleValue(f64::NAN))),
-        any::<Vec<u8>>().prop_map(|bytes| Some(Value::BytesValue(bytes.into()))),
-    ];
-    plain.prop_map(|value| AnyValue { value }).prop_recursive(4, 24, 5, |inside| {
-        let entry = ("[a-c]?", inside.clone());
-        let entry =
-            entry.prop_map(|(key, value)| KeyValue { key, value: Some(value), ..KeyValue::default() });
-        prop_oneof![
-            prop::collection::vec(inside, 0..5)
-                .prop_map(|values| AnyValue { value: Some(Value::ArrayValue(ArrayValue { values })) }),
-            prop::collection::vec(entry, 0..5)
-                .prop_map(|values| AnyValue { value: Some(Value::KvlistValue(KeyValueList { values })) }),
-        ]
-    })
-}
-
 proptest! {
     #[test]
     fn the_tree_is_the_forest(messages in messages()) {
@@ -60,19 +34,6 @@ proptest! {
         let forest = Forest::of(trace.spans());
         let detail = detail_of(&trace);
         prop_assert_eq!(shown_tree(&detail["tree"]), naive_tree(&trace, &forest, forest.roots()));
-    }
-
-    #[test]
-    fn attributes_become_json_and_none_is_lost(values in prop::collection::vec(otlp_values(), 0..4)) {
-        let entry = |(place, value): (usize, &AnyValue)| {
-            KeyValue { key: format!("key {}", place / 2), value: Some(value.clone()), ..KeyValue::default() }
-        };
-        let attributes: Vec<KeyValue> = values.iter().enumerate().map(entry).collect();
-        // Through text as well: reading a long fraction back rounds it in its last digit.
-        let expected: Json = serde_json::from_str(&otlp_json_map(&attributes).to_string()).expect("JSON");
-        let detail = detail_of(&trace(&[proto::Span { attributes, ..message(1, 0, 1) }]));
-        let shown = &detail["tree"][0]["extra_data"]["attributes"];
-        prop_assert_eq!(if shown.is_null() { &json!({}) } else { shown }, &expected);
     }
 
     #[test]
@@ -267,28 +228,34 @@ fn steps_are_known_by_name_and_never_by_position() {
     );
 }
 
-#[test]
-fn nothing_that_was_sent_is_thrown_away() {
-    let resource = proto::Resource {
-        attributes: vec![text("service.name", "shop")],
-        dropped_attributes_count: 1,
-        entity_refs: vec![proto::EntityRef { r#type: "service".into(), ..proto::EntityRef::default() }],
-    };
-    let scope = proto::InstrumentationScope { name: "lib".into(), version: "2".into(), ..Default::default() };
-    let origin = Origin {
-        resource: resource.encode_to_vec().into(),
-        resource_schema_url: "https://r".into(),
-        scope: scope.encode_to_vec().into(),
-        scope_schema_url: "https://s".into(),
-    };
-    let link = proto::span::Link {
+fn link() -> proto::span::Link {
+    proto::span::Link {
         trace_id: trace_id().as_bytes().to_vec().into(),
         span_id: vec![9; 8].into(),
         trace_state: "k=v".into(),
         attributes: vec![text("why", "cause")],
         dropped_attributes_count: 2,
         flags: 1,
+    }
+}
+
+fn origin() -> Origin {
+    let resource = proto::Resource {
+        attributes: vec![text("service.name", "shop")],
+        dropped_attributes_count: 1,
+        entity_refs: vec![proto::EntityRef { r#type: "service".into(), ..proto::EntityRef::default() }],
     };
+    let scope = proto::InstrumentationScope { name: "lib".into(), version: "2".into(), ..Default::default() };
+    Origin {
+        resource: resource.encode_to_vec().into(),
+        resource_schema_url: "https://r".into(),
+        scope: scope.encode_to_vec().into(),
+        scope_schema_url: "https://s".into(),
+    }
+}
+
+#[test]
+fn nothing_that_was_sent_is_thrown_away() {
     let message = proto::Span {
         trace_state: "a=b".into(),
         flags: 0x200,
@@ -302,12 +269,12 @@ fn nothing_that_was_sent_is_thrown_away() {
             dropped_attributes_count: 4,
         }],
         dropped_events_count: 5,
-        links: vec![link],
+        links: vec![link()],
         dropped_links_count: 6,
         status: Some(proto::Status { message: "fine".into(), code: 9 }),
         ..message(1, 99, 1)
     };
-    let wire = WireSpan { bytes: message.encode_to_vec().into(), origin: Arc::new(origin) };
+    let wire = WireSpan { bytes: message.encode_to_vec().into(), origin: Arc::new(origin()) };
     let span = Arc::new(Span::from_wire(wire).expect("a span"));
     let node = detail_of(&Trace::new(trace_id(), RECEIVED).with([span]))["tree"][0].clone();
     assert_eq!(node["input"], "one");
@@ -360,53 +327,4 @@ fn an_end_before_its_start_is_printed_as_sent() {
 #[test]
 fn a_trace_without_spans_still_has_a_tree() {
     assert_eq!(detail_of(&Trace::new(trace_id(), RECEIVED))["tree"], json!([]));
-}
-
-/// The deepest nesting of braces and brackets outside texts; panics if they do not match.
-fn depth(json: &[u8]) -> usize {
-    let mut open = Vec::new();
-    let mut deepest = 0;
-    let mut bytes = json.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => {
-                while let Some(byte) = bytes.next().filter(|byte| **byte != b'"') {
-                    if *byte == b'\\' {
-                        bytes.next();
-                    }
-                }
-            }
-            b'{' | b'[' => open.push(byte + 2),
-            b'}' | b']' => assert_eq!(open.pop(), Some(*byte)),
-            _ => {}
-        }
-        deepest = deepest.max(open.len());
-    }
-    assert!(open.is_empty(), "{} left open", open.len());
-    deepest
-}
-
-#[test]
-fn a_hundred_thousand_spans_need_no_stack() {
-    const SPANS: u64 = 100_000;
-    let write = |parent: fn(u64) -> u64| {
-        let work = move || {
-            let spans: Vec<_> = (1..=SPANS).map(|id| span(&message(id, parent(id), id))).collect();
-            let trace = Trace::new(trace_id(), RECEIVED).with(spans);
-            let mut out = Vec::new();
-            detail::write_trace(&mut out, &trace).expect("a readable trace");
-            out
-        };
-        let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(work).expect("a thread");
-        thread.join().expect("no overflow")
-    };
-    let nodes = |json: &[u8]| memchr::memmem::find_iter(json, br#""id":""#).count() as u64;
-    let chain = write(|id| id - 1);
-    assert_eq!(nodes(&chain), SPANS);
-    assert_eq!(depth(&chain) as u64, 2 * SPANS + 1);
-    let fan = write(|id| u64::from(id > 1));
-    assert_eq!(nodes(&fan), SPANS);
-    assert_eq!(depth(&fan), 5);
-    let circle = write(|id| if id == 1 { SPANS } else { id - 1 });
-    assert_eq!(nodes(&circle), SPANS);
 }

@@ -2,9 +2,11 @@
 
 mod captures;
 mod detail;
+mod documents;
 mod facts;
 mod forest;
 mod golden;
-
+mod json;
 mod made;
 mod row;
+mod size;

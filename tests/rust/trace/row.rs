@@ -57,12 +57,13 @@ proptest! {
         prop_assert_eq!(&row.name, &messages[run].name);
         prop_assert_eq!(&row.session_id, &naive_session(&trace, &forest, run));
         let failed = messages.iter().filter(|message| message.status.is_some()).count();
-        prop_assert_eq!((row.total_spans, row.error_count), (messages.len() as i64, failed as i64));
+        prop_assert_eq!(usize::try_from(row.total_spans), Ok(messages.len()));
+        prop_assert_eq!(usize::try_from(row.error_count), Ok(failed));
         prop_assert_eq!(row.is_error, failed > 0);
         let starts = messages.iter().map(|message| message.start_time_unix_nano);
         let ends = messages.iter().map(|message| message.end_time_unix_nano);
-        prop_assert_eq!(row.start_time as u64, starts.min().unwrap_or(0) / 1_000);
-        prop_assert_eq!(row.end_time as u64, ends.max().unwrap_or(0) / 1_000);
+        prop_assert_eq!(row.start_time.cast_unsigned(), starts.min().unwrap_or(0) / 1_000);
+        prop_assert_eq!(row.end_time.cast_unsigned(), ends.max().unwrap_or(0) / 1_000);
     }
 
     #[test]

@@ -1,0 +1,83 @@
+"""The captured exports of real programs, bundled: request bodies byte for byte, in order of arrival.
+
+`captures.zip` holds the files of `tests/otlp` that are not derived from others, and their manifest.
+`python -m spanwise.demo.captures <folder>` writes it anew from such a folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import msgspec
+
+_ARCHIVE = "captures.zip"
+_MANIFEST = "manifest.json"
+
+
+class Capture(NamedTuple):
+    """One captured export request and the headers it came with."""
+
+    file: str
+    content_type: str
+    content_encoding: str
+    spans: int
+    body: bytes
+
+
+class _File(msgspec.Struct):
+    file: str
+    framework: str
+    case: str
+    derived: bool
+    content_type: str
+    content_encoding: str
+    spans: int
+    trace_ids: list[str]
+
+
+class _Manifest(msgspec.Struct):
+    files: list[_File]
+
+
+@cache
+def _archive() -> ZipFile:
+    return ZipFile(BytesIO((files(__package__) / _ARCHIVE).read_bytes()))
+
+
+def _read_manifest(text: bytes) -> list[_File]:
+    return [file for file in msgspec.json.decode(text, type=_Manifest).files if not file.derived]
+
+
+def captures() -> Iterator[Capture]:
+    """Yields every captured request."""
+    archive = _archive()
+    for file in _read_manifest(archive.read(_MANIFEST)):
+        yield Capture(file.file, file.content_type, file.content_encoding, file.spans, archive.read(file.file))
+
+
+def trace_ids(framework: str, case: str) -> list[str]:
+    """Returns the ids of the traces of one captured case, in order of arrival."""
+    found = _read_manifest(_archive().read(_MANIFEST))
+    ids = [trace for file in found if (file.framework, file.case) == (framework, case) for trace in file.trace_ids]
+    return list(dict.fromkeys(ids))
+
+
+def write_archive(folder: Path, archive: Path) -> None:
+    """Writes `archive` from a folder of captures and its manifest."""
+    manifest = (folder / _MANIFEST).read_bytes()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as target:
+        # A fixed date, so that the same files give the same archive.
+        target.writestr(ZipInfo(_MANIFEST), manifest, ZIP_DEFLATED)
+        for file in _read_manifest(manifest):
+            target.writestr(ZipInfo(file.file), (folder / file.file).read_bytes(), ZIP_DEFLATED)
+
+
+if __name__ == "__main__":
+    write_archive(Path(sys.argv[1]), Path(__file__).with_name(_ARCHIVE))

@@ -29,6 +29,7 @@ ORDER = [
     "__init__",
     "demo",
     "cli",
+    "__main__",
 ]
 SOURCES = sorted(HOUSE.rglob("*.py"))
 

@@ -39,7 +39,7 @@ class Running:
         self.http = httpx.Client(base_url=self.url, timeout=30)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SPANWISE_")}
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603  # our own command
+            self.process = subprocess.Popen(
                 [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],
                 env=environment,
                 stdout=log,

@@ -221,3 +221,22 @@ static TRACE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
 pub fn trace_schema() -> SchemaRef {
     TRACE_SCHEMA.clone()
 }
+
+/// Returns the table of fields as `/traces/filter-schema` shows it, in JSON.
+pub fn filter_schema_json() -> String {
+    let fields: Vec<serde_json::Value> = FIELDS
+        .iter()
+        .map(|info| {
+            let operators: Vec<&str> = info.kind.operators().iter().map(|operator| operator.word()).collect();
+            let values = (info.kind == Kind::Status).then_some(STATUSES);
+            serde_json::json!({
+                "key": info.key,
+                "label": info.label,
+                "type": info.kind.word(),
+                "operators": operators,
+                "values": values,
+            })
+        })
+        .collect();
+    serde_json::json!({ "fields": fields, "logical_operators": ["AND", "OR", "NOT"] }).to_string()
+}

@@ -28,11 +28,13 @@ class FilterError(SpanwiseError, ValueError):
     error_code = "BAD_REQUEST"
 
     def __init__(self, message: str, path: str) -> None:
+        """Keeps what was found and where."""
         super().__init__(message, path)
         self.message = message
         self.path = path
 
     def __str__(self) -> str:
+        """Returns the message, ending with the place."""
         return f"{self.message} - at `{self.path}`"
 
 
@@ -48,6 +50,34 @@ class BatchError(SpanwiseError, ValueError):
 
     status = 400
     error_code = "BAD_REQUEST"
+
+
+class ValidationError(SpanwiseError, ValueError):
+    """A request does not have the shape it must have; the message ends with the place."""
+
+    status = 422
+    error_code = "VALIDATION_ERROR"
+
+
+class NotFoundError(SpanwiseError):
+    """What was asked for does not exist, or not for this caller."""
+
+    status = 404
+    error_code = "NOT_FOUND"
+
+
+class MethodNotAllowedError(SpanwiseError):
+    """The path exists, but not with this method."""
+
+    status = 405
+    error_code = "METHOD_NOT_ALLOWED"
+
+
+class RequestTimeoutError(SpanwiseError):
+    """A request body did not arrive in time."""
+
+    status = 408
+    error_code = "REQUEST_TIMEOUT"
 
 
 class PayloadTooLargeError(SpanwiseError):
@@ -85,6 +115,8 @@ class UnavailableError(SpanwiseError):
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"
+    retry_after: ClassVar[int] = 1
+    """Whole seconds after which the same request may be sent again."""
 
 
 class StoreStoppedError(UnavailableError):
@@ -97,3 +129,6 @@ class StoreClosedError(UnavailableError):
 
 class CancelledError(SpanwiseError):
     """The caller withdrew the request before its answer was ready."""
+
+    status = 503
+    error_code = "SERVICE_UNAVAILABLE"

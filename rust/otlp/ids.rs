@@ -21,17 +21,7 @@ macro_rules! hexadecimal_id {
 
             /// Returns the id that `text` spells in hexadecimal digits of either case.
             pub fn from_hex(text: &str) -> Option<Self> {
-                let digits = text.as_bytes();
-                if digits.len() != 2 * $length {
-                    return None;
-                }
-                let mut bytes = [0; $length];
-                for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-                    let high = char::from(pair[0]).to_digit(16)?;
-                    let low = char::from(pair[1]).to_digit(16)?;
-                    *byte = u8::try_from(high * 16 + low).ok()?;
-                }
-                Self::from_bytes(&bytes)
+                decode_hex(text).and_then(|bytes| Self::from_bytes(&bytes))
             }
 
             /// Returns the bytes as they go over the wire.
@@ -56,3 +46,13 @@ macro_rules! hexadecimal_id {
 
 hexadecimal_id!(TraceId, 16);
 hexadecimal_id!(SpanId, 8);
+
+/// Returns the bytes that `text` spells in pairs of hexadecimal digits of either case.
+pub(super) fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(value(*high)? << 4 | value(*low)?),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(byte).collect()
+}

@@ -4,7 +4,12 @@
 //! what passes is kept as the bytes it came in, what does not is counted and named. The format is
 //! OTLP 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
 
+pub mod answer;
+pub mod check;
 pub mod ids;
+pub mod inflate;
+mod json;
+pub mod limits;
 #[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated")]
 #[rustfmt::skip]
 pub mod proto;
@@ -15,7 +20,7 @@ pub use wire::{Origin, WireSpan};
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// One accepted span: checked, decoded once, and kept as it came.
 #[derive(Debug)]
@@ -48,4 +53,63 @@ pub enum Encoding {
     Protobuf,
     /// `application/json`.
     Json,
+}
+
+impl Encoding {
+    /// Returns the encoding that a `Content-Type` header names; parameters and case do not matter.
+    ///
+    /// # Errors
+    /// [`Error::MediaType`] for any other type.
+    ///
+    /// # Examples
+    /// ```
+    /// use spanwise::otlp::Encoding;
+    /// assert_eq!(Encoding::of("Application/JSON; charset=utf-8").unwrap(), Encoding::Json);
+    /// assert!(Encoding::of("text/plain").is_err());
+    /// ```
+    pub fn of(content_type: &str) -> Result<Self> {
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        match [Self::Protobuf, Self::Json]
+            .into_iter()
+            .find(|known| known.media_type().eq_ignore_ascii_case(essence))
+        {
+            Some(encoding) => Ok(encoding),
+            None => Err(Error::MediaType(format!(
+                "unsupported content type `{essence}`, expected `{}` or `{}`",
+                Self::Protobuf.media_type(),
+                Self::Json.media_type()
+            ))),
+        }
+    }
+
+    /// Returns the `Content-Type` of an answer in this encoding.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Protobuf => "application/x-protobuf",
+            Self::Json => "application/json",
+        }
+    }
+}
+
+/// Returns what an export request brought: its spans, each checked by itself, as of `now_nanos` since
+/// 1970. `content_type` and `content_encoding` are the request's headers.
+///
+/// # Errors
+/// [`Error::MediaType`] for a content type or encoding that is not served, [`Error::TooLarge`] if the
+/// body or what it decodes to is over its limit, [`Error::Decode`] if the body as a whole cannot be
+/// read. Of a request that fails nothing may be kept.
+pub fn decode(
+    body: Bytes,
+    content_type: &str,
+    content_encoding: Option<&str>,
+    now_nanos: u64,
+) -> Result<Export> {
+    let encoding = Encoding::of(content_type)?;
+    let body = inflate::inflate(body, content_encoding)?;
+    let mut intake = check::Intake::new(now_nanos);
+    match encoding {
+        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span)))?,
+        Encoding::Json => json::walk(&body, |span| intake.take(span))?,
+    }
+    Ok(intake.finish())
 }

@@ -1,14 +1,378 @@
 //! What instrumented programs say, and under which names.
+//!
+//! Four dialects are understood: `OpenInference`, agno's own attributes, OpenTelemetry's `GenAI`
+//! conventions (old names and new), and plain spans. [`TABLE`] is all there is to know about their
+//! names: for each fact the attributes that may tell it, of which the first present wins. An empty
+//! text is not present. What no line of the table names is shown as it was sent.
 
-use crate::otlp::proto;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
-/// What the dialects read from one span's attributes.
-#[derive(Debug, Default, Clone)]
-pub struct Facts {}
+use serde::Deserialize;
+
+use crate::otlp::proto::{self, AnyValue, KeyValue, any_value::Value};
+
+/// One thing a span can tell, whatever its dialect calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants are explained by their lines in the table")]
+pub enum Fact {
+    Kind,
+    Operation,
+    RunId,
+    SessionId,
+    UserId,
+    AgentId,
+    AgentName,
+    TeamId,
+    WorkflowId,
+    Metadata,
+    Model,
+    InputTokens,
+    OutputTokens,
+    Input,
+    Output,
+    ToolName,
+    ToolParameters,
+    Description,
+    StepsCount,
+    Steps,
+    StepTypes,
+    StepName,
+    StepType,
+    ErrorMessage,
+    ErrorType,
+}
+
+/// The mapping: each fact with the attributes that tell it, in order of precedence.
+pub const TABLE: [(Fact, &[&str]); 25] = [
+    (Fact::Kind, &["openinference.span.kind"]),
+    (Fact::Operation, &["gen_ai.operation.name"]),
+    (Fact::RunId, &["agno.run.id"]),
+    (Fact::SessionId, &["gen_ai.conversation.id", "session.id", "agno.session.id"]),
+    (Fact::UserId, &["user.id", "enduser.id", "agno.user.id"]),
+    (Fact::AgentId, &["agno.agent.id", "gen_ai.agent.id"]),
+    (Fact::AgentName, &["gen_ai.agent.name", "agent.name"]),
+    (Fact::TeamId, &["agno.team.id", "team.id"]),
+    (Fact::WorkflowId, &["agno.workflow.id", "gen_ai.workflow.name"]),
+    (Fact::Metadata, &["metadata"]),
+    (Fact::Model, &["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"]),
+    (
+        Fact::InputTokens,
+        &["llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"],
+    ),
+    (
+        Fact::OutputTokens,
+        &["llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"],
+    ),
+    (
+        Fact::Input,
+        &[
+            "input.value",
+            "gen_ai.input.messages",
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "tool.parameters",
+            "pydantic_ai.all_messages",
+            "all_messages_events",
+            "gen_ai.prompt",
+            "events",
+        ],
+    ),
+    (
+        Fact::Output,
+        &[
+            "output.value",
+            "gen_ai.output.messages",
+            "gen_ai.tool.call.result",
+            "tool_response",
+            "final_result",
+            "gen_ai.completion",
+        ],
+    ),
+    (Fact::ToolName, &["tool.name", "gen_ai.tool.name"]),
+    (Fact::ToolParameters, &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments"]),
+    (Fact::Description, &["agno.workflow.description"]),
+    (Fact::StepsCount, &["agno.workflow.steps_count"]),
+    (Fact::Steps, &["agno.workflow.steps"]),
+    (Fact::StepTypes, &["agno.workflow.step_types"]),
+    (Fact::StepName, &["graph.node.name"]),
+    (Fact::StepType, &["agno.step.type"]),
+    (Fact::ErrorMessage, &["exception.message"]),
+    (Fact::ErrorType, &["error.type"]),
+];
+
+/// Which facts an attribute tells, and how early it stands in each fact's line.
+static PRECEDENCE: LazyLock<HashMap<&'static str, Vec<(Fact, usize)>>> = LazyLock::new(|| {
+    let mut told: HashMap<_, Vec<_>> = HashMap::new();
+    for (fact, names) in TABLE {
+        for (rank, name) in names.iter().enumerate() {
+            told.entry(*name).or_default().push((fact, rank));
+        }
+    }
+    told
+});
+
+/// Which attribute of a list tells which fact.
+#[derive(Debug, Clone)]
+pub struct Findings {
+    /// By fact: the rank of the attribute's name in the table, and its place in the list.
+    places: [Option<(usize, usize)>; TABLE.len()],
+}
+
+impl Findings {
+    /// Returns what `attributes` tell.
+    pub fn of(attributes: &[KeyValue]) -> Self {
+        let mut places = [None; TABLE.len()];
+        for (place, attribute) in attributes.iter().enumerate() {
+            let Some(told) = PRECEDENCE.get(attribute.key.as_str()) else { continue };
+            if !is_present(attribute) {
+                continue;
+            }
+            for (fact, rank) in told {
+                let seat: &mut Option<(usize, usize)> = &mut places[*fact as usize];
+                if seat.is_none_or(|(present, _)| *rank < present) {
+                    *seat = Some((*rank, place));
+                }
+            }
+        }
+        Self { places }
+    }
+
+    /// Returns the place of the attribute that tells `fact`.
+    pub fn place(&self, fact: Fact) -> Option<usize> {
+        self.places[fact as usize].map(|(_, place)| place)
+    }
+
+    /// Returns the value, among the same `attributes`, that tells `fact`.
+    pub fn value<'a>(&self, attributes: &'a [KeyValue], fact: Fact) -> Option<&'a Value> {
+        attributes[self.place(fact)?].value.as_ref()?.value.as_ref()
+    }
+
+    /// Returns the text that tells `fact`; numbers and truth values are spelled out, and anything
+    /// larger is no text.
+    pub fn text<'a>(&self, attributes: &'a [KeyValue], fact: Fact) -> Option<Cow<'a, str>> {
+        match self.value(attributes, fact)? {
+            Value::StringValue(text) => Some(Cow::Borrowed(text)),
+            Value::IntValue(number) => Some(Cow::Owned(number.to_string())),
+            Value::DoubleValue(number) => Some(Cow::Owned(number.to_string())),
+            Value::BoolValue(truth) => Some(Cow::Owned(truth.to_string())),
+            _ => None,
+        }
+    }
+
+    /// Returns the count that tells `fact`: whole and not negative, else zero.
+    pub fn count(&self, attributes: &[KeyValue], fact: Fact) -> u64 {
+        match self.value(attributes, fact) {
+            Some(Value::IntValue(number)) => u64::try_from(*number).unwrap_or(0),
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+            Some(Value::DoubleValue(number)) => *number as u64,
+            Some(Value::StringValue(text)) => text.parse().unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+/// Whether an attribute says anything: an empty text does not.
+fn is_present(attribute: &KeyValue) -> bool {
+    match &attribute.value {
+        Some(AnyValue { value: Some(Value::StringValue(text)) }) => !text.is_empty(),
+        Some(AnyValue { value }) => value.is_some(),
+        None => false,
+    }
+}
+
+/// What kind of work a span stands for: the `type` of a node.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum NodeType {
+    /// An agent's run, or the making of an agent.
+    Agent,
+    /// A run of several agents under a leader.
+    Team,
+    /// A run of a fixed order of steps, or one of agno's steps.
+    Workflow,
+    /// A chain that is not agno's.
+    Chain,
+    /// A call of a language model.
+    Llm,
+    /// A call of an embedding model.
+    Embedding,
+    /// A call of a tool.
+    Tool,
+    /// Any other kind of `OpenInference`, as it was sent.
+    Other(Box<str>),
+    /// A span that does not say.
+    #[default]
+    Unknown,
+}
+
+impl NodeType {
+    /// Returns the word that is printed.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Agent => "AGENT",
+            Self::Team => "TEAM",
+            Self::Workflow => "WORKFLOW",
+            Self::Chain => "CHAIN",
+            Self::Llm => "LLM",
+            Self::Embedding => "EMBEDDING",
+            Self::Tool => "TOOL",
+            Self::Other(kind) => kind,
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+
+    /// Whether the span is a call of a model; only such spans count tokens, since agents repeat sums.
+    pub fn is_model(&self) -> bool {
+        matches!(self, Self::Llm | Self::Embedding)
+    }
+
+    fn of_kind(kind: &str, has_team: bool, is_agno: bool) -> Self {
+        match kind {
+            "AGENT" if has_team => Self::Team,
+            "AGENT" => Self::Agent,
+            "TEAM" => Self::Team,
+            "CHAIN" if is_agno => Self::Workflow,
+            "CHAIN" => Self::Chain,
+            "WORKFLOW" => Self::Workflow,
+            "LLM" => Self::Llm,
+            "EMBEDDING" => Self::Embedding,
+            "TOOL" => Self::Tool,
+            other => Self::Other(other.into()),
+        }
+    }
+
+    fn of_operation(operation: &str) -> Self {
+        match operation {
+            "chat" | "text_completion" | "generate_content" => Self::Llm,
+            "embeddings" => Self::Embedding,
+            "execute_tool" => Self::Tool,
+            "invoke_agent" | "create_agent" => Self::Agent,
+            "invoke_workflow" => Self::Workflow,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What the dialects read from one span's attributes; held in memory for every span of the head,
+/// so large texts are not among them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// The span's name.
+    pub name: Box<str>,
+    /// What kind of work it stands for.
+    pub node_type: NodeType,
+    /// Whether it may be a run root: an agent, team, workflow or chain at work.
+    pub is_run: bool,
+    /// Whether it uses any dialect's attributes at all.
+    pub has_dialect: bool,
+    /// The run's id.
+    pub run_id: Option<Box<str>>,
+    /// The session's id.
+    pub session_id: Option<Box<str>>,
+    /// The user's id.
+    pub user_id: Option<Box<str>>,
+    /// The agent's id, or its name if it has none.
+    pub agent_id: Option<Box<str>>,
+    /// The team's id.
+    pub team_id: Option<Box<str>>,
+    /// The workflow's id, or its name if it has none.
+    pub workflow_id: Option<Box<str>>,
+    /// Tokens a model read; zero unless the span is a model's.
+    pub input_tokens: u64,
+    /// Tokens a model wrote; zero unless the span is a model's.
+    pub output_tokens: u64,
+}
 
 impl Facts {
     /// Returns the facts of one span.
-    pub fn read(_message: &proto::Span) -> Self {
-        Self::default()
+    pub fn read(message: &proto::Span) -> Self {
+        let attributes = &message.attributes;
+        let findings = Findings::of(attributes);
+        let text = |fact| findings.text(attributes, fact);
+        let id = |fact| text(fact).map(|text| Box::from(text.as_ref()));
+        let speaks = |prefix| attributes.iter().any(|attribute| attribute.key.starts_with(prefix));
+
+        let team_id: Option<Box<str>> = id(Fact::TeamId);
+        let is_agno = speaks("agno.");
+        let operation = text(Fact::Operation);
+        let node_type = match text(Fact::Kind) {
+            Some(kind) => NodeType::of_kind(&kind, team_id.is_some(), is_agno),
+            None => operation.as_deref().map_or(NodeType::Unknown, NodeType::of_operation),
+        };
+        let is_at_work = operation.as_deref() != Some("create_agent");
+        let is_run = is_at_work
+            && matches!(node_type, NodeType::Agent | NodeType::Team | NodeType::Workflow | NodeType::Chain);
+        // A team and a workflow bear an agent's name too, their own.
+        let name_of_agent = || {
+            let is_own_name = matches!(node_type, NodeType::Team | NodeType::Workflow);
+            if is_own_name { None } else { id(Fact::AgentName) }
+        };
+        let mut facts = Self {
+            name: message.name.as_str().into(),
+            is_run,
+            has_dialect: is_agno || speaks("openinference.") || speaks("gen_ai."),
+            run_id: id(Fact::RunId),
+            session_id: id(Fact::SessionId),
+            user_id: id(Fact::UserId),
+            agent_id: id(Fact::AgentId).or_else(name_of_agent),
+            workflow_id: id(Fact::WorkflowId),
+            team_id,
+            ..Self::default()
+        };
+        if node_type.is_model() {
+            facts.input_tokens = findings.count(attributes, Fact::InputTokens);
+            facts.output_tokens = findings.count(attributes, Fact::OutputTokens);
+        }
+        facts.node_type = node_type;
+        if let Some(metadata) = text(Fact::Metadata) {
+            facts.read_metadata(&metadata);
+        }
+        facts
+    }
+
+    /// Takes session and user, if still unknown, from the JSON text of the attribute `metadata`.
+    fn read_metadata(&mut self, metadata: &str) {
+        if self.session_id.is_some() && self.user_id.is_some() {
+            return;
+        }
+        // The members would also be read off a JSON array, by position.
+        if !metadata.trim_start().starts_with('{') {
+            return;
+        }
+        let Ok(identity) = serde_json::from_str::<MetadataIdentity>(metadata) else { return };
+        let text = |id: Option<MetadataId>| id.and_then(MetadataId::into_text);
+        self.session_id =
+            self.session_id.take().or_else(|| text(identity.session).or_else(|| text(identity.thread)));
+        self.user_id = self.user_id.take().or_else(|| text(identity.user));
+    }
+}
+
+/// The members of `metadata` that name a session or a user.
+#[derive(Deserialize)]
+struct MetadataIdentity {
+    #[serde(rename = "session_id")]
+    session: Option<MetadataId>,
+    #[serde(rename = "thread_id")]
+    thread: Option<MetadataId>,
+    #[serde(rename = "user_id")]
+    user: Option<MetadataId>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MetadataId {
+    Text(String),
+    Number(serde_json::Number),
+    Other(serde::de::IgnoredAny),
+}
+
+impl MetadataId {
+    fn into_text(self) -> Option<Box<str>> {
+        match self {
+            Self::Text(text) if !text.is_empty() => Some(text.into()),
+            Self::Number(number) => Some(number.to_string().into()),
+            Self::Text(_) | Self::Other(_) => None,
+        }
     }
 }

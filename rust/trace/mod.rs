@@ -5,8 +5,12 @@
 
 pub mod detail;
 pub mod dialect;
+mod extra;
+mod json;
+mod node;
 pub mod row;
 pub mod span;
+mod steps;
 pub mod tree;
 
 use std::collections::BTreeMap;

@@ -1,11 +1,20 @@
 //! The row a trace is searched by.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::builder::{
+    Int64Builder, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondBuilder,
+};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, RecordBatch};
 
-use super::Trace;
+use super::dialect::Facts;
+use super::tree::Forest;
+use super::{Span, Trace};
 use crate::otlp::TraceId;
+use crate::schema::{AGGREGATES, FIELDS, Field, STATUSES, trace_schema};
+use crate::time::NANOS_PER_MICRO;
 
 /// One trace as searches see it: the fields of [`crate::schema::FIELDS`] and the aggregates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +57,42 @@ pub struct TraceRow {
 
 impl TraceRow {
     /// Returns the row of `trace`, which has at least one span.
-    pub fn of(_trace: &Trace) -> Self {
-        todo!()
+    pub fn of(trace: &Trace) -> Self {
+        Self::within(trace, &Forest::of(trace.spans()))
+    }
+
+    /// Returns the row of `trace`, whose shape is `forest`.
+    pub(super) fn within(trace: &Trace, forest: &Forest) -> Self {
+        let spans = trace.spans();
+        let run = run_root(spans, forest);
+        let facts = run.map(|place| &spans[place].facts);
+        let own = |id: fn(&Facts) -> &Option<Box<str>>| facts.and_then(|facts| text(id(facts)));
+        let near = |id: fn(&Facts) -> &Option<Box<str>>| {
+            run.and_then(|run| nearest(spans, forest, run, |facts| text(id(facts))))
+        };
+        let start_time = micros(spans.iter().map(|span| span.start).min().unwrap_or(0));
+        let latest = |span: &Arc<Span>| span.start.max(span.effective_end());
+        let end_time = micros(spans.iter().map(latest).max().unwrap_or(0));
+        let errors = spans.iter().filter(|span| span.is_error).count();
+        Self {
+            trace_id: trace.trace_id,
+            is_error: errors > 0,
+            name: facts.map_or_else(String::new, |facts| facts.name.to_string()),
+            run_id: own(|facts| &facts.run_id),
+            session_id: near(|facts| &facts.session_id),
+            user_id: near(|facts| &facts.user_id),
+            agent_id: own(|facts| &facts.agent_id),
+            team_id: own(|facts| &facts.team_id),
+            workflow_id: own(|facts| &facts.workflow_id),
+            start_time,
+            end_time,
+            created_at: trace.created_at,
+            duration_ms: (end_time - start_time) / 1_000,
+            total_spans: whole(spans.len() as u64),
+            error_count: whole(errors as u64),
+            input_tokens: whole(sum(spans, |facts| facts.input_tokens)),
+            output_tokens: whole(sum(spans, |facts| facts.output_tokens)),
+        }
     }
 
     /// The order of search results: newest start first, then trace id ascending (design, section 6).
@@ -58,7 +101,124 @@ impl TraceRow {
     }
 }
 
+/// Returns the span that a trace is named after: the shallowest run, else the shallowest span of
+/// any dialect, else the first root; of equals the first in sibling order.
+pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
+    let first = |level: &[usize], wanted: fn(&Facts) -> bool| {
+        let fitting = level.iter().copied().filter(|place| wanted(&spans[*place].facts));
+        fitting.min_by(|one, other| spans[*one].sibling_order(&spans[*other]))
+    };
+    let mut of_dialect = None;
+    let mut level = forest.roots().to_vec();
+    while !level.is_empty() {
+        let run = first(&level, |facts| facts.is_run);
+        if run.is_some() {
+            return run;
+        }
+        of_dialect = of_dialect.or_else(|| first(&level, |facts| facts.has_dialect));
+        level = forest.level_below(&level);
+    }
+    of_dialect.or_else(|| forest.roots().first().copied())
+}
+
+/// Returns what `read` finds in the span nearest to `run` that has it: the run itself, its subtree
+/// breadth first, then its ancestors.
+fn nearest<T>(
+    spans: &[Arc<Span>],
+    forest: &Forest,
+    run: usize,
+    read: impl Fn(&Facts) -> Option<T>,
+) -> Option<T> {
+    let mut level = vec![run];
+    while !level.is_empty() {
+        if let Some(found) = level.iter().find_map(|place| read(&spans[*place].facts)) {
+            return Some(found);
+        }
+        level = forest.level_below(&level);
+    }
+    let mut ancestors = std::iter::successors(forest.parent(run), |place| forest.parent(*place));
+    ancestors.find_map(|place| read(&spans[place].facts))
+}
+
+#[allow(clippy::ref_option, reason = "it reads a field")]
+fn text(id: &Option<Box<str>>) -> Option<String> {
+    id.as_deref().map(str::to_owned)
+}
+
+fn sum(spans: &[Arc<Span>], tokens: fn(&Facts) -> u64) -> u64 {
+    spans.iter().fold(0, |sum, span| sum.saturating_add(tokens(&span.facts)))
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Returns the whole microseconds of an instant in nanoseconds.
+pub(super) fn micros(nanos: u64) -> i64 {
+    whole(nanos / NANOS_PER_MICRO)
+}
+
 /// Returns `rows` as a batch of [`crate::schema::trace_schema`], in the order given.
-pub fn to_batch(_rows: &[TraceRow]) -> RecordBatch {
-    todo!()
+#[allow(clippy::missing_panics_doc, reason = "the columns follow the table the schema is made of")]
+pub fn to_batch(rows: &[TraceRow]) -> RecordBatch {
+    let mut columns: Vec<ArrayRef> = FIELDS.iter().map(|info| column(info.field, rows)).collect();
+    for key in AGGREGATES {
+        columns.push(whole_column(rows, |row| match key {
+            "total_spans" => row.total_spans,
+            "error_count" => row.error_count,
+            "input_tokens" => row.input_tokens,
+            _ => row.output_tokens,
+        }));
+    }
+    RecordBatch::try_new(trace_schema(), columns).expect("a column for each field, of its type and length")
+}
+
+fn column(field: Field, rows: &[TraceRow]) -> ArrayRef {
+    match field {
+        Field::Status => coded_column(rows, |row| Some(STATUSES[usize::from(row.is_error)])),
+        Field::UserId => coded_column(rows, |row| row.user_id.as_deref()),
+        Field::AgentId => coded_column(rows, |row| row.agent_id.as_deref()),
+        Field::TeamId => coded_column(rows, |row| row.team_id.as_deref()),
+        Field::WorkflowId => coded_column(rows, |row| row.workflow_id.as_deref()),
+        Field::SessionId => coded_column(rows, |row| row.session_id.as_deref()),
+        Field::Name => coded_column(rows, |row| Some(&row.name)),
+        Field::RunId => plain_column(rows, |row| row.run_id.clone()),
+        Field::TraceId => plain_column(rows, |row| Some(row.trace_id.to_string())),
+        Field::DurationMs => whole_column(rows, |row| row.duration_ms),
+        Field::StartTime => instant_column(rows, |row| row.start_time),
+        Field::EndTime => instant_column(rows, |row| row.end_time),
+        Field::CreatedAt => instant_column(rows, |row| row.created_at),
+    }
+}
+
+fn coded_column<'a>(rows: &'a [TraceRow], read: impl Fn(&'a TraceRow) -> Option<&'a str>) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    for row in rows {
+        builder.append_option(read(row));
+    }
+    Arc::new(builder.finish())
+}
+
+fn plain_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> Option<String>) -> ArrayRef {
+    let mut builder = StringBuilder::new();
+    for row in rows {
+        builder.append_option(read(row));
+    }
+    Arc::new(builder.finish())
+}
+
+fn whole_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
+    let mut builder = Int64Builder::with_capacity(rows.len());
+    for row in rows {
+        builder.append_value(read(row));
+    }
+    Arc::new(builder.finish())
+}
+
+fn instant_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
+    let mut builder = TimestampMicrosecondBuilder::with_capacity(rows.len()).with_timezone("UTC");
+    for row in rows {
+        builder.append_value(read(row));
+    }
+    Arc::new(builder.finish())
 }

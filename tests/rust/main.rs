@@ -6,3 +6,4 @@ mod trace;
 mod filter;
 mod storage;
 mod search;
+mod spans;

@@ -1,1 +1,194 @@
-//! Tests of `rust/search/`.
+//! Tests of `rust/search/`: pages add up to the whole, in order; sessions equal a naive grouping.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use spanwise::error::Error;
+use spanwise::filter::Filter;
+use spanwise::otlp::{SpanId, TraceId};
+use spanwise::search::{self, Cancel, Detail, Page, Window};
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use crate::spans::{export, failed, span, with};
+
+/// A trace of one span, as a case describes it.
+#[derive(Debug, Clone)]
+struct Run {
+    trace: u64,
+    /// Milliseconds; few values, so that ties are common.
+    start: u64,
+    session: Option<u8>,
+    user: Option<u8>,
+    agent: Option<u8>,
+    is_error: bool,
+}
+
+impl Run {
+    fn span(&self) -> spanwise::otlp::proto::Span {
+        let mut made = with(span(self.trace, 1, self.start), "openinference.span.kind", "AGENT");
+        for (key, value) in
+            [("session.id", self.session), ("user.id", self.user), ("agno.agent.id", self.agent)]
+        {
+            if let Some(number) = value {
+                made = with(made, key, &format!("{key}-{number}"));
+            }
+        }
+        if self.is_error { failed(made, "broken") } else { made }
+    }
+
+    fn trace_id(&self) -> String {
+        format!("{:016x}{:016x}", 1, self.trace)
+    }
+}
+
+fn runs() -> impl Strategy<Value = Vec<Run>> {
+    let code = || proptest::option::of(0..4_u8);
+    let run = (0..5_u64, code(), code(), code(), any::<bool>());
+    proptest::collection::vec(run, 0..60).prop_map(|described| {
+        let numbered = described.into_iter().zip(1..);
+        numbered
+            .map(|((start, session, user, agent, is_error), trace)| Run {
+                trace,
+                start,
+                session,
+                user,
+                agent,
+                is_error,
+            })
+            .collect()
+    })
+}
+
+/// Returns a store that holds `runs`, some sealed and some not; every chunk of `chunk` is one request.
+fn stored(runs: &[Run], chunk: usize, seal_after: usize) -> (TempDir, TraceStore) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
+    for (number, chunk) in runs.chunks(chunk).enumerate() {
+        let spans: Vec<_> = chunk.iter().map(Run::span).collect();
+        store.ingest(export(&spans)).expect("an acknowledgement");
+        if number == seal_after {
+            store.flush().expect("a seal");
+        }
+    }
+    (folder, store)
+}
+
+fn every_page(limit: usize, mut page_of: impl FnMut(Window) -> Page) -> Vec<Value> {
+    let mut items = Vec::new();
+    for page in 1.. {
+        let answer = page_of(Window { page, limit });
+        let shown: Vec<Value> = serde_json::from_slice(&answer.data).expect("a JSON array");
+        assert!(shown.len() <= limit);
+        if shown.is_empty() {
+            assert_eq!(answer.total_count, items.len() as u64);
+            break;
+        }
+        items.extend(shown);
+    }
+    items
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn pages_of_runs_add_up_to_the_whole_in_order(
+        runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
+    ) {
+        let (_folder, store) = stored(&runs, chunk, seal_after);
+        let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
+        let filter = Filter::compile(source.as_bytes()).expect("a good filter");
+        let snapshot = store.snapshot();
+        let shown = every_page(limit, |window| {
+            search::runs(&snapshot, &filter, window, Detail::Full, &Cancel::default()).expect("a page")
+        });
+        let mut expected: Vec<&Run> = runs.iter().filter(|run| !errors || run.is_error).collect();
+        expected.sort_by_key(|run| (Reverse(run.start), run.trace_id()));
+        let expected: Vec<String> = expected.into_iter().map(Run::trace_id).collect();
+        let shown: Vec<&str> = shown.iter().map(|item| item["trace_id"].as_str().expect("an id")).collect();
+        prop_assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn pages_of_sessions_equal_a_naive_grouping(
+        runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..4_usize,
+    ) {
+        let (_folder, store) = stored(&runs, chunk, seal_after);
+        let snapshot = store.snapshot();
+        let shown = every_page(limit, |window| {
+            search::sessions(&snapshot, &Filter::all(), window, &Cancel::default()).expect("a page")
+        });
+        prop_assert_eq!(shown, grouped(&runs));
+    }
+}
+
+/// The sessions of `runs`, one run at a time, as an answer shows them.
+fn grouped(runs: &[Run]) -> Vec<Value> {
+    let mut sessions: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        if let Some(session) = run.session {
+            sessions.entry(format!("session.id-{session}")).or_default().push(run);
+        }
+    }
+    let mut rows: Vec<(u64, Value)> = sessions.into_iter().map(|(session, runs)| row(&session, runs)).collect();
+    rows.sort_by_key(|(last, row)| (Reverse(*last), row["session_id"].to_string()));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn row(session: &str, mut runs: Vec<&Run>) -> (u64, Value) {
+    runs.sort_by_key(|run| (Reverse(run.start), run.trace_id()));
+    let (last, first) = (runs[0].start, runs[runs.len() - 1].start);
+    let mut row = serde_json::json!({
+        "session_id": session,
+        "total_traces": runs.len(),
+        "first_trace_at": instant(first),
+        "last_trace_at": instant(last),
+    });
+    if let Some(user) = runs.iter().find_map(|run| run.user) {
+        row["user_id"] = format!("user.id-{user}").into();
+    }
+    let mut agents: Vec<String> = Vec::new();
+    for agent in runs.iter().rev().filter_map(|run| run.agent) {
+        let agent = format!("agno.agent.id-{agent}");
+        if !agents.contains(&agent) {
+            agents.push(agent);
+        }
+    }
+    if !agents.is_empty() {
+        row["agent_id"] = agents.join(", ").into();
+    }
+    (last, row)
+}
+
+fn instant(millis: u64) -> String {
+    if millis == 0 { "2026-01-01T00:00:00Z".into() } else { format!("2026-01-01T00:00:00.{millis:03}000Z") }
+}
+
+#[test]
+fn a_trace_the_filter_refuses_is_absent() {
+    let run = Run { trace: 1, start: 0, session: None, user: Some(1), agent: None, is_error: false };
+    let (_folder, store) = stored(std::slice::from_ref(&run), 1, 9);
+    let trace_id = TraceId::from_hex(&run.trace_id()).expect("an id");
+    let span_id = SpanId::from_hex("0000000000000001").expect("an id");
+    let own = Filter::all().restrict("user_id", "user.id-1").expect("a restriction");
+    let foreign = Filter::all().restrict("user_id", "user.id-2").expect("a restriction");
+    let snapshot = store.snapshot();
+    assert!(search::trace(&snapshot, trace_id, &own).expect("a trace").is_some());
+    assert!(search::span(&snapshot, trace_id, span_id, &own).expect("a span").is_some());
+    assert_eq!(search::trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
+    assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign).expect("no span"), None);
+}
+
+#[test]
+fn a_withdrawn_search_ends() {
+    let run = Run { trace: 1, start: 0, session: None, user: None, agent: None, is_error: false };
+    let (_folder, store) = stored(&[run], 1, 9);
+    let withdrawn = Cancel::default();
+    withdrawn.cancel();
+    let window = Window { page: 1, limit: 20 };
+    let outcome = search::runs(&store.snapshot(), &Filter::all(), window, Detail::Full, &withdrawn);
+    assert!(matches!(outcome, Err(Error::Cancelled)));
+}

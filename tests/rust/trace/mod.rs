@@ -1,1 +1,3 @@
 //! Tests of `rust/trace/`.
+
+mod captures;

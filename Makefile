@@ -1,0 +1,67 @@
+# Two commands matter: `make demo` shows Spanwise at work, `make test` is the gate that CI runs too.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TOOLS := target/tools
+SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
+ENGINE := $(VENV)/.engine
+PACKAGES := $(VENV)/.packages
+
+.PHONY: demo test lint types rust python wheel wheel-test supply bench clean
+
+demo: $(ENGINE)
+	$(BIN)/spanwise demo
+
+test: lint types rust python wheel-test supply
+
+# The virtual environment, with everything that development needs.
+$(PACKAGES): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+# The engine in release form, installed into the environment beside the Python sources.
+$(ENGINE): $(PACKAGES) $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	touch $@
+
+lint: $(PACKAGES)
+	cargo fmt --check
+	cargo clippy --quiet --all-targets -- -D warnings
+	cargo clippy --quiet --features python,cloud -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(ENGINE)
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest spanwise._engine
+
+rust:
+	cargo test --quiet
+
+python: $(ENGINE)
+	$(BIN)/python -m pytest
+
+# An abi3 wheel for every Python from 3.11 on; maturin finds and writes the manylinux tag it satisfies.
+wheel: $(PACKAGES)
+	rm -rf target/wheels
+	$(BIN)/maturin build --release --quiet --out target/wheels
+
+# The wheel in an environment of its own, with no Rust on the path.
+wheel-test: wheel
+	$(BIN)/python -m pytest tests/wheel
+
+# Licences, sources and duplicates of the crates; known faults of the Python packages.
+supply: $(PACKAGES)
+	test -x $(TOOLS)/bin/cargo-deny || cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
+	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
+	$(BIN)/pip-audit --skip-editable --progress-spinner off
+
+bench: $(ENGINE)
+	cargo bench
+	$(BIN)/python -m pytest benches/service --benchmark-only
+
+clean:
+	rm -rf target $(VENV) dist

@@ -1,0 +1,127 @@
+//! Seeded traces in the shape of real ones, shared by the benches of the engine.
+//!
+//! 30 days, 200 names, 50 agents with Zipf weights, one session for 8 traces, one user for 50, five
+//! in a hundred in error, log-normal durations, and as many spans as asked for (agent, then models).
+
+use prost::Message as _;
+use spanwise::otlp::proto::{self, any_value::Value};
+
+/// The first instant of the data: 2026-01-01T00:00:00Z, in nanoseconds since 1970.
+const EPOCH: u64 = 1_767_225_600_000_000_000;
+const THIRTY_DAYS: u64 = 30 * 86_400 * 1_000_000_000;
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, the same everywhere.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Log-normal with median 1 and sigma 1, by the sum of twelve uniforms.
+    fn log_normal(&mut self) -> f64 {
+        let normal: f64 = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
+        normal.exp()
+    }
+
+    /// Zipf with exponent 1 over `count` ranks, by the inverse of its continuous form.
+    fn zipf(&mut self, count: u64) -> u64 {
+        ((count as f64).powf(self.unit()) as u64).min(count) - 1
+    }
+}
+
+/// What one data set looks like.
+pub struct Shape {
+    pub traces: u64,
+    pub spans_per_trace: u64,
+}
+
+/// Returns one export request, a `TracesData` message, with `count` traces.
+pub fn request(shape: &Shape, random: &mut Random, count: u64) -> Vec<u8> {
+    let spans = (0..count).flat_map(|_| trace(shape, random)).map(|span| span.encode_to_vec().into()).collect();
+    let scope_spans = vec![proto::ScopeSpans { spans, ..proto::ScopeSpans::default() }];
+    let resource_spans = vec![proto::ResourceSpans { scope_spans, ..proto::ResourceSpans::default() }];
+    proto::TracesData { resource_spans }.encode_to_vec()
+}
+
+fn trace(shape: &Shape, random: &mut Random) -> Vec<proto::Span> {
+    let trace_id: Vec<u8> = [random.next().to_be_bytes(), random.next().to_be_bytes()].concat();
+    let start = EPOCH + random.below(THIRTY_DAYS);
+    let duration = (random.log_normal() * 1e9) as u64;
+    let session = random.below((shape.traces / 8).max(1));
+    let user = session % (shape.traces / 50).max(1);
+    let agent = random.zipf(50);
+    let is_error = random.below(100) < 5;
+    let root_id = random.next() | 1;
+    let mut root = span(&trace_id, root_id, start, duration);
+    root.name = format!("Agent_{agent}.run_{}", random.below(4));
+    root.attributes = vec![
+        attribute("openinference.span.kind", "AGENT"),
+        attribute("agno.run.id", &format!("run-{:016x}", random.next())),
+        attribute("agno.agent.id", &format!("agent-{agent:02}")),
+        attribute("session.id", &format!("session-{session:08}")),
+        attribute("user.id", &format!("user-{user:06}@example.com")),
+        attribute("input.value", "Where is my order, and when will it come?"),
+        attribute("output.value", "It left the warehouse this morning and will be with you tomorrow."),
+    ];
+    if is_error {
+        root.status = Some(proto::Status { code: 2, message: "the model gave no answer".into() });
+    }
+    let mut spans = vec![root];
+    for step in 1..shape.spans_per_trace {
+        let share = duration / shape.spans_per_trace;
+        let mut model = span(&trace_id, root_id ^ (step << 1), start + step * share, share);
+        model.parent_span_id = root_id.to_be_bytes().to_vec().into();
+        model.name = "OpenAIChat.invoke".into();
+        model.attributes = vec![
+            attribute("openinference.span.kind", "LLM"),
+            attribute("llm.model_name", "gpt-4o"),
+            number("llm.token_count.prompt", random.below(4_000)),
+            number("llm.token_count.completion", random.below(800)),
+        ];
+        spans.push(model);
+    }
+    spans
+}
+
+fn span(trace_id: &[u8], span_id: u64, start: u64, duration: u64) -> proto::Span {
+    proto::Span {
+        trace_id: trace_id.to_vec().into(),
+        span_id: span_id.to_be_bytes().to_vec().into(),
+        start_time_unix_nano: start,
+        end_time_unix_nano: start + duration,
+        ..proto::Span::default()
+    }
+}
+
+fn attribute(key: &str, value: &str) -> proto::KeyValue {
+    with_value(key, Value::StringValue(value.into()))
+}
+
+fn number(key: &str, value: u64) -> proto::KeyValue {
+    with_value(key, Value::IntValue(value as i64))
+}
+
+fn with_value(key: &str, value: Value) -> proto::KeyValue {
+    proto::KeyValue {
+        key: key.into(),
+        value: Some(proto::AnyValue { value: Some(value) }),
+        ..proto::KeyValue::default()
+    }
+}

@@ -1,0 +1,1 @@
+"""Who is calling, and what may they do? Not built yet."""

@@ -1,0 +1,46 @@
+"""`spanwise serve`: one process that listens until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from spanwise.app import Service
+from spanwise.cli._flags import errors_as_lines, settings_flags
+from spanwise.cli._log import log_to_stderr
+from spanwise.errors import ConfigurationError
+from spanwise.http.server import serve
+
+
+@click.command()
+@click.argument("target", required=False, metavar="[MODULE:SERVICE]")
+@settings_flags
+@errors_as_lines
+def command(target: str | None, config: Path | None, **flags: str | None) -> None:
+    """Serve the service MODULE:SERVICE, or one of settings alone."""
+    service = find_service(target) if target else Service()
+    service.configure({name: value for name, value in flags.items() if value is not None}, config)
+    settings = service.settings
+    log_to_stderr(settings.log_level)
+    asyncio.run(serve(service.app, (settings.host, settings.port), service.open, service.close))
+
+
+def find_service(target: str) -> Service:
+    """Returns the service that `module:service` names; the working folder is looked in first.
+
+    Raises:
+        ConfigurationError: there is no such module, or its attribute is no service.
+    """
+    module_name, _, attribute = target.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: object = getattr(import_module(module_name), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(f"expected MODULE:SERVICE, got `{target}`: {error}") from error
+    if not isinstance(found, Service):
+        raise ConfigurationError(f"expected a Service at `{target}`, got `{type(found).__name__}`")
+    return found

@@ -1,0 +1,1 @@
+"""What was said and run: sessions, runs and their events. Not built yet."""

@@ -1,0 +1,1 @@
+"""Which component does this very request get? Not built yet."""

@@ -1,0 +1,1 @@
+"""How does a request become an answer? The only folder that knows the web framework and the server."""

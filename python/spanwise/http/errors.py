@@ -1,0 +1,63 @@
+"""From an error to its answer. The error's class gives the status and the code.
+
+Every error answer is `{"detail": str, "error_code": str}`. The text of a 500 is fixed; what happened goes to
+the log, under the request id that the caller was given.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.responses import Response
+
+from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnavailableError
+from spanwise.models import ErrorBody
+
+if TYPE_CHECKING:
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+
+INTERNAL_DETAIL = "the service failed; its log has the cause under the request id of this answer"
+
+_encoder = msgspec.json.Encoder()
+_log = logging.getLogger(__name__)
+
+
+def as_spanwise_error(request: Request, error: Exception) -> SpanwiseError:
+    """Returns the error to answer with; writes to the log what the caller must not read."""
+    if isinstance(error, SpanwiseError) and error.status != SpanwiseError.status:
+        return error
+    _log.error("request %s failed", request.state.request_id, exc_info=error)
+    return SpanwiseError(INTERNAL_DETAIL)
+
+
+def headers_of(error: SpanwiseError) -> dict[str, str]:
+    """Returns the headers that belong to an error, whatever the encoding of its body."""
+    return {"Retry-After": str(error.retry_after)} if isinstance(error, UnavailableError) else {}
+
+
+def json_refusal(_request: Request, error: SpanwiseError) -> Response:
+    """Returns the answer to a request that was refused."""
+    body = ErrorBody(detail=str(error), error_code=error.error_code)
+    return Response(
+        _encoder.encode(body),
+        status_code=error.status,
+        headers=headers_of(error),
+        media_type="application/json",
+    )
+
+
+async def no_route(request: Request, error: Exception) -> Response:
+    """Answers a request that the route table has no row for."""
+    refused: HTTPException = error  # type: ignore[assignment]  # registered for this class
+    match refused.status_code:
+        case 404:
+            return json_refusal(request, NotFoundError("Not Found"))
+        case 405:
+            answer = json_refusal(request, MethodNotAllowedError("Method Not Allowed"))
+            answer.headers.update(refused.headers or {})
+            return answer
+        case _:
+            return json_refusal(request, as_spanwise_error(request, refused))

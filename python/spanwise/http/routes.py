@@ -1,0 +1,53 @@
+"""The route table: what is served, to whom, and how large a body may be. A new route is a new row."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from spanwise.errors import SpanwiseError
+from spanwise.http import health, traces
+from spanwise.http.errors import json_refusal
+from spanwise.traces.service import Traces
+
+Handler: TypeAlias = Callable[[Request, bytes, Traces], Awaitable[Response]]
+Refusal: TypeAlias = Callable[[Request, SpanwiseError], Response]
+
+
+class Row(Struct, frozen=True):
+    """One route.
+
+    Attributes:
+        method: the HTTP method.
+        path: the path, with its parameters in braces.
+        handler: what answers.
+        scopes: a caller needs one of these. Not enforced yet, see `http.middleware.Authorization`.
+        is_public: whether it is open to everyone, authorization or not.
+        body: whose limits the body is under; a route without takes none, and what is sent is not read.
+        refusal: how an error is written.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    scopes: frozenset[str] = frozenset()
+    is_public: bool = False
+    body: Literal["search", "ingest"] | None = None
+    refusal: Refusal = json_refusal
+
+
+_READ = frozenset({"traces:read"})
+_WRITE = frozenset({"traces:write"})
+
+TABLE: tuple[Row, ...] = (
+    Row("GET", "/health", health.health, is_public=True),
+    Row("POST", "/traces/search", traces.search, _READ, body="search"),
+    Row("GET", "/traces/filter-schema", traces.schema, _READ),
+    Row("GET", "/traces/{trace_id}", traces.trace, _READ),
+    Row("POST", "/v1/traces", traces.export, _WRITE, body="ingest", refusal=traces.otlp_refusal),
+)
+"""Every route, in the order in which paths are compared."""

@@ -1,0 +1,122 @@
+"""One process, one event loop, one Granian worker inside it, and an orderly end.
+
+Why the server is embedded: `docs/decisions/2026-11-20-one-process.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.embed import Server
+
+from spanwise.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from spanwise.http.application import Application
+
+CONNECTIONS = 1024
+HEADER_DEADLINE_MILLISECONDS = 10_000
+DRAIN_SECONDS = 8.0
+END_SECONDS = 9.5
+"""The process is gone this long after the signal, whatever still runs. What was acknowledged is durable."""
+
+_log = logging.getLogger(__name__)
+
+
+async def serve(
+    application: Application,
+    address: tuple[str, int],
+    open_service: Callable[[], Awaitable[None]],
+    close_service: Callable[[], Awaitable[None]],
+) -> None:
+    """Serves until SIGTERM or SIGINT: stops accepting, finishes what is under way, closes the service.
+
+    The port is open from the start; until the service is open its routes say so with 503.
+
+    Args:
+        application: the ASGI application, without its lifespan.
+        address: host and port to listen on.
+        open_service: what to do beside serving; its failure ends everything.
+        close_service: what to do after the last answer.
+
+    Raises:
+        ConfigurationError: something listens on the address already, or it is not ours.
+        SpanwiseError: the service could not be opened.
+    """
+    _expect_free(address)
+    server = _server(application, address)
+    _stop_on_signals(server)
+    serving = asyncio.ensure_future(server.serve())
+    opening = asyncio.ensure_future(open_service())
+    _log.info("listening on http://%s:%d", *address)
+    try:
+        await asyncio.wait([serving, opening], return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            opening.result()
+            _log.info("ready")
+            await asyncio.shield(serving)
+    finally:
+        _stop(server)
+        await asyncio.wait([serving], timeout=DRAIN_SECONDS)
+        await close_service()
+    _log.info("stopped")
+
+
+def _server(application: Application, address: tuple[str, int]) -> Server:
+    return Server(
+        application,
+        address=address[0],
+        port=address[1],
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=CONNECTIONS,
+        backpressure=CONNECTIONS,
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MILLISECONDS),
+        log_level=LogLevels.error,
+    )
+
+
+def _stop(server: Server) -> None:
+    server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
+
+
+def _expect_free(address: tuple[str, int]) -> None:
+    """Refuses an address that is in use: the server shares its port with whoever else would."""
+    try:
+        family, kind, protocol, _, resolved = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(resolved)
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
+
+
+def _stop_on_signals(server: Server) -> None:
+    def end_now() -> None:
+        _log.warning("ended before all was finished; what was acknowledged is durable")
+        logging.shutdown()
+        os._exit(1)
+
+    def stop() -> None:
+        _stop(server)
+        last = threading.Timer(END_SECONDS, end_now)
+        last.daemon = True
+        last.start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end_now)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)

@@ -1,0 +1,114 @@
+"""The routes of traces: OTLP comes in, searches and traces go out.
+
+Source: specification, "POST /traces/search"; OTLP/HTTP 1.x, "OTLP/HTTP Request" and "OTLP/HTTP Response".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from starlette.responses import Response
+
+from spanwise.errors import CancelledError, SpanwiseError, UnsupportedMediaTypeError, ValidationError
+from spanwise.http.errors import headers_of, json_refusal
+from spanwise.models import SearchRequest
+from spanwise.traces.service import check_database, filter_schema, otlp_status
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from starlette.requests import Request
+
+    from spanwise.traces.service import Traces
+
+JSON = "application/json"
+PROTOBUF = "application/x-protobuf"
+
+Result = TypeVar("Result")
+_decoder = msgspec.json.Decoder(SearchRequest)
+
+
+async def search(request: Request, body: bytes, traces: Traces) -> Response:
+    """`POST /traces/search`."""
+    _expect_plain_json(request)
+    asked = _decode(body)
+    check_database(request.query_params.get("db_id"))
+    return Response(await _unless_disconnected(request, traces.search(asked)), media_type=JSON)
+
+
+async def trace(request: Request, _body: bytes, traces: Traces) -> Response:
+    """`GET /traces/{trace_id}`, with `?span_id=` one span of it."""
+    check_database(request.query_params.get("db_id"))
+    trace_id = request.path_params["trace_id"]
+    span_id = request.query_params.get("span_id")
+    asked = traces.span(trace_id, span_id) if span_id else traces.trace(trace_id)
+    return Response(await _unless_disconnected(request, asked), media_type=JSON)
+
+
+async def schema(_request: Request, _body: bytes, _traces: Traces) -> Response:
+    """`GET /traces/filter-schema`."""
+    return Response(filter_schema(), media_type=JSON)
+
+
+async def export(request: Request, body: bytes, traces: Traces) -> Response:
+    """`POST /v1/traces`: an OTLP export. It is stored even if the caller does not wait for the answer."""
+    content_type = request.headers.get("content-type", "")
+    report = await traces.ingest(body, content_type, request.headers.get("content-encoding"))
+    return Response(report.response, media_type=report.content_type)
+
+
+def otlp_refusal(request: Request, error: SpanwiseError) -> Response:
+    """Returns the answer to an export that was refused: a `google.rpc.Status` in the caller's own encoding."""
+    content_type = _media_type(request)
+    if content_type not in (JSON, PROTOBUF):
+        return json_refusal(request, error)
+    return Response(
+        otlp_status(str(error), content_type, error.status),
+        status_code=error.status,
+        headers=headers_of(error),
+        media_type=content_type,
+    )
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _expect_plain_json(request: Request) -> None:
+    if _media_type(request) != JSON:
+        found = request.headers.get("content-type", "")
+        raise UnsupportedMediaTypeError(f"expected the content type `{JSON}`, got `{found}`")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding}`")
+
+
+def _decode(body: bytes) -> SearchRequest:
+    try:
+        return _decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise ValidationError(str(error)) from error
+    except RecursionError as error:
+        raise ValidationError("JSON is nested too deeply") from error
+
+
+async def _unless_disconnected(request: Request, answer: Awaitable[Result]) -> Result:
+    """Returns the answer, or cancels it when the caller leaves."""
+    answering = asyncio.ensure_future(answer)
+    leaving = asyncio.ensure_future(_departure(request))
+    try:
+        await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            return answering.result()
+        raise CancelledError("the caller left before its answer was ready")
+    finally:
+        answering.cancel()
+        leaving.cancel()
+
+
+async def _departure(request: Request) -> None:
+    message = await request.receive()
+    while message["type"] != "http.disconnect":
+        message = await request.receive()

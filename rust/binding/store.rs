@@ -1,0 +1,227 @@
+//! The trace store across the door.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pyo3::prelude::*;
+
+use super::detached;
+use super::filter::PyFilter;
+use crate::error::Error;
+use crate::otlp::{self, Encoding, SpanId, TraceId, answer};
+use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
+use crate::storage::{Options, TraceStore};
+use crate::time::now_micros;
+
+/// Withdraws a search that is under way.
+#[pyclass(module = "spanwise._engine", name = "Cancel", frozen)]
+#[derive(Default)]
+pub(super) struct PyCancel {
+    cancel: Cancel,
+}
+
+#[pymethods]
+impl PyCancel {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Withdraws the search; it ends soon with `CancelledError`.
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+}
+
+/// What became of one export request.
+#[pyclass(module = "spanwise._engine", name = "IngestReport", frozen, get_all)]
+pub(super) struct PyIngestReport {
+    accepted_spans: u64,
+    rejected_spans: u64,
+    reason: String,
+    response: Vec<u8>,
+    content_type: &'static str,
+}
+
+/// One page of a search: a finished JSON array and the exact number of items behind it.
+#[pyclass(module = "spanwise._engine", name = "Page", frozen)]
+pub(super) struct PyPage {
+    page: Page,
+}
+
+#[pymethods]
+impl PyPage {
+    #[getter]
+    fn data(&self) -> &[u8] {
+        &self.page.data
+    }
+
+    #[getter]
+    fn total_count(&self) -> u64 {
+        self.page.total_count
+    }
+}
+
+/// A durable store of traces; one writer per store.
+#[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
+pub(super) struct PyTraceStore {
+    store: TraceStore,
+}
+
+#[pymethods]
+impl PyTraceStore {
+    /// Opens the store at `url`, a folder, creating it if there is none.
+    #[staticmethod]
+    #[pyo3(signature = (url, options = b"{}"))]
+    fn open(py: Python<'_>, url: &str, options: &[u8]) -> PyResult<Self> {
+        let store = detached(py, || {
+            let options: Options = serde_json::from_slice(options)
+                .map_err(|fault| Error::Options(format!("expected store options as JSON: {fault}")))?;
+            TraceStore::open(url, options)
+        })?;
+        Ok(Self { store })
+    }
+
+    /// Verifies every object of a store that is not open; returns the findings as JSON.
+    #[staticmethod]
+    fn check(py: Python<'_>, url: &str) -> PyResult<Vec<u8>> {
+        detached(py, || {
+            let report = TraceStore::check(url)?;
+            serde_json::to_vec(&report).map_err(|fault| Error::storage(url, fault))
+        })
+    }
+
+    /// Stores the spans of one OTLP export request; returns after they are durable.
+    #[pyo3(signature = (body, content_type, content_encoding = None))]
+    fn ingest(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        content_type: &str,
+        content_encoding: Option<&str>,
+    ) -> PyResult<PyIngestReport> {
+        let body = Bytes::copy_from_slice(body);
+        detached(py, || {
+            let encoding = Encoding::of(content_type)?;
+            let export = otlp::decode(body, content_type, content_encoding, now_nanos())?;
+            let ingested = self.store.ingest(export)?;
+            Ok(PyIngestReport {
+                accepted_spans: ingested.accepted,
+                rejected_spans: ingested.rejected,
+                response: answer::response(encoding, ingested.rejected, &ingested.reason),
+                reason: ingested.reason,
+                content_type: encoding.content_type(),
+            })
+        })
+    }
+
+    /// Returns one page of traces, newest first.
+    #[pyo3(signature = (filter, page, limit, detail = true, cancel = None))]
+    fn search_runs(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        page: u64,
+        limit: usize,
+        detail: bool,
+        cancel: Option<Bound<'_, PyCancel>>,
+    ) -> PyResult<PyPage> {
+        let cancel = cancel.map(Bound::unbind);
+        let shown = if detail { Detail::Full } else { Detail::Summary };
+        detached(py, || {
+            let window = window(page, limit)?;
+            let withdrawn = withdrawal(cancel.as_ref());
+            search::runs(&self.store.snapshot(), &filter.filter, window, shown, withdrawn)
+        })
+        .map(|page| PyPage { page })
+    }
+
+    /// Returns one page of sessions, newest last trace first.
+    #[pyo3(signature = (filter, page, limit, cancel = None))]
+    fn search_sessions(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        page: u64,
+        limit: usize,
+        cancel: Option<Bound<'_, PyCancel>>,
+    ) -> PyResult<PyPage> {
+        let cancel = cancel.map(Bound::unbind);
+        detached(py, || {
+            let window = window(page, limit)?;
+            let withdrawn = withdrawal(cancel.as_ref());
+            search::sessions(&self.store.snapshot(), &filter.filter, window, withdrawn)
+        })
+        .map(|page| PyPage { page })
+    }
+
+    /// Returns the JSON of one trace; `None` if there is none or the filter refuses it.
+    fn trace(&self, py: Python<'_>, trace_id: &str, filter: &PyFilter) -> PyResult<Option<Vec<u8>>> {
+        detached(py, || {
+            let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
+            search::trace(&self.store.snapshot(), trace_id, &filter.filter)
+        })
+    }
+
+    /// Returns the JSON of one span without its children; `None` likewise.
+    fn span(
+        &self,
+        py: Python<'_>,
+        trace_id: &str,
+        span_id: &str,
+        filter: &PyFilter,
+    ) -> PyResult<Option<Vec<u8>>> {
+        detached(py, || {
+            let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
+            let Some((trace_id, span_id)) = ids else { return Ok(None) };
+            search::span(&self.store.snapshot(), trace_id, span_id, &filter.filter)
+        })
+    }
+
+    /// Seals everything that is not sealed yet.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.flush())
+    }
+
+    /// Returns counts and sizes as JSON.
+    fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        detached(py, || {
+            serde_json::to_vec(&self.store.stats()).map_err(|fault| Error::storage("stats", fault))
+        })
+    }
+
+    /// Stops acknowledging and gives the store up to the next opener.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.close())
+    }
+}
+
+/// Returns a `google.rpc.Status` body for a refused export request.
+#[pyfunction]
+pub(super) fn otlp_status(
+    py: Python<'_>,
+    message: &str,
+    content_type: &str,
+    status: u16,
+) -> PyResult<Vec<u8>> {
+    detached(py, || Ok(answer::status(Encoding::of(content_type)?, status, message)))
+}
+
+fn window(page: u64, limit: usize) -> crate::error::Result<Window> {
+    if page == 0 || !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Error::Options(format!(
+            "expected a page from 1 and a limit from 1 to {MAX_LIMIT}, got page {page} and limit {limit}"
+        )));
+    }
+    Ok(Window { page, limit })
+}
+
+/// The withdrawal a caller may hold, or one that nobody holds.
+fn withdrawal(cancel: Option<&Py<PyCancel>>) -> &Cancel {
+    static NOBODY: std::sync::LazyLock<Cancel> = std::sync::LazyLock::new(Cancel::default);
+    cancel.map_or(&NOBODY, |cancel| &cancel.get().cancel)
+}
+
+fn now_nanos() -> u64 {
+    u64::try_from(now_micros()).unwrap_or(0).saturating_mul(crate::time::NANOS_PER_MICRO)
+}

@@ -1,0 +1,183 @@
+//! Expression -> predicate: fields looked up, operators checked, literals typed.
+
+use super::expr::{Condition, Expr, Operand};
+use super::fault::Fault;
+use super::json::{Json, excerpt};
+use super::predicate::{Numbers, Predicate};
+use super::spans::{Point, Spans};
+use super::text::TextMatcher;
+use crate::schema::{FIELDS, Field, Kind, Operator, STATUSES};
+use crate::time::parse_instant;
+
+/// Returns the predicate that runs `expr`.
+pub(super) fn bind(expr: &Expr) -> Result<Predicate, Fault> {
+    match expr {
+        Expr::And(conditions) => bind_all(conditions).map(Predicate::And),
+        Expr::Or(conditions) => bind_all(conditions).map(Predicate::Or),
+        Expr::Not(condition) => {
+            let part = bind(condition).map_err(|fault| fault.in_member("condition"))?;
+            Ok(Predicate::Not(Box::new(part)))
+        }
+        Expr::Condition(condition) => bind_condition(condition),
+    }
+}
+
+fn bind_all(conditions: &[Expr]) -> Result<Vec<Predicate>, Fault> {
+    let bound = conditions.iter().enumerate().map(|(place, condition)| {
+        bind(condition).map_err(|fault| fault.in_element(place).in_member("conditions"))
+    });
+    bound.collect()
+}
+
+fn bind_condition(condition: &Condition) -> Result<Predicate, Fault> {
+    let operator = condition.operator;
+    let field = look_up(&condition.key)?;
+    check_fits(field, condition)?;
+    let literals = typed_operand(field, &condition.operand)?;
+    let leaf = match field.kind() {
+        _ if operator == Operator::Exists => Predicate::Exists(field),
+        Kind::Text | Kind::Status => {
+            let ignore_case = condition.ignore_case.unwrap_or(operator == Operator::Contains);
+            let texts = literals.into_iter().filter_map(Literal::text).collect();
+            Predicate::Text(field, TextMatcher::new(operator, texts, ignore_case))
+        }
+        Kind::Number => {
+            let whole: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
+            let floating: Vec<_> = literals.iter().filter_map(Literal::floating).collect();
+            let whole = Spans::of(operator, &whole);
+            Predicate::Number(field, Numbers { whole, floating: Spans::of(operator, &floating) })
+        }
+        Kind::Time => {
+            let instants: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
+            Predicate::Time(field, Spans::of(operator, &instants))
+        }
+    };
+    Ok(if operator == Operator::Neq { Predicate::Not(Box::new(leaf)) } else { leaf })
+}
+
+fn look_up(key: &str) -> Result<Field, Fault> {
+    Field::from_key(key).ok_or_else(|| {
+        let known = listed(FIELDS.iter().map(|info| info.key));
+        Fault::new(format!("unknown field `{}`, expected one of {known}", excerpt(key))).in_member("key")
+    })
+}
+
+/// Checks that the field takes the operator, and `ignore_case` if it is given.
+fn check_fits(field: Field, condition: &Condition) -> Result<(), Fault> {
+    let operators = field.kind().operators();
+    if !operators.contains(&condition.operator) {
+        let known = listed(operators.iter().map(|operator| operator.word()));
+        let word = condition.operator.word();
+        let message = format!("field `{}` does not take `{word}`, expected one of {known}", field.key());
+        return Err(Fault::new(message).in_member("op"));
+    }
+    if condition.ignore_case.is_some() && field.kind() != Kind::Text {
+        let message = format!("field `{}` is no text and takes no `ignore_case`", field.key());
+        return Err(Fault::new(message).in_member("ignore_case"));
+    }
+    Ok(())
+}
+
+fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn typed_operand(field: Field, operand: &Operand) -> Result<Vec<Literal>, Fault> {
+    match operand {
+        Operand::Nothing => Ok(Vec::new()),
+        Operand::One(value) => {
+            let literal = typed(field, value).map_err(|message| Fault::new(message).in_member("value"))?;
+            Ok(vec![literal])
+        }
+        Operand::Several(values) => {
+            let literals = values.iter().enumerate().map(|(place, value)| {
+                typed(field, value)
+                    .map_err(|message| Fault::new(message).in_element(place).in_member("values"))
+            });
+            literals.collect()
+        }
+    }
+}
+
+/// A value of the type its field has.
+#[derive(Debug, Clone)]
+enum Literal {
+    Text(String),
+    Whole(i128),
+    Floating(f64),
+}
+
+/// The whole policy from JSON to typed values. What is not named here is refused.
+///
+/// | kind | takes | becomes |
+/// |---|---|---|
+/// | text | a string | itself; for `trace_id` in lower case |
+/// | status | `OK`, `ERROR` in any case | upper case |
+/// | number | a number | itself, exactly |
+/// | time | a string, ISO 8601 | nanoseconds since 1970 |
+fn typed(field: Field, value: &Json) -> Result<Literal, String> {
+    let expected = match field.kind() {
+        Kind::Text => "a string",
+        Kind::Status => "`OK` or `ERROR`",
+        Kind::Number => "a number",
+        Kind::Time => "an ISO 8601 time",
+    };
+    let literal = match (field.kind(), value) {
+        (Kind::Text, Json::Text(text)) if field == Field::TraceId => {
+            Some(Literal::Text(text.to_ascii_lowercase()))
+        }
+        (Kind::Text, Json::Text(text)) => Some(Literal::Text(text.clone())),
+        (Kind::Status, Json::Text(text)) => {
+            let status = STATUSES.iter().find(|status| status.eq_ignore_ascii_case(text));
+            status.map(|status| Literal::Text((*status).to_owned()))
+        }
+        (Kind::Number, Json::Number(number)) => {
+            number.as_i128().map(Literal::Whole).or_else(|| number.as_f64().map(Literal::Floating))
+        }
+        (Kind::Time, Json::Text(text)) => parse_instant(text).map(Literal::Whole),
+        _ => return Err(format!("expected {expected}, got {}", value.described())),
+    };
+    literal.ok_or_else(|| match value {
+        Json::Text(text) => format!("expected {expected}, got `{}`", excerpt(text)),
+        other => format!("expected {expected}, got {}", other.described()),
+    })
+}
+
+impl Literal {
+    fn text(self) -> Option<String> {
+        let Self::Text(text) = self else { return None };
+        Some(text)
+    }
+
+    /// Returns this number among the whole ones.
+    fn whole(&self) -> Option<Point<i128>> {
+        match self {
+            Self::Text(_) => None,
+            Self::Whole(number) => Some(Point::exactly(*number)),
+            #[allow(clippy::cast_possible_truncation, reason = "saturates, far beyond what a column holds")]
+            Self::Floating(number) => {
+                Some(Point { floor: number.floor() as i128, ceil: number.ceil() as i128 })
+            }
+        }
+    }
+
+    /// Returns this number among the doubles.
+    fn floating(&self) -> Option<Point<f64>> {
+        match self {
+            Self::Text(_) => None,
+            Self::Floating(number) => Some(Point::exactly(*number)),
+            #[allow(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                reason = "made good below"
+            )]
+            Self::Whole(number) => {
+                let nearest = *number as f64;
+                let back = nearest as i128;
+                let floor = if back > *number { nearest.next_down() } else { nearest };
+                let ceil = if back < *number { nearest.next_up() } else { nearest };
+                Some(Point { floor, ceil })
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The columns of a batch a predicate asks about: found by name, their types checked.
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+
+use super::predicate::Predicate;
+use crate::error::{Error, Result};
+use crate::schema::{FIELDS, Field, Kind};
+
+/// The columns of one batch, by field.
+pub(super) struct Columns<'a> {
+    by_field: [Option<&'a ArrayRef>; FIELDS.len()],
+}
+
+impl<'a> Columns<'a> {
+    /// Finds every column `predicate` asks about, whether or not it will come to be read.
+    pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch) -> Result<Self> {
+        let mut by_field = [None; FIELDS.len()];
+        let mut found = Ok(());
+        predicate.for_each_field(&mut |field| {
+            if found.is_ok() && by_field[field.column()].is_none() {
+                match column(field, batch) {
+                    Ok(array) => by_field[field.column()] = Some(array),
+                    Err(fault) => found = Err(fault),
+                }
+            }
+        });
+        found.map(|()| Self { by_field })
+    }
+
+    pub(super) fn get(&self, field: Field) -> &'a ArrayRef {
+        self.by_field[field.column()].expect("every field of the predicate was found")
+    }
+}
+
+fn column(field: Field, batch: &RecordBatch) -> Result<&ArrayRef> {
+    let Some(array) = batch.column_by_name(field.key()) else {
+        let expected = expected(field.kind());
+        return Err(Error::Batch(format!("column `{}` is missing, expected {expected}", field.key())));
+    };
+    if holds(array.data_type(), field.kind()) { Ok(array) } else { Err(mistyped(field, array.data_type())) }
+}
+
+/// Returns the error for a column that cannot hold its field.
+pub(super) fn mistyped(field: Field, found: &DataType) -> Error {
+    let (key, expected) = (field.key(), expected(field.kind()));
+    Error::Batch(format!("column `{key}` is of type `{found}`, expected {expected}"))
+}
+
+fn expected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Status => "text, plain or in a dictionary",
+        Kind::Number => "whole or floating-point numbers",
+        Kind::Time => "timestamps or dates",
+    }
+}
+
+/// Whether a column of this type can hold a field of this kind. One of type `Null` can hold any: it
+/// has no value at all.
+fn holds(found: &DataType, kind: Kind) -> bool {
+    let is_text =
+        |found: &DataType| matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    match (kind, found) {
+        (_, DataType::Null) => true,
+        (Kind::Text | Kind::Status, DataType::Dictionary(_, values)) => is_text(values),
+        (Kind::Text | Kind::Status, found) => is_text(found),
+        (Kind::Number, found) => found.is_integer() || matches!(found, DataType::Float32 | DataType::Float64),
+        (Kind::Time, found) => {
+            matches!(found, DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64)
+        }
+    }
+}

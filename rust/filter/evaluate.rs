@@ -1,0 +1,255 @@
+//! Predicate x batch -> the rows where it holds.
+//!
+//! A predicate is true, false or unknown of a row. The evaluator is asked for the rows of which it is
+//! true, or for those of which it is false; an unknown row is in neither answer, so that nulls need
+//! no bookkeeping of their own: `NOT` asks its part for the other answer, and `AND` and `OR` turn
+//! into each other. A missing value becomes "no match" where, at the very end, only the true rows
+//! are taken. Every question also carries the rows that still matter, and ends when none is left.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, Date64Type, Float32Type, Float64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{
+    Array, ArrayAccessor, ArrayRef, ArrowNativeTypeOp, DictionaryArray, PrimitiveArray, RecordBatch,
+    downcast_dictionary_array, downcast_integer_array,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::columns::{Columns, mistyped};
+use super::predicate::{Numbers, Predicate};
+use super::spans::Spans;
+use super::text::TextMatcher;
+use crate::error::{Error, Result};
+use crate::schema::Field;
+
+/// Nanoseconds in a second.
+const SECOND: i128 = 1_000_000_000;
+
+/// Returns the rows of `batch` of which `predicate` is true.
+pub(super) fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanBuffer> {
+    let columns = Columns::find(predicate, batch)?;
+    rows(predicate, &columns, &Question { truth: true, among: BooleanBuffer::new_set(batch.num_rows()) })
+}
+
+/// Of which rows in `among` is a predicate `truth`?
+#[derive(Clone)]
+struct Question {
+    truth: bool,
+    among: BooleanBuffer,
+}
+
+/// Recursion goes no deeper than the predicate, and so the expression.
+fn rows(predicate: &Predicate, columns: &Columns<'_>, question: &Question) -> Result<BooleanBuffer> {
+    let Question { truth, among } = question;
+    match predicate {
+        Predicate::And(parts) if *truth => rows_of_all(parts, columns, question),
+        Predicate::Or(parts) if !*truth => rows_of_all(parts, columns, question),
+        Predicate::And(parts) | Predicate::Or(parts) => rows_of_any(parts, columns, question),
+        Predicate::Not(part) => rows(part, columns, &Question { truth: !truth, among: among.clone() }),
+        Predicate::Exists(field) => {
+            let present = present(columns.get(*field));
+            Ok(if *truth { among & &present } else { among & &!&present })
+        }
+        Predicate::Text(field, matcher) => text_rows(*field, columns.get(*field), matcher, question),
+        Predicate::Number(field, numbers) => number_rows(*field, columns.get(*field), numbers, question),
+        Predicate::Time(field, instants) => time_rows(*field, columns.get(*field), instants, question),
+    }
+}
+
+fn rows_of_all(parts: &[Predicate], columns: &Columns<'_>, question: &Question) -> Result<BooleanBuffer> {
+    let mut left = question.clone();
+    for part in parts {
+        if !left.among.has_true() {
+            break;
+        }
+        left.among = rows(part, columns, &left)?;
+    }
+    Ok(left.among)
+}
+
+fn rows_of_any(parts: &[Predicate], columns: &Columns<'_>, question: &Question) -> Result<BooleanBuffer> {
+    let mut found = BooleanBuffer::new_unset(question.among.len());
+    let mut left = question.clone();
+    for part in parts {
+        if !left.among.has_true() {
+            break;
+        }
+        let hits = rows(part, columns, &left)?;
+        left.among = &left.among ^ &hits;
+        found = &found | &hits;
+    }
+    Ok(found)
+}
+
+/// Returns the rows that have a value; a number that is none (`NaN`) is no value.
+fn present(array: &ArrayRef) -> BooleanBuffer {
+    let mut present = match array.logical_nulls() {
+        Some(nulls) => nulls.into_inner(),
+        None => BooleanBuffer::new_set(array.len()),
+    };
+    if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
+        present = &present & &BooleanBuffer::collect_bool(floats.len(), |row| !floats.value(row).is_nan());
+    } else if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
+        present = &present & &BooleanBuffer::collect_bool(floats.len(), |row| !floats.value(row).is_nan());
+    }
+    present
+}
+
+fn text_rows(
+    field: Field,
+    array: &ArrayRef,
+    matcher: &TextMatcher,
+    question: &Question,
+) -> Result<BooleanBuffer> {
+    let Question { truth, among } = question;
+    if let DataType::Dictionary(_, _) = array.data_type() {
+        return coded_rows(field, array, matcher, question);
+    }
+    let among = among & &present(array);
+    match array.data_type() {
+        DataType::Utf8 => Ok(scan(array.as_string::<i32>(), matcher, *truth, &among)),
+        DataType::LargeUtf8 => Ok(scan(array.as_string::<i64>(), matcher, *truth, &among)),
+        DataType::Utf8View => Ok(scan(array.as_string_view(), matcher, *truth, &among)),
+        DataType::Null => Ok(among),
+        other => Err(mistyped(field, other)),
+    }
+}
+
+fn scan<'a>(
+    texts: impl ArrayAccessor<Item = &'a str> + Copy,
+    matcher: &TextMatcher,
+    truth: bool,
+    among: &BooleanBuffer,
+) -> BooleanBuffer {
+    let mut scratch = String::new();
+    BooleanBuffer::collect_bool(among.len(), |row| {
+        among.value(row) && matcher.matches(texts.value(row), &mut scratch) == truth
+    })
+}
+
+/// Asks the distinct values and spreads their answers by code, if there are fewer of them than rows.
+fn coded_rows(
+    field: Field,
+    array: &ArrayRef,
+    matcher: &TextMatcher,
+    question: &Question,
+) -> Result<BooleanBuffer> {
+    let Question { truth, among } = question;
+    let coded = array.as_any_dictionary();
+    let distinct = coded.values();
+    if distinct.len() > array.len() {
+        let plain = arrow_select::take::take(distinct, coded.keys(), None)
+            .map_err(|fault| Error::Batch(format!("column `{}`: {fault}", field.key())))?;
+        return text_rows(field, &plain, matcher, question);
+    }
+    let every = Question { truth: *truth, among: BooleanBuffer::new_set(distinct.len()) };
+    let hits = text_rows(field, distinct, matcher, &every)?;
+    if !hits.has_true() {
+        return Ok(BooleanBuffer::new_unset(array.len()));
+    }
+    let spread = downcast_dictionary_array!(
+        array => spread(array, &hits),
+        other => return Err(mistyped(field, other)),
+    );
+    Ok(among & &spread)
+}
+
+/// Returns the rows whose code is of a value in `hits`.
+fn spread<K: ArrowDictionaryKeyType>(dictionary: &DictionaryArray<K>, hits: &BooleanBuffer) -> BooleanBuffer {
+    let codes = dictionary.keys().values();
+    // The slot of a missing value may hold any code.
+    let hit = |row: usize| {
+        let code = codes[row].as_usize();
+        code < hits.len() && hits.value(code)
+    };
+    let spread = BooleanBuffer::collect_bool(codes.len(), hit);
+    match dictionary.keys().nulls() {
+        Some(nulls) => &spread & nulls.inner(),
+        None => spread,
+    }
+}
+
+fn number_rows(
+    field: Field,
+    array: &ArrayRef,
+    numbers: &Numbers,
+    question: &Question,
+) -> Result<BooleanBuffer> {
+    let Question { truth, among } = question;
+    let among = among & &present(array);
+    let found = downcast_integer_array!(
+        array => whole_rows(array, &numbers.whole, 1, *truth),
+        DataType::Float64 => {
+            spanned(array.as_primitive::<Float64Type>(), &numbers.floating, *truth)
+        },
+        DataType::Float32 => {
+            let floats = array.as_primitive::<Float32Type>().unary::<_, Float64Type>(f64::from);
+            spanned(&floats, &numbers.floating, *truth)
+        },
+        DataType::Null => return Ok(among),
+        other => return Err(mistyped(field, other)),
+    );
+    Ok(&among & &found)
+}
+
+fn time_rows(
+    field: Field,
+    array: &ArrayRef,
+    instants: &Spans<i128>,
+    question: &Question,
+) -> Result<BooleanBuffer> {
+    let Question { truth, among } = question;
+    let (truth, among) = (*truth, among & &present(array));
+    let found = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            whole_rows(array.as_primitive::<TimestampSecondType>(), instants, SECOND, truth)
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            whole_rows(array.as_primitive::<TimestampMillisecondType>(), instants, SECOND / 1_000, truth)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            whole_rows(array.as_primitive::<TimestampMicrosecondType>(), instants, SECOND / 1_000_000, truth)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            whole_rows(array.as_primitive::<TimestampNanosecondType>(), instants, 1, truth)
+        }
+        DataType::Date32 => whole_rows(array.as_primitive::<Date32Type>(), instants, 86_400 * SECOND, truth),
+        DataType::Date64 => whole_rows(array.as_primitive::<Date64Type>(), instants, SECOND / 1_000, truth),
+        DataType::Null => return Ok(among),
+        other => return Err(mistyped(field, other)),
+    };
+    Ok(&among & &found)
+}
+
+/// Returns the rows whose value, counted in `unit`, is in `spans`, or those where it is not.
+fn whole_rows<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    spans: &Spans<i128>,
+    unit: i128,
+    truth: bool,
+) -> BooleanBuffer
+where
+    T::Native: TryFrom<i128>,
+    i128: From<T::Native>,
+{
+    let native = spans.in_units(unit, T::Native::MIN_TOTAL_ORDER, T::Native::MAX_TOTAL_ORDER);
+    spanned(array, &native, truth)
+}
+
+fn spanned<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    spans: &Spans<T::Native>,
+    truth: bool,
+) -> BooleanBuffer {
+    let values = array.values();
+    match spans.only() {
+        Some((first, last)) => BooleanBuffer::collect_bool(values.len(), |row| {
+            let value = values[row];
+            (first <= value && value <= last) == truth
+        }),
+        None => BooleanBuffer::collect_bool(values.len(), |row| spans.contains(values[row]) == truth),
+    }
+}

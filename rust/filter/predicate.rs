@@ -1,0 +1,44 @@
+//! What runs: a closed list of tests, with nothing left to look up.
+
+use super::spans::Spans;
+use super::text::TextMatcher;
+use crate::schema::Field;
+
+/// A filter made ready to run. Every leaf says what is in a set; `NOT` says what is outside of it.
+#[derive(Debug, Clone)]
+pub(super) enum Predicate {
+    /// Every part holds; of none: true.
+    And(Vec<Predicate>),
+    /// At least one part holds; of none: false.
+    Or(Vec<Predicate>),
+    /// The part does not hold.
+    Not(Box<Predicate>),
+    /// The field has a value.
+    Exists(Field),
+    /// The field's text is what the matcher asks for.
+    Text(Field, TextMatcher),
+    /// The field's number is in the set.
+    Number(Field, Numbers),
+    /// The field's instant, in nanoseconds since 1970, is in the set.
+    Time(Field, Spans<i128>),
+}
+
+/// A set of numbers, as columns of whole numbers and as columns of doubles see it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Numbers {
+    pub(super) whole: Spans<i128>,
+    pub(super) floating: Spans<f64>,
+}
+
+impl Predicate {
+    /// Calls `visit` with every field that is asked about, once for each time it is.
+    pub(super) fn for_each_field(&self, visit: &mut impl FnMut(Field)) {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.for_each_field(visit)),
+            Self::Not(part) => part.for_each_field(visit),
+            Self::Exists(field) | Self::Text(field, _) | Self::Number(field, _) | Self::Time(field, _) => {
+                visit(*field);
+            }
+        }
+    }
+}

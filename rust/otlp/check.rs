@@ -1,0 +1,182 @@
+//! Which spans may come in: each is checked by itself, and a bad one does not keep the others out.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use prost::Message;
+
+use super::limits::{MAX_DECODED_BYTES, Shape, survey};
+use super::wire::Fields;
+use super::{AcceptedSpan, Export, Origin, SpanId, TraceId, WireSpan, proto};
+use crate::error::{Error, Result};
+use crate::time::{NANOS_PER_MICRO, write_instant};
+
+/// How far a span's times may lie ahead of the present: 24 hours, in nanoseconds.
+pub const MAX_AHEAD_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
+
+/// The most characters of a reason; it may quote what was sent.
+const MAX_REASON_CHARS: usize = 500;
+
+/// What passed, or why it did not.
+pub(super) type Verdict<T> = std::result::Result<T, String>;
+
+/// The spans of one request on their way into an [`Export`].
+pub(super) struct Intake {
+    now_nanos: u64,
+    export: Export,
+    arrived: u64,
+    decoded_bytes: usize,
+    /// The last origin met, and whether it may be kept.
+    origin: Option<(Arc<Origin>, Verdict<()>)>,
+    /// Which trace will hold a copy of which origin.
+    copies: HashSet<(TraceId, *const Origin)>,
+}
+
+impl Intake {
+    /// Returns an intake without spans, at `now_nanos` since 1970.
+    pub(super) fn new(now_nanos: u64) -> Self {
+        Self {
+            now_nanos,
+            export: Export::default(),
+            arrived: 0,
+            decoded_bytes: 0,
+            origin: None,
+            copies: HashSet::new(),
+        }
+    }
+
+    /// Accepts or rejects one span.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the request as a whole takes too much memory.
+    pub(super) fn take(&mut self, arrival: Verdict<WireSpan>) -> Result<()> {
+        self.arrived += 1;
+        let wire = match arrival {
+            Ok(wire) => wire,
+            Err(reason) => return self.reject(None, &reason),
+        };
+        let surveyed = self.check_origin(&wire.origin).and_then(|()| survey(Shape::Span, &wire.bytes));
+        match surveyed {
+            Ok(bytes) => self.reserve(bytes)?,
+            Err(reason) => return self.reject(Some(&wire), &reason),
+        }
+        match accept(&wire, self.now_nanos) {
+            Ok(span) => self.keep(span),
+            Err(reason) => self.reject(Some(&wire), &reason),
+        }
+    }
+
+    /// Returns what the request brought.
+    pub(super) fn finish(mut self) -> Export {
+        let first = &self.export.reason;
+        self.export.reason = match self.export.rejected {
+            0 => String::new(),
+            1 => format!("1 span rejected: {first}"),
+            count => format!("{count} spans rejected; the first: {first}"),
+        };
+        self.export
+    }
+
+    fn keep(&mut self, span: AcceptedSpan) -> Result<()> {
+        let origin = &span.wire.origin;
+        if self.copies.insert((span.trace_id, Arc::as_ptr(origin))) {
+            let texts = origin.resource_schema_url.len() + origin.scope_schema_url.len();
+            self.reserve(size_of::<Origin>() + origin.resource.len() + origin.scope.len() + texts)?;
+        }
+        self.export.spans.push(span);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "the last step of `take`, beside `keep`")]
+    fn reject(&mut self, wire: Option<&WireSpan>, reason: &str) -> Result<()> {
+        self.export.rejected += 1;
+        if self.export.rejected == 1 {
+            let span = match wire.and_then(span_id_of) {
+                Some(id) => format!("span `{id}`"),
+                None => format!("span {} of the request", self.arrived),
+            };
+            self.export.reason = format!("{span}: {}", clip(reason));
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
+        self.decoded_bytes = self.decoded_bytes.saturating_add(bytes);
+        if self.decoded_bytes > MAX_DECODED_BYTES {
+            return Err(Error::TooLarge(format!(
+                "the request takes over {MAX_DECODED_BYTES} bytes once decoded, send fewer spans in one"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_origin(&mut self, origin: &Arc<Origin>) -> Verdict<()> {
+        match &self.origin {
+            Some((known, verdict)) if Arc::ptr_eq(known, origin) => verdict.clone(),
+            _ => {
+                let verdict = check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
+                    .and_then(|()| {
+                        check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope")
+                    });
+                self.origin = Some((origin.clone(), verdict.clone()));
+                verdict
+            }
+        }
+    }
+}
+
+/// Checks what spans share: that it can be decoded, within the limits.
+fn check_part<M: Message + Default>(shape: Shape, message: &[u8], name: &str) -> Verdict<()> {
+    survey(shape, message)
+        .and_then(|bytes| if bytes > MAX_DECODED_BYTES { Err("too large".to_owned()) } else { Ok(()) })
+        .and_then(|()| M::decode(message).map_err(|fault| fault.to_string()))
+        .map(drop)
+        .map_err(|fault| format!("its {name}: {fault}"))
+}
+
+fn accept(wire: &WireSpan, now_nanos: u64) -> Verdict<AcceptedSpan> {
+    let message = proto::Span::decode(wire.bytes.clone()).map_err(|fault| fault.to_string())?;
+    let trace_id = TraceId::from_bytes(&message.trace_id)
+        .ok_or_else(|| unusable_id("trace id", &message.trace_id, 16))?;
+    let span_id =
+        SpanId::from_bytes(&message.span_id).ok_or_else(|| unusable_id("span id", &message.span_id, 8))?;
+    if !matches!(message.parent_span_id.len(), 0 | 8) {
+        let length = message.parent_span_id.len();
+        return Err(format!("parent span id of {length} bytes, expected 8 or none"));
+    }
+    let latest = now_nanos.saturating_add(MAX_AHEAD_NANOS);
+    for (name, nanos) in [("start", message.start_time_unix_nano), ("end", message.end_time_unix_nano)] {
+        if nanos > latest {
+            return Err(ahead(name, nanos));
+        }
+    }
+    Ok(AcceptedSpan { message, trace_id, span_id, wire: wire.clone() })
+}
+
+fn unusable_id(name: &str, bytes: &[u8], expected: usize) -> String {
+    match bytes.len() {
+        length if length == expected => format!("{name} is all zero"),
+        length => format!("{name} of {length} bytes, expected {expected}"),
+    }
+}
+
+fn ahead(name: &str, nanos: u64) -> String {
+    let mut instant = String::new();
+    let micros = i64::try_from(nanos / NANOS_PER_MICRO).expect("a thousandth of 64 bits");
+    write_instant(&mut instant, micros);
+    format!("{name} time {instant} lies more than 24 hours ahead")
+}
+
+/// Returns the id of a span that need not be decodable as a whole.
+fn span_id_of(wire: &WireSpan) -> Option<SpanId> {
+    let mut fields = Fields::of(&wire.bytes).map_while(std::result::Result::ok);
+    fields.find_map(|(number, content)| content.filter(|_| number == 2).and_then(SpanId::from_bytes))
+}
+
+/// Returns `reason`, cut to a length that is fit for an answer.
+pub(super) fn clip(reason: &str) -> String {
+    match reason.char_indices().nth(MAX_REASON_CHARS) {
+        Some((end, _)) => format!("{}...", &reason[..end]),
+        None => reason.to_owned(),
+    }
+}

@@ -1,0 +1,72 @@
+//! Undoing the content encoding of a body, within a limit measured while inflating.
+
+use std::io::{BufRead, Read};
+
+use bytes::Bytes;
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+use super::limits::MAX_BODY_BYTES;
+use crate::error::{Error, Result};
+
+/// Returns `body` without its content encoding: `identity` (or none), `gzip`, or `deflate`, which is
+/// zlib by standard and raw from some senders. Names are compared regardless of case.
+///
+/// # Errors
+/// [`Error::MediaType`] for any other encoding, [`Error::TooLarge`] over [`MAX_BODY_BYTES`],
+/// [`Error::Decode`] if the body is damaged, cut short, or goes on after its end.
+pub fn inflate(body: Bytes, content_encoding: Option<&str>) -> Result<Bytes> {
+    let name = content_encoding.unwrap_or_default().trim().to_ascii_lowercase();
+    match name.as_str() {
+        "" | "identity" if body.len() <= MAX_BODY_BYTES => Ok(body),
+        "" | "identity" => Err(too_large()),
+        "gzip" | "x-gzip" => read_whole(MultiGzDecoder::new(body.as_ref()), "gzip"),
+        "deflate" if is_zlib(&body) => {
+            let mut rest = body.as_ref();
+            let inflated = read_whole(ZlibDecoder::new(&mut rest), "deflate")?;
+            expect_end(rest).map(|()| inflated)
+        }
+        "deflate" => {
+            let mut rest = body.as_ref();
+            let inflated = read_whole(DeflateDecoder::new(&mut rest), "deflate")?;
+            expect_end(rest).map(|()| inflated)
+        }
+        _ => Err(Error::MediaType(format!(
+            "unsupported content encoding `{name}`, expected `gzip`, `deflate` or `identity`"
+        ))),
+    }
+}
+
+/// Whether the first two bytes are a zlib header (RFC 1950, section 2.2); deflate data that starts so
+/// would be a stored block with padding that no compressor writes.
+fn is_zlib(body: &[u8]) -> bool {
+    match body {
+        [method, flags, ..] => method & 0x0f == 8 && u16::from_be_bytes([*method, *flags]).is_multiple_of(31),
+        _ => false,
+    }
+}
+
+fn read_whole(decoder: impl Read, name: &str) -> Result<Bytes> {
+    let mut inflated = Vec::new();
+    // One byte over the limit is enough to know.
+    let mut bounded = decoder.take(MAX_BODY_BYTES as u64 + 1);
+    bounded
+        .read_to_end(&mut inflated)
+        .map_err(|fault| Error::Decode(format!("expected a body encoded as `{name}`: {fault}")))?;
+    if inflated.len() > MAX_BODY_BYTES {
+        return Err(too_large());
+    }
+    // A body may wait long for its commit; what it does not need goes back.
+    inflated.shrink_to_fit();
+    Ok(inflated.into())
+}
+
+fn expect_end(rest: impl BufRead) -> Result<()> {
+    match rest.bytes().next() {
+        None => Ok(()),
+        Some(_) => Err(Error::Decode("expected a body encoded as `deflate`: data after its end".to_owned())),
+    }
+}
+
+fn too_large() -> Error {
+    Error::TooLarge(format!("the request body is over {MAX_BODY_BYTES} bytes"))
+}

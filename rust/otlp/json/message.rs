@@ -1,0 +1,249 @@
+//! The messages that are read whole: a span, a resource, a scope.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use prost::Message;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::super::check::Verdict;
+use super::super::limits::MAX_ATTRIBUTES;
+use super::super::proto;
+use super::Source;
+use super::value::{Id, Integer};
+
+/// A message as JSON that has an equal in protobuf.
+pub(super) trait IntoProtobuf<'a> {
+    type Message: Message;
+
+    /// Returns the equal message; `source` is the body it was read from.
+    fn into_protobuf(self, source: Source<'a>) -> Verdict<Self::Message>;
+}
+
+/// A list of which no more is held than shows that it is too long.
+struct List<T>(Vec<T>);
+
+/// A key and a value that is not yet taken apart: what nests in it has all of the parser's depth, so
+/// that the limit on nesting is ours and the same as in protobuf.
+#[derive(serde::Deserialize)]
+struct Attribute<'a> {
+    key: Option<String>,
+    #[serde(borrow)]
+    value: Option<&'a RawValue>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Resource<'a> {
+    #[serde(borrow)]
+    attributes: Option<List<Attribute<'a>>>,
+    dropped_attributes_count: Option<Integer<u32>>,
+    entity_refs: Option<Vec<EntityRef>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EntityRef {
+    schema_url: Option<String>,
+    r#type: Option<String>,
+    id_keys: Option<Vec<String>>,
+    description_keys: Option<Vec<String>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Scope<'a> {
+    name: Option<String>,
+    version: Option<String>,
+    #[serde(borrow)]
+    attributes: Option<List<Attribute<'a>>>,
+    dropped_attributes_count: Option<Integer<u32>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "the names of the format")]
+pub(super) struct Span<'a> {
+    trace_id: Option<Id>,
+    span_id: Option<Id>,
+    trace_state: Option<String>,
+    parent_span_id: Option<Id>,
+    flags: Option<Integer<u32>>,
+    name: Option<String>,
+    kind: Option<i32>,
+    start_time_unix_nano: Option<Integer<u64>>,
+    end_time_unix_nano: Option<Integer<u64>>,
+    #[serde(borrow)]
+    attributes: Option<List<Attribute<'a>>>,
+    dropped_attributes_count: Option<Integer<u32>>,
+    #[serde(borrow)]
+    events: Option<List<Event<'a>>>,
+    dropped_events_count: Option<Integer<u32>>,
+    #[serde(borrow)]
+    links: Option<List<Link<'a>>>,
+    dropped_links_count: Option<Integer<u32>>,
+    status: Option<Status>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'a> {
+    time_unix_nano: Option<Integer<u64>>,
+    name: Option<String>,
+    #[serde(borrow)]
+    attributes: Option<List<Attribute<'a>>>,
+    dropped_attributes_count: Option<Integer<u32>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Link<'a> {
+    trace_id: Option<Id>,
+    span_id: Option<Id>,
+    trace_state: Option<String>,
+    #[serde(borrow)]
+    attributes: Option<List<Attribute<'a>>>,
+    dropped_attributes_count: Option<Integer<u32>>,
+    flags: Option<Integer<u32>>,
+}
+
+#[derive(serde::Deserialize)]
+struct Status {
+    message: Option<String>,
+    code: Option<i32>,
+}
+
+impl<'a> IntoProtobuf<'a> for Resource<'a> {
+    type Message = proto::Resource;
+
+    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::Resource> {
+        Ok(proto::Resource {
+            attributes: attributes(self.attributes, source)?,
+            dropped_attributes_count: integer(self.dropped_attributes_count),
+            entity_refs: self.entity_refs.into_iter().flatten().map(EntityRef::into_protobuf).collect(),
+        })
+    }
+}
+
+impl EntityRef {
+    fn into_protobuf(self) -> proto::EntityRef {
+        proto::EntityRef {
+            schema_url: self.schema_url.unwrap_or_default(),
+            r#type: self.r#type.unwrap_or_default(),
+            id_keys: self.id_keys.unwrap_or_default(),
+            description_keys: self.description_keys.unwrap_or_default(),
+        }
+    }
+}
+
+impl<'a> IntoProtobuf<'a> for Scope<'a> {
+    type Message = proto::InstrumentationScope;
+
+    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::InstrumentationScope> {
+        Ok(proto::InstrumentationScope {
+            name: self.name.unwrap_or_default(),
+            version: self.version.unwrap_or_default(),
+            attributes: attributes(self.attributes, source)?,
+            dropped_attributes_count: integer(self.dropped_attributes_count),
+        })
+    }
+}
+
+impl<'a> IntoProtobuf<'a> for Span<'a> {
+    type Message = proto::Span;
+
+    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::Span> {
+        Ok(proto::Span {
+            trace_id: id(self.trace_id),
+            span_id: id(self.span_id),
+            trace_state: self.trace_state.unwrap_or_default(),
+            parent_span_id: id(self.parent_span_id),
+            flags: integer(self.flags),
+            name: self.name.unwrap_or_default(),
+            kind: self.kind.unwrap_or_default(),
+            start_time_unix_nano: integer(self.start_time_unix_nano),
+            end_time_unix_nano: integer(self.end_time_unix_nano),
+            attributes: attributes(self.attributes, source)?,
+            dropped_attributes_count: integer(self.dropped_attributes_count),
+            events: each(self.events, |event| event.into_protobuf(source))?,
+            dropped_events_count: integer(self.dropped_events_count),
+            links: each(self.links, |link| link.into_protobuf(source))?,
+            dropped_links_count: integer(self.dropped_links_count),
+            status: self.status.map(|status| proto::Status {
+                message: status.message.unwrap_or_default(),
+                code: status.code.unwrap_or_default(),
+            }),
+        })
+    }
+}
+
+impl<'a> Event<'a> {
+    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::span::Event> {
+        Ok(proto::span::Event {
+            time_unix_nano: integer(self.time_unix_nano),
+            name: self.name.unwrap_or_default(),
+            attributes: attributes(self.attributes, source)?,
+            dropped_attributes_count: integer(self.dropped_attributes_count),
+        })
+    }
+}
+
+impl<'a> Link<'a> {
+    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::span::Link> {
+        Ok(proto::span::Link {
+            trace_id: id(self.trace_id),
+            span_id: id(self.span_id),
+            trace_state: self.trace_state.unwrap_or_default(),
+            attributes: attributes(self.attributes, source)?,
+            dropped_attributes_count: integer(self.dropped_attributes_count),
+            flags: integer(self.flags),
+        })
+    }
+}
+
+fn attributes<'a>(list: Option<List<Attribute<'a>>>, source: Source<'a>) -> Verdict<Vec<proto::KeyValue>> {
+    each(list, |attribute| {
+        let value = attribute.value.map(|value| source.read(value.get())).transpose()?;
+        Ok(proto::KeyValue { key: attribute.key.unwrap_or_default(), value, key_strindex: 0 })
+    })
+}
+
+fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Verdict<M>) -> Verdict<Vec<M>> {
+    list.map_or_else(Vec::new, |List(elements)| elements).into_iter().map(into_protobuf).collect()
+}
+
+fn id(text: Option<Id>) -> Bytes {
+    text.map_or_else(Bytes::new, |Id(bytes)| bytes)
+}
+
+fn integer<T: Default>(number: Option<Integer<T>>) -> T {
+    number.map_or_else(T::default, |Integer(number)| number)
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ListVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Vec<T>, S::Error> {
+        let mut elements = Vec::new();
+        while elements.len() <= MAX_ATTRIBUTES {
+            let Some(element) = list.next_element()? else { return Ok(elements) };
+            elements.push(element);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(elements)
+    }
+}

@@ -1,0 +1,176 @@
+//! The values that JSON has no word of its own for, and the values of attributes.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Unexpected, Visitor};
+use serde_json::value::RawValue;
+
+use super::super::ids::decode_hex;
+use super::super::proto::{AnyValue, ArrayValue, KeyValue, KeyValueList, any_value::Value};
+
+/// The bytes of an id, of any length, from hexadecimal digits of either case.
+pub(super) struct Id(pub(super) Bytes);
+
+/// An integer, from a number or from decimal text.
+pub(super) struct Integer<T>(pub(super) T);
+
+/// A double, from a number, decimal text, or the name of what JSON has no number for.
+struct Double(f64);
+
+/// Bytes, from base64 of either alphabet, padded or not.
+struct Base64(Bytes);
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = decode_hex(&text)
+            .ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), &"pairs of hexadecimal digits"))?;
+        Ok(Self(bytes.into()))
+    }
+}
+
+impl<'de, T: TryFrom<i128> + FromStr> Deserialize<'de> for Integer<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IntegerVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct IntegerVisitor<T>(PhantomData<T>);
+
+impl<T: TryFrom<i128> + FromStr> Visitor<'_> for IntegerVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an integer that fits {} bits, as a number or decimal text", 8 * size_of::<T>())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        T::try_from(number.into()).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        T::try_from(number.into()).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+impl<'de> Deserialize<'de> for Double {
+    // The text is parsed here because the parser of JSON may be off by the last bit, and a double
+    // sent as protobuf is not.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let number = match raw.get() {
+            r#""NaN""# => Some(f64::NAN),
+            r#""Infinity""# => Some(f64::INFINITY),
+            r#""-Infinity""# => Some(f64::NEG_INFINITY),
+            text => text.trim_matches('"').parse().ok().filter(|number: &f64| number.is_finite()),
+        };
+        let expected = "a number, `NaN`, `Infinity` or `-Infinity`";
+        number.map(Self).ok_or_else(|| D::Error::invalid_value(Unexpected::Other(raw.get()), &expected))
+    }
+}
+
+impl<'de> Deserialize<'de> for Base64 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let is_url_safe = text.contains(['-', '_']);
+        let alphabet = if is_url_safe { &base64::alphabet::URL_SAFE } else { &base64::alphabet::STANDARD };
+        let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+        let bytes = GeneralPurpose::new(alphabet, config)
+            .decode(&text)
+            .map_err(|_| D::Error::invalid_value(Unexpected::Str(&text), &"base64"))?;
+        Ok(Self(bytes.into()))
+    }
+}
+
+/// The members of an `AnyValue`, of which at most one may have a value.
+#[derive(serde::Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Member {
+    StringValue,
+    BoolValue,
+    IntValue,
+    DoubleValue,
+    ArrayValue,
+    KvlistValue,
+    BytesValue,
+    #[serde(other)]
+    Unknown,
+}
+
+/// A list of values, or of keys and values.
+#[derive(serde::Deserialize)]
+struct Values<T> {
+    values: Option<Vec<T>>,
+}
+
+#[derive(serde::Deserialize)]
+struct Pair {
+    key: Option<String>,
+    value: Option<AnyValue>,
+}
+
+impl<'de> Deserialize<'de> for KeyValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Pair { key, value } = Pair::deserialize(deserializer)?;
+        Ok(Self { key: key.unwrap_or_default(), value, key_strindex: 0 })
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AnyValueVisitor)
+    }
+}
+
+struct AnyValueVisitor;
+
+impl<'de> Visitor<'de> for AnyValueVisitor {
+    type Value = AnyValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value such as `{\"stringValue\": \"...\"}`")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<AnyValue, M::Error> {
+        let mut value = None;
+        while let Some(member) = members.next_key::<Member>()? {
+            let Some(present) = read_member(&member, &mut members)? else { continue };
+            if value.replace(present).is_some() {
+                return Err(M::Error::custom("expected one value, got more"));
+            }
+        }
+        Ok(AnyValue { value })
+    }
+}
+
+fn read_member<'de, M: MapAccess<'de>>(member: &Member, members: &mut M) -> Result<Option<Value>, M::Error> {
+    Ok(match member {
+        Member::StringValue => members.next_value::<Option<String>>()?.map(Value::StringValue),
+        Member::BoolValue => members.next_value::<Option<bool>>()?.map(Value::BoolValue),
+        Member::IntValue => {
+            members.next_value::<Option<Integer<i64>>>()?.map(|Integer(number)| Value::IntValue(number))
+        }
+        Member::DoubleValue => {
+            members.next_value::<Option<Double>>()?.map(|Double(number)| Value::DoubleValue(number))
+        }
+        Member::ArrayValue => members
+            .next_value::<Option<Values<AnyValue>>>()?
+            .map(|list| Value::ArrayValue(ArrayValue { values: list.values.unwrap_or_default() })),
+        Member::KvlistValue => members
+            .next_value::<Option<Values<KeyValue>>>()?
+            .map(|list| Value::KvlistValue(KeyValueList { values: list.values.unwrap_or_default() })),
+        Member::BytesValue => {
+            members.next_value::<Option<Base64>>()?.map(|Base64(bytes)| Value::BytesValue(bytes))
+        }
+        Member::Unknown => members.next_value::<IgnoredAny>().map(|_| None)?,
+    })
+}

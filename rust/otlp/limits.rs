@@ -1,0 +1,171 @@
+//! How large may a request be, and what it is made of?
+//!
+//! A span is surveyed on the wire, before anything of it is decoded: two bytes can ask for an object
+//! of eighty, so it is known what decoding will cost before it is paid. A span over a limit is
+//! rejected and counted, never cut.
+
+use super::proto;
+use super::wire::Fields;
+
+/// The most bytes of a request body, inflated.
+pub const MAX_BODY_BYTES: usize = 20 << 20;
+/// The most bytes that a request may take in memory once its spans are decoded, counting a copy of
+/// each resource and scope for every trace it occurs in. A full body of ordinary spans stays below.
+pub const MAX_DECODED_BYTES: usize = 4 * MAX_BODY_BYTES;
+/// The most attributes of a span, an event, a link, a resource or a scope.
+pub const MAX_ATTRIBUTES: usize = 1_024;
+/// The most events of a span.
+pub const MAX_EVENTS: usize = 1_024;
+/// The most links of a span.
+pub const MAX_LINKS: usize = 1_024;
+/// The most bytes of one text or value; of a list, all it holds as encoded.
+pub const MAX_VALUE_BYTES: usize = 4 << 20;
+/// How deep values may nest; a value that is no list has depth 1.
+pub const MAX_VALUE_DEPTH: usize = 32;
+
+/// The messages a span, a resource or a scope is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Span,
+    Event,
+    Link,
+    Status,
+    Resource,
+    EntityRef,
+    Scope,
+    KeyValue,
+    KeyValueList,
+    AnyValue,
+    ArrayValue,
+}
+
+impl Shape {
+    /// Returns the message that a field of this one holds, or `None` if it holds text or bytes.
+    fn part(self, number: u32) -> Option<Self> {
+        match (self, number) {
+            (Self::Span, 9)
+            | (Self::Event | Self::Scope, 3)
+            | (Self::Link, 4)
+            | (Self::Resource | Self::KeyValueList, 1) => Some(Self::KeyValue),
+            (Self::Span, 11) => Some(Self::Event),
+            (Self::Span, 13) => Some(Self::Link),
+            (Self::Span, 15) => Some(Self::Status),
+            (Self::Resource, 3) => Some(Self::EntityRef),
+            (Self::KeyValue, 2) | (Self::ArrayValue, 1) => Some(Self::AnyValue),
+            (Self::AnyValue, 5) => Some(Self::ArrayValue),
+            (Self::AnyValue, 6) => Some(Self::KeyValueList),
+            _ => None,
+        }
+    }
+
+    /// Returns what the decoded message takes by itself, without what it points to.
+    fn own_bytes(self) -> usize {
+        match self {
+            Self::Span => size_of::<super::AcceptedSpan>(),
+            Self::Event => size_of::<proto::span::Event>(),
+            Self::Link => size_of::<proto::span::Link>(),
+            Self::Status => size_of::<proto::Status>(),
+            Self::Resource => size_of::<proto::Resource>(),
+            Self::EntityRef => size_of::<proto::EntityRef>(),
+            Self::Scope => size_of::<proto::InstrumentationScope>(),
+            Self::KeyValue => size_of::<proto::KeyValue>(),
+            Self::KeyValueList => size_of::<proto::KeyValueList>(),
+            Self::AnyValue => size_of::<proto::AnyValue>(),
+            Self::ArrayValue => size_of::<proto::ArrayValue>(),
+        }
+    }
+
+    /// Returns how many messages of shape `part` this one may hold, and what they are then called.
+    fn limit(self, part: Self) -> Option<(usize, &'static str)> {
+        match (self, part) {
+            (Self::KeyValueList, _) => None,
+            (Self::Event, Self::KeyValue) => Some((MAX_ATTRIBUTES, "attributes of an event")),
+            (Self::Link, Self::KeyValue) => Some((MAX_ATTRIBUTES, "attributes of a link")),
+            (_, Self::KeyValue) => Some((MAX_ATTRIBUTES, "attributes")),
+            (_, Self::Event) => Some((MAX_EVENTS, "events")),
+            (_, Self::Link) => Some((MAX_LINKS, "links")),
+            _ => None,
+        }
+    }
+}
+
+/// A message that is being surveyed.
+struct Place<'a> {
+    shape: Shape,
+    message: &'a [u8],
+    fields: Fields<'a>,
+    /// How many values it lies in, itself included.
+    value_depth: usize,
+    /// How many parts of each counted shape were met: attributes, events, links.
+    counts: [usize; 3],
+}
+
+/// Returns how many bytes `message` takes once decoded.
+///
+/// # Errors
+/// The limit that is exceeded, or the fault in the encoding.
+pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<usize, String> {
+    let mut decoded = shape.own_bytes();
+    let mut path = vec![Place::new(shape, message)];
+    while let Some(place) = path.last_mut() {
+        let Some(field) = place.fields.next() else {
+            path.pop();
+            continue;
+        };
+        let (number, content) = field.map_err(|fault| format!("malformed protobuf: {fault}"))?;
+        let Some(content) = content else { continue };
+        let part = place.shape.part(number);
+        let is_value = part.is_none() || place.shape == Shape::AnyValue;
+        if is_value && content.len() > MAX_VALUE_BYTES {
+            let length = content.len();
+            let owner = owner_of(&path);
+            return Err(format!("{owner} of {length} bytes, expected at most {MAX_VALUE_BYTES}"));
+        }
+        let Some(part) = part else {
+            // Text of a repeated field takes an object each, however short.
+            decoded += content.len() + size_of::<String>();
+            continue;
+        };
+        place.count(part)?;
+        decoded += part.own_bytes();
+        let value_depth = place.value_depth + usize::from(part == Shape::AnyValue);
+        if value_depth > MAX_VALUE_DEPTH {
+            let owner = owner_of(&path);
+            return Err(format!("{owner} nested deeper than {MAX_VALUE_DEPTH}"));
+        }
+        path.push(Place { value_depth, ..Place::new(part, content) });
+    }
+    Ok(decoded)
+}
+
+/// Returns how people call what the path leads to: the attribute it lies in, if it lies in one.
+fn owner_of(path: &[Place<'_>]) -> String {
+    let Some(attribute) = path.iter().find(|place| place.shape == Shape::KeyValue) else {
+        return "a field".to_owned();
+    };
+    let key = Fields::of(attribute.message)
+        .find_map(|field| field.ok().filter(|(number, _)| *number == 1).and_then(|(_, content)| content))
+        .unwrap_or_default();
+    let key = String::from_utf8_lossy(&key[..key.len().min(256)]);
+    format!("attribute `{}`", key.escape_debug())
+}
+
+impl<'a> Place<'a> {
+    fn new(shape: Shape, message: &'a [u8]) -> Self {
+        Self { shape, message, fields: Fields::of(message), value_depth: 0, counts: [0; 3] }
+    }
+
+    fn count(&mut self, part: Shape) -> Result<(), String> {
+        let Some((limit, name)) = self.shape.limit(part) else { return Ok(()) };
+        let count = match part {
+            Shape::Event => &mut self.counts[1],
+            Shape::Link => &mut self.counts[2],
+            _ => &mut self.counts[0],
+        };
+        *count += 1;
+        if *count > limit {
+            return Err(format!("more than {limit} {name}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Pages of runs, and single traces and spans.
+
+use rayon::prelude::*;
+
+use super::merge::{Place, page_of};
+use super::selection::{Selection, select};
+use super::{Cancel, Detail, POOL, Page, Window, json_array};
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::otlp::{SpanId, TraceId};
+use crate::storage::Snapshot;
+use crate::trace::{Trace, detail};
+
+/// The most bytes of decoded documents one page may be made from.
+const MAX_PAGE_BYTES: u64 = 256 << 20;
+
+/// Returns the page of traces that `filter` selects, newest start first, then trace id ascending.
+///
+/// # Errors
+/// [`Error::TooLarge`] if the page's documents exceed 256 MiB, naming a limit that fits;
+/// [`Error::Cancelled`]; damage met while reading a document.
+pub fn runs(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    window: Window,
+    shown: Detail,
+    cancel: &Cancel,
+) -> Result<Page> {
+    let selections = select(snapshot, filter, cancel)?;
+    let total: usize = selections.iter().map(|selection| selection.count).sum();
+    let places = page_of(&selections, window);
+    refuse_oversized(&selections, &places)?;
+    let build = |(selection, row): &Place| {
+        cancel.check()?;
+        let trace = selections[*selection].part.trace(*row)?;
+        let mut item = Vec::new();
+        match shown {
+            Detail::Full => detail::write_trace(&mut item, &trace)?,
+            Detail::Summary => detail::write_summary(&mut item, &trace)?,
+        }
+        Ok(item)
+    };
+    let items: Vec<Vec<u8>> = POOL.install(|| places.par_iter().map(build).collect::<Result<_>>())?;
+    Ok(Page { data: json_array(&items), total_count: total as u64 })
+}
+
+/// Returns the JSON of one trace, or `None` if the snapshot has it not or `filter` refuses it.
+///
+/// # Errors
+/// Damage met while reading the document.
+pub fn trace(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Vec<u8>>> {
+    let Some(trace) = find(snapshot, trace_id, filter)? else { return Ok(None) };
+    let mut item = Vec::new();
+    detail::write_trace(&mut item, &trace)?;
+    Ok(Some(item))
+}
+
+/// Returns the JSON of one span without its children, or `None` likewise.
+///
+/// # Errors
+/// Damage met while reading the document.
+pub fn span(
+    snapshot: &Snapshot,
+    trace_id: TraceId,
+    span_id: SpanId,
+    filter: &Filter,
+) -> Result<Option<Vec<u8>>> {
+    let Some(trace) = find(snapshot, trace_id, filter)? else { return Ok(None) };
+    let mut item = Vec::new();
+    let is_there = detail::write_span(&mut item, &trace, span_id)?;
+    Ok(is_there.then_some(item))
+}
+
+fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Trace>> {
+    let Some((place, row)) = snapshot.find(trace_id) else { return Ok(None) };
+    let part = &snapshot.parts()[place];
+    if !filter.mask(&part.batch().slice(row, 1))?.value(0) {
+        return Ok(None);
+    }
+    part.trace(row).map(Some)
+}
+
+fn refuse_oversized(selections: &[Selection<'_>], places: &[Place]) -> Result<()> {
+    let mut bytes = 0_u64;
+    for (fitting, (selection, row)) in places.iter().enumerate() {
+        bytes = bytes.saturating_add(selections[*selection].part.document_bytes(*row));
+        // One document alone always fits: the limits on spans bound it, and nothing smaller could be asked.
+        if bytes > MAX_PAGE_BYTES && fitting > 0 {
+            return Err(Error::TooLarge(format!(
+                "the traces of this page exceed {} MiB; a limit of {fitting} fits",
+                MAX_PAGE_BYTES >> 20
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! One immutable batch of the head: rows in memory, each pointing to its trace.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use crate::otlp::TraceId;
+use crate::trace::row::to_batch;
+use crate::trace::{Trace, TraceRow};
+
+/// A trace of the head with the row derived from it, once.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) trace: Trace,
+    pub(super) row: TraceRow,
+    /// About the size of the trace's document.
+    pub(super) bytes: u64,
+}
+
+impl Entry {
+    pub(super) fn new(trace: Trace) -> Self {
+        let row = TraceRow::of(&trace);
+        let bytes = trace.spans().iter().map(|span| span.wire.bytes.len() as u64).sum();
+        Self { trace, row, bytes }
+    }
+}
+
+/// Traces in the order of search results, with their rows as Arrow.
+#[derive(Debug)]
+pub(super) struct HeadBatch {
+    batch: RecordBatch,
+    entries: Vec<Arc<Entry>>,
+    /// The rows in the order of their trace ids.
+    by_trace_id: Vec<u32>,
+}
+
+impl HeadBatch {
+    pub(super) fn of_traces(traces: Vec<Trace>) -> Self {
+        Self::new(traces.into_iter().map(|trace| Arc::new(Entry::new(trace))).collect())
+    }
+
+    pub(super) fn new(mut entries: Vec<Arc<Entry>>) -> Self {
+        entries.sort_unstable_by(|left, right| left.row.newest_first(&right.row));
+        let rows: Vec<TraceRow> = entries.iter().map(|entry| entry.row.clone()).collect();
+        let mut by_trace_id: Vec<u32> = (0u32..).take(entries.len()).collect();
+        by_trace_id.sort_unstable_by_key(|row| entries[*row as usize].trace.trace_id);
+        Self { batch: to_batch(&rows), entries, by_trace_id }
+    }
+
+    pub(super) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    pub(super) fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    pub(super) fn find(&self, trace_id: TraceId) -> Option<u32> {
+        let of_row = |row: &u32| self.entries[*row as usize].trace.trace_id;
+        let place = self.by_trace_id.binary_search_by_key(&trace_id, of_row).ok()?;
+        Some(self.by_trace_id[place])
+    }
+
+    pub(super) fn trace(&self, row: usize) -> &Trace {
+        &self.entries[row].trace
+    }
+
+    pub(super) fn document_bytes(&self, row: usize) -> u64 {
+        self.entries[row].bytes
+    }
+}

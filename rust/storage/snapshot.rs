@@ -1,0 +1,107 @@
+//! What a search sees: one immutable state of the store.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use roaring::RoaringBitmap;
+
+use super::head::HeadBatch;
+use super::segment::Segment;
+use crate::error::Result;
+use crate::otlp::TraceId;
+use crate::trace::Trace;
+
+/// One state of the store. Every trace stands in exactly one row of it that is not hidden.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    parts: Vec<Part>,
+}
+
+impl Snapshot {
+    /// Returns the state made of `parts`, in which no two rows that are not hidden have one trace.
+    pub fn new(parts: Vec<Part>) -> Self {
+        Self { parts }
+    }
+
+    /// Returns the sealed segments and the batches of the head.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Returns the part and the row in which the trace stands.
+    pub fn find(&self, trace_id: TraceId) -> Option<(usize, usize)> {
+        let places = self.parts.iter().enumerate();
+        places.rev().find_map(|(place, part)| part.find(trace_id).map(|row| (place, row)))
+    }
+}
+
+/// One sorted batch of rows, a sealed segment or a batch of the head, with the rows that are hidden.
+#[derive(Debug, Clone)]
+pub struct Part {
+    rows: Rows,
+    hidden: Arc<RoaringBitmap>,
+}
+
+/// Where the rows of a part come from.
+#[derive(Debug, Clone)]
+enum Rows {
+    Sealed(Arc<Segment>),
+    Head(Arc<HeadBatch>),
+}
+
+impl Part {
+    /// Returns a part of the head that holds `traces`, each once, none hidden.
+    pub fn of_traces(traces: Vec<Trace>) -> Self {
+        Self::head(Arc::new(HeadBatch::of_traces(traces)), Arc::default())
+    }
+
+    pub(super) fn head(batch: Arc<HeadBatch>, hidden: Arc<RoaringBitmap>) -> Self {
+        Self { rows: Rows::Head(batch), hidden }
+    }
+
+    pub(super) fn sealed(segment: Arc<Segment>, hidden: Arc<RoaringBitmap>) -> Self {
+        Self { rows: Rows::Sealed(segment), hidden }
+    }
+
+    /// Returns the rows: [`crate::schema::trace_schema`], ordered by
+    /// [`crate::trace::TraceRow::newest_first`], hidden ones included.
+    pub fn batch(&self) -> &RecordBatch {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.batch(),
+            Rows::Head(batch) => batch.batch(),
+        }
+    }
+
+    /// Returns the rows that were superseded: they are never shown or counted.
+    pub fn hidden(&self) -> &RoaringBitmap {
+        &self.hidden
+    }
+
+    /// Returns the row, not hidden, in which the trace stands.
+    pub fn find(&self, trace_id: TraceId) -> Option<usize> {
+        let row = match &self.rows {
+            Rows::Sealed(segment) => segment.find(trace_id),
+            Rows::Head(batch) => batch.find(trace_id),
+        }?;
+        (!self.hidden.contains(row)).then_some(row as usize)
+    }
+
+    /// Returns the whole trace of a row: read from its document, or shared with the head.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Damage`] if the document is not what was written.
+    pub fn trace(&self, row: usize) -> Result<Trace> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.trace(row),
+            Rows::Head(batch) => Ok(batch.trace(row).clone()),
+        }
+    }
+
+    /// Returns the size of a row's document once decoded, in bytes.
+    pub fn document_bytes(&self, row: usize) -> u64 {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.document_bytes(row),
+            Rows::Head(batch) => batch.document_bytes(row),
+        }
+    }
+}

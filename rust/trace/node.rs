@@ -1,0 +1,277 @@
+//! One span as a node of the tree (specification, "`TraceNode`"), in two parts: what stands before
+//! its children and what stands after them. Between the two the span's message is already dropped.
+
+use super::dialect::{Fact, Findings, NodeType};
+use super::extra::{Origins, write_extra_data};
+use super::json::{Json, value_text};
+use super::row::micros;
+use super::steps::StepTypes;
+use super::{Span, TraceRow};
+use crate::error::Result;
+use crate::otlp::proto::{self, KeyValue, any_value::Value};
+use crate::schema::STATUSES;
+use crate::time::format_duration;
+
+/// The error of a span that failed without a word.
+const UNEXPLAINED: &str = "the span failed and did not say why";
+
+/// What a node must know of the tree around it.
+pub(super) struct Surroundings<'a> {
+    /// The trace's row, whose token totals a root shows.
+    pub row: &'a TraceRow,
+    /// Whether the node is a root of the tree.
+    pub is_root: bool,
+    /// What the parent says of its steps.
+    pub step_types: Option<&'a StepTypes>,
+}
+
+/// A span with its message decoded, and a note of what has been shown of it.
+pub(super) struct Node<'a> {
+    pub(super) span: &'a Span,
+    pub(super) message: proto::Span,
+    findings: Findings,
+    /// By attribute: whether the node shows its value, so that it need not be repeated.
+    is_shown: Vec<bool>,
+}
+
+impl<'a> Node<'a> {
+    /// Returns the node of `span`.
+    pub(super) fn of(span: &'a Span) -> Result<Self> {
+        let message = span.message()?;
+        let findings = Findings::of(&message.attributes);
+        let is_shown = vec![false; message.attributes.len()];
+        Ok(Self { span, message, findings, is_shown })
+    }
+
+    /// Returns the input: the attribute that tells it, else a span event's, else numbered messages.
+    pub(super) fn input(&mut self) -> Option<String> {
+        self.content(Fact::Input, &["gen_ai.prompt.", "llm.input_messages."])
+    }
+
+    /// Returns the output, from the same places.
+    pub(super) fn output(&mut self) -> Option<String> {
+        self.content(Fact::Output, &["gen_ai.completion.", "llm.output_messages."])
+    }
+
+    /// Whether the span calls itself a chain, whoever made it.
+    pub(super) fn is_chain(&self) -> bool {
+        self.findings.text(&self.message.attributes, Fact::Kind).as_deref() == Some("CHAIN")
+    }
+
+    /// Returns what went wrong; `None` if nothing did.
+    pub(super) fn error(&mut self) -> Option<String> {
+        if !self.span.is_error {
+            return None;
+        }
+        let status = self.message.status.as_ref().map(|status| status.message.clone());
+        status
+            .filter(|message| !message.is_empty())
+            .or_else(|| self.show(Fact::ErrorMessage))
+            .or_else(|| self.exception())
+            .or_else(|| self.show(Fact::ErrorType))
+            .or_else(|| Some(UNEXPLAINED.to_owned()))
+    }
+
+    /// Writes the node up to its children.
+    pub(super) fn write_head(&mut self, json: &mut Json<'_>) {
+        let span = self.span;
+        let start = micros(span.start);
+        let end = micros(span.effective_end());
+        json.text_member("id", &span.span_id.to_string());
+        json.text_member("name", &self.message.name);
+        json.text_member("type", span.facts.node_type.word());
+        json.text_member("duration", &format_duration((end - start).max(0) / 1_000));
+        json.instant_member("start_time", start);
+        json.instant_member("end_time", end);
+        json.text_member("status", STATUSES[usize::from(span.is_error)]);
+        json.optional_member("input", self.input().as_deref());
+        json.optional_member("output", self.output().as_deref());
+        json.optional_member("error", self.error().as_deref());
+    }
+
+    /// Writes what stands after the children.
+    pub(super) fn write_tail(
+        &mut self,
+        json: &mut Json<'_>,
+        around: &Surroundings<'_>,
+        origins: &mut Origins,
+    ) {
+        json.optional_member("step_type", self.step_type(around.step_types).as_deref());
+        self.write_metadata(json, around);
+        self.note_kind();
+        write_extra_data(json, self, around.is_root, origins);
+    }
+
+    /// Returns the attributes whose values the node has not shown.
+    pub(super) fn rest(&self) -> impl Iterator<Item = &KeyValue> {
+        let attributes = self.message.attributes.iter().zip(&self.is_shown);
+        attributes.filter(|(_, is_shown)| !**is_shown).map(|(attribute, _)| attribute)
+    }
+
+    /// Returns what this span says of the steps below it.
+    pub(super) fn steps(&self) -> Option<StepTypes> {
+        let attributes = &self.message.attributes;
+        let names = self.findings.value(attributes, Fact::Steps)?;
+        StepTypes::of(names, self.findings.value(attributes, Fact::StepTypes)?)
+    }
+
+    fn step_type(&mut self, of_parent: Option<&StepTypes>) -> Option<String> {
+        self.show(Fact::StepType).or_else(|| {
+            let name = self.findings.text(&self.message.attributes, Fact::StepName);
+            of_parent?.step_type(name.as_deref(), &self.message.name).map(str::to_owned)
+        })
+    }
+
+    /// Writes the named keys of this kind of node; what is zero or empty is left out.
+    fn write_metadata(&mut self, json: &mut Json<'_>, around: &Surroundings<'_>) {
+        let named: &[(&str, Fact)] = match self.span.facts.node_type {
+            NodeType::Agent | NodeType::Team => &[("run_id", Fact::RunId)],
+            NodeType::Llm | NodeType::Embedding => &[
+                ("model", Fact::Model),
+                ("input_tokens", Fact::InputTokens),
+                ("output_tokens", Fact::OutputTokens),
+            ],
+            NodeType::Tool => &[("tool_name", Fact::ToolName), ("parameters", Fact::ToolParameters)],
+            NodeType::Workflow | NodeType::Chain => &[
+                ("description", Fact::Description),
+                ("steps_count", Fact::StepsCount),
+                ("steps", Fact::Steps),
+                ("step_types", Fact::StepTypes),
+            ],
+            NodeType::Other(_) | NodeType::Unknown => &[],
+        };
+        let facts = &self.span.facts;
+        let ids = [("session_id", &facts.session_id), ("user_id", &facts.user_id)];
+        let row = around.row;
+        let totals = [("total_input_tokens", row.input_tokens), ("total_output_tokens", row.output_tokens)];
+
+        let mut inside = Vec::new();
+        let mut members = Json::new(&mut inside);
+        for (key, fact) in named {
+            self.write_named(&mut members, key, *fact);
+        }
+        for (key, id) in ids {
+            members.optional_member(key, id.as_deref());
+        }
+        for (key, total) in totals {
+            if around.is_root && total > 0 {
+                members.whole_member(key, total);
+            }
+        }
+        self.note_ids();
+        if !inside.is_empty() {
+            json.key("metadata");
+            json.begin_object();
+            json.finished(&inside);
+            json.end_object();
+        }
+    }
+
+    fn write_named(&mut self, members: &mut Json<'_>, key: &str, fact: Fact) {
+        let Some(place) = self.findings.place(fact) else { return };
+        let Some(value) = value_of(&self.message.attributes[place]).filter(|value| !is_falsy(value)) else {
+            return;
+        };
+        members.key(key);
+        members.value(value);
+        self.is_shown[place] = true;
+    }
+
+    /// Notes the session and the user as shown, if it is their attribute that was.
+    fn note_ids(&mut self) {
+        let facts = &self.span.facts;
+        for (fact, id) in [(Fact::SessionId, &facts.session_id), (Fact::UserId, &facts.user_id)] {
+            self.note_if_equal(fact, id.as_deref());
+        }
+    }
+
+    /// Notes the kind as shown, if the node's type is that very word.
+    fn note_kind(&mut self) {
+        self.note_if_equal(Fact::Kind, Some(self.span.facts.node_type.word()));
+    }
+
+    fn note_if_equal(&mut self, fact: Fact, shown: Option<&str>) {
+        let Some(place) = self.findings.place(fact) else { return };
+        if let Some(Value::StringValue(text)) = value_of(&self.message.attributes[place]) {
+            self.is_shown[place] |= Some(text.as_str()) == shown;
+        }
+    }
+
+    /// Returns the text of an attribute and notes it as shown.
+    fn show(&mut self, fact: Fact) -> Option<String> {
+        let place = self.findings.place(fact)?;
+        let text = value_text(value_of(&self.message.attributes[place])?);
+        self.is_shown[place] = true;
+        Some(text)
+    }
+
+    fn content(&mut self, fact: Fact, prefixes: &[&str]) -> Option<String> {
+        self.show(fact)
+            .or_else(|| self.content_of_event(fact))
+            .or_else(|| prefixes.iter().find_map(|prefix| numbered(&self.message.attributes, prefix)))
+    }
+
+    /// Returns the content that older conventions put on a span event.
+    fn content_of_event(&self, fact: Fact) -> Option<String> {
+        self.message.events.iter().find_map(|event| {
+            let value = Findings::of(&event.attributes).value(&event.attributes, fact)?;
+            Some(value_text(value))
+        })
+    }
+
+    /// Returns the message of the last exception: earlier ones may have been overcome.
+    fn exception(&self) -> Option<String> {
+        let exceptions = self.message.events.iter().rev().filter(|event| event.name == "exception");
+        exceptions.flat_map(|event| ["exception.message", "exception.type"].map(|key| (event, key))).find_map(
+            |(event, key)| {
+                let attribute = event.attributes.iter().find(|attribute| attribute.key == key)?;
+                Some(value_text(value_of(attribute)?)).filter(|text| !text.is_empty())
+            },
+        )
+    }
+}
+
+fn value_of(attribute: &KeyValue) -> Option<&Value> {
+    attribute.value.as_ref()?.value.as_ref()
+}
+
+/// Whether a value is zero, false or empty.
+fn is_falsy(value: &Value) -> bool {
+    match value {
+        Value::StringValue(text) => text.is_empty(),
+        Value::BoolValue(truth) => !truth,
+        Value::IntValue(number) => *number == 0,
+        Value::DoubleValue(number) => *number == 0.0,
+        Value::ArrayValue(array) => array.values.is_empty(),
+        Value::KvlistValue(map) => map.values.is_empty(),
+        Value::BytesValue(bytes) => bytes.is_empty(),
+        Value::StringValueStrindex(_) => false,
+    }
+}
+
+/// Returns messages that were sent as one attribute per part, `<prefix><number>.<part>`, as the JSON
+/// text of an array of objects in order of their numbers. The attributes themselves stay where they are.
+fn numbered(attributes: &[KeyValue], prefix: &str) -> Option<String> {
+    let mut parts: Vec<(u64, KeyValue)> = Vec::new();
+    for attribute in attributes {
+        let Some((number, part)) = attribute.key.strip_prefix(prefix).and_then(|rest| rest.split_once('.'))
+        else {
+            continue;
+        };
+        let Ok(number) = number.parse() else { continue };
+        let part = part.strip_prefix("message.").unwrap_or(part);
+        parts.push((number, KeyValue { key: part.to_owned(), ..attribute.clone() }));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    parts.sort_by_key(|(number, _)| *number);
+    let mut text = Vec::new();
+    let mut json = Json::new(&mut text);
+    json.begin_array();
+    for message in parts.chunk_by(|(one, _), (next, _)| one == next) {
+        json.attributes(message.iter().map(|(_, part)| part));
+    }
+    json.end_array();
+    String::from_utf8(text).ok()
+}

@@ -1,0 +1,89 @@
+"""The wheel on its own: a new environment, no Rust on the path, and the demo answers a search."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TRACES = 300
+
+
+def newest_wheel() -> Path:
+    wheels = sorted((ROOT / "target" / "wheels").glob("spanwise-*.whl"), key=lambda path: path.stat().st_mtime)
+    assert wheels, "expected a wheel under target/wheels; `make wheel` builds one"
+    return wheels[-1]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment with the wheel in it, and nothing of this checkout."""
+    home = tmp_path_factory.mktemp("wheel") / "environment"
+    venv.create(home, with_pip=True)
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", str(newest_wheel())]
+    subprocess.run(pip, check=True, env=without_rust(), cwd=home)
+    return home
+
+
+def without_rust() -> dict[str, str]:
+    folders = os.environ["PATH"].split(os.pathsep)
+    kept = [folder for folder in folders if not (Path(folder) / "cargo").exists()]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPANWISE_")}
+    environment.pop("PYTHONPATH", None)
+    return environment | {"PATH": os.pathsep.join(kept)}
+
+
+def test_the_tag_is_abi3_and_manylinux() -> None:
+    name = newest_wheel().name
+    assert "-cp311-abi3-manylinux_" in name, name
+
+
+def test_the_demo_answers_a_search(environment: Path, tmp_path: Path) -> None:
+    port = free_port()
+    command = [str(environment / "bin" / "spanwise"), "demo", "--port", str(port), "--traces", str(TRACES)]
+    command += ["--data-dir", str(tmp_path / "demo")]
+    server = subprocess.Popen(command, cwd=tmp_path, env=without_rust(), stdout=sys.stderr)
+    try:
+        wait_until_ready(server, port)
+        body = json.dumps({"filter": {"op": "EQ", "key": "status", "value": "ERROR"}}).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/traces/search", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            page = json.load(answer)
+        assert page["meta"]["total_count"] > 0
+        assert all(trace["status"] == "ERROR" and trace["tree"] for trace in page["data"])
+    finally:
+        server.send_signal(signal.SIGTERM)
+        code = server.wait(timeout=30)
+    assert code == 0
+
+
+def wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert server.poll() is None, f"the demo ended with {server.returncode} before it was ready"
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health?ready=true", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail("the demo was not ready within two minutes")

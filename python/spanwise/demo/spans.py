@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .scene import Failure
+if TYPE_CHECKING:
+    from random import Random
+
+    from spanwise.demo.scene import Failure
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 UNSET, OK, ERROR = 0, 1, 2
@@ -91,7 +93,7 @@ def _any_value(value: Value) -> dict[str, object]:
 
 
 def _exception_event(failure: Failure, moment: int) -> dict[str, object]:
-    trace = f"Traceback (most recent call last):\n  File \"agent.py\", line 87, in run\n{failure.type}: {failure.message}"
+    trace = f'Traceback (most recent call last):\n  File "agent.py", line 87, in run\n{failure.type}: {failure.message}'
     attributes: Attributes = {
         "exception.type": failure.type,
         "exception.message": failure.message,

@@ -31,7 +31,8 @@ fn now() -> u64 {
 fn ingest(store: &TraceStore, body: Vec<u8>) -> u64 {
     let body = Bytes::from(body);
     loop {
-        let export = otlp::decode(body.clone(), "application/x-protobuf", None, now()).expect("a good request");
+        let export =
+            otlp::decode(body.clone(), "application/x-protobuf", None, now()).expect("a good request");
         match store.ingest(export) {
             Ok(ingested) => return ingested.accepted,
             // Faster than the store seals: what a client would do with a 503.
@@ -79,7 +80,9 @@ fn searches(criterion: &mut Criterion) {
         let page = search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &nobody).expect("a page");
         assert!(expected.contains(&page.total_count), "{name}: {}", page.total_count);
         group.bench_function(name, |bencher| {
-            bencher.iter(|| search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &nobody).expect("a page"));
+            bencher.iter(|| {
+                search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &nobody).expect("a page")
+            });
         });
     }
     let all = Filter::all();

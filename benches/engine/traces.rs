@@ -54,7 +54,8 @@ pub struct Shape {
 
 /// Returns one export request, a `TracesData` message, with `count` traces.
 pub fn request(shape: &Shape, random: &mut Random, count: u64) -> Vec<u8> {
-    let spans = (0..count).flat_map(|_| trace(shape, random)).map(|span| span.encode_to_vec().into()).collect();
+    let spans =
+        (0..count).flat_map(|_| trace(shape, random)).map(|span| span.encode_to_vec().into()).collect();
     let scope_spans = vec![proto::ScopeSpans { spans, ..proto::ScopeSpans::default() }];
     let resource_spans = vec![proto::ResourceSpans { scope_spans, ..proto::ResourceSpans::default() }];
     proto::TracesData { resource_spans }.encode_to_vec()

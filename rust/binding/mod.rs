@@ -29,10 +29,7 @@ mod _engine {
 ///
 /// A panic is an invariant broken in the engine; it must reach the caller as an ordinary exception,
 /// because a `PanicException` escapes `except Exception`.
-fn detached<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce() -> crate::error::Result<T> + Send,
-) -> PyResult<T> {
+fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
     let outcome = py.detach(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)));
     match outcome {
         Ok(Ok(value)) => Ok(value),

@@ -1,7 +1,5 @@
 //! The trace store across the door.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use pyo3::prelude::*;
 
@@ -72,10 +70,10 @@ pub(super) struct PyTraceStore {
 impl PyTraceStore {
     /// Opens the store at `url`, a folder, creating it if there is none.
     #[staticmethod]
-    #[pyo3(signature = (url, options = b"{}"))]
-    fn open(py: Python<'_>, url: &str, options: &[u8]) -> PyResult<Self> {
+    #[pyo3(signature = (url, options = None))]
+    fn open(py: Python<'_>, url: &str, options: Option<&[u8]>) -> PyResult<Self> {
         let store = detached(py, || {
-            let options: Options = serde_json::from_slice(options)
+            let options: Options = serde_json::from_slice(options.unwrap_or(b"{}"))
                 .map_err(|fault| Error::Options(format!("expected store options as JSON: {fault}")))?;
             TraceStore::open(url, options)
         })?;
@@ -100,8 +98,9 @@ impl PyTraceStore {
         content_type: &str,
         content_encoding: Option<&str>,
     ) -> PyResult<PyIngestReport> {
-        let body = Bytes::copy_from_slice(body);
         detached(py, || {
+            // The head keeps spans as slices of the body, so the engine needs bytes of its own.
+            let body = Bytes::copy_from_slice(body);
             let encoding = Encoding::of(content_type)?;
             let export = otlp::decode(body, content_type, content_encoding, now_nanos())?;
             let ingested = self.store.ingest(export)?;
@@ -110,7 +109,7 @@ impl PyTraceStore {
                 rejected_spans: ingested.rejected,
                 response: answer::response(encoding, ingested.rejected, &ingested.reason),
                 reason: ingested.reason,
-                content_type: encoding.content_type(),
+                content_type: encoding.media_type(),
             })
         })
     }

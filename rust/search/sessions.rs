@@ -20,7 +20,7 @@ use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
 
-/// One session as an answer shows it (specification, "TraceSessionStats").
+/// One session as an answer shows it (specification, "`TraceSessionStats`").
 #[derive(Debug, Default, Serialize)]
 struct SessionRow<'a> {
     session_id: &'a str,

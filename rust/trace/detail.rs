@@ -38,6 +38,23 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
     })
 }
 
+/// Appends `trace` as a `TraceSummary` object: a `TraceDetail` without output, error and tree.
+///
+/// # Errors
+/// [`crate::error::Error::Decode`] if a kept span cannot be read; `out` is then as it was.
+pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    all_or_nothing(out, |out| {
+        let forest = Forest::of(trace.spans());
+        let row = TraceRow::within(trace, &forest);
+        let input = Summary::of(trace.spans(), &forest)?.input;
+        let mut json = Json::new(out);
+        json.begin_object();
+        write_row(&mut json, &row, &Summary { input, ..Summary::default() });
+        json.end_object();
+        Ok(())
+    })
+}
+
 /// Appends one span as a `TraceNode` object without children; returns whether the trace has it.
 ///
 /// # Errors

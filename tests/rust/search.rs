@@ -65,7 +65,8 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 /// Returns a store that holds `runs`, some sealed and some not; every chunk of `chunk` is one request.
 fn stored(runs: &[Run], chunk: usize, seal_after: usize) -> (TempDir, TraceStore) {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
+    let store =
+        TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
     for (number, chunk) in runs.chunks(chunk).enumerate() {
         let spans: Vec<_> = chunk.iter().map(Run::span).collect();
         store.ingest(export(&spans)).expect("an acknowledgement");
@@ -133,7 +134,8 @@ fn grouped(runs: &[Run]) -> Vec<Value> {
             sessions.entry(format!("session.id-{session}")).or_default().push(run);
         }
     }
-    let mut rows: Vec<(u64, Value)> = sessions.into_iter().map(|(session, runs)| row(&session, runs)).collect();
+    let mut rows: Vec<(u64, Value)> =
+        sessions.into_iter().map(|(session, runs)| row(&session, runs)).collect();
     rows.sort_by_key(|(last, row)| (Reverse(*last), row["session_id"].to_string()));
     rows.into_iter().map(|(_, row)| row).collect()
 }

@@ -92,7 +92,6 @@ impl Intake {
         Ok(())
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "the last step of `take`, beside `keep`")]
     fn reject(&mut self, wire: Option<&WireSpan>, reason: &str) -> Result<()> {
         self.export.rejected += 1;
         if self.export.rejected == 1 {
@@ -102,7 +101,8 @@ impl Intake {
             };
             self.export.reason = format!("{span}: {}", clip(reason));
         }
-        Ok(())
+        // A bad span is charged as a good one: millions of them take time, if not memory.
+        self.reserve(size_of::<AcceptedSpan>())
     }
 
     fn reserve(&mut self, bytes: usize) -> Result<()> {

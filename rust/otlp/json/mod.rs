@@ -155,16 +155,16 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns about how many bytes `text`, which is valid JSON, takes once decoded: an object becomes a
-/// message and an element a text, however short they are.
+/// Returns about how many bytes `text`, which is valid JSON, takes once decoded, besides its texts: an
+/// object becomes a value, and an element may be a text, however short they are.
 fn decoded_bytes(text: &str) -> usize {
-    let (mut bytes, mut quoted, mut escaped) = (text.len(), false, false);
+    let (mut bytes, mut quoted, mut escaped) = (0, false, false);
     for byte in text.bytes() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
             b'"' => quoted = !quoted,
-            b'{' if !quoted => bytes += size_of::<proto::KeyValue>(),
+            b'{' if !quoted => bytes += size_of::<proto::AnyValue>(),
             b',' if !quoted => bytes += size_of::<String>(),
             _ => {}
         }

@@ -84,15 +84,18 @@ impl<'a> Source<'a> {
         let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
         self.each(group.scope_spans, |Object(spans): Object<ScopeSpans<'a>>| {
             let scope = self.shared::<message::Scope<'a>>(spans.scope, "scope");
-            let origin = resource.clone().and_then(|resource| {
-                Ok(Arc::new(Origin {
-                    resource,
-                    resource_schema_url: resource_schema_url.to_owned(),
-                    scope: scope?,
-                    scope_schema_url: spans.schema_url.unwrap_or_default(),
-                }))
-            });
+            let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
+            // Made for the first span only: a scope without spans costs three bytes to send.
+            let mut origin: Option<Verdict<Arc<Origin>>> = None;
             self.each(spans.spans, |span: &'a RawValue| {
+                let origin = origin.get_or_insert_with(|| {
+                    Ok(Arc::new(Origin {
+                        resource: resource.clone()?,
+                        resource_schema_url: resource_schema_url.to_owned(),
+                        scope: scope.clone()?,
+                        scope_schema_url: scope_schema_url.to_owned(),
+                    }))
+                });
                 visit(origin.clone().and_then(|origin| {
                     Ok(WireSpan { bytes: self.encode::<message::Span<'a>>(span.get())?, origin })
                 }))

@@ -226,6 +226,7 @@ fn few_bytes_do_not_ask_for_much_memory() {
     assert_too_large(many_small_spans());
     assert_too_large(request(std::iter::repeat_n(Vec::new(), 1 << 20)));
     assert_too_large(large_resource_in_many_traces());
+    assert_too_large(large_resource_above_many_bad_scopes());
 }
 
 #[test]
@@ -271,6 +272,15 @@ fn large_resource_in_many_traces() -> Vec<u8> {
         Bytes::from(Span { trace_id, ..good_span() }.encode_to_vec())
     });
     let scope_spans = vec![ScopeSpans { spans: spans.collect(), ..ScopeSpans::default() }];
+    TracesData { resource_spans: vec![ResourceSpans { resource, scope_spans, ..Default::default() }] }
+        .encode_to_vec()
+}
+
+/// One resource of a mebibyte, which would be looked into for every one of a hundred scopes.
+fn large_resource_above_many_bad_scopes() -> Vec<u8> {
+    let attributes = vec![attribute("k", Value::StringValue("x".repeat(1 << 20)))];
+    let resource = Bytes::from(Resource { attributes, ..Resource::default() }.encode_to_vec());
+    let scope_spans = many(100, ScopeSpans { spans: vec![Bytes::new()], ..ScopeSpans::default() });
     TracesData { resource_spans: vec![ResourceSpans { resource, scope_spans, ..Default::default() }] }
         .encode_to_vec()
 }

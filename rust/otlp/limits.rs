@@ -5,7 +5,7 @@
 //! rejected and counted, never cut.
 
 use super::proto;
-use super::wire::Fields;
+use super::wire::{self, Fields};
 
 /// The most bytes of a request body, inflated.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
@@ -112,7 +112,7 @@ pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<usize, String> {
             path.pop();
             continue;
         };
-        let (number, content) = field.map_err(|fault| format!("malformed protobuf: {fault}"))?;
+        let (number, content) = field.map_err(|fault| wire::describe(&fault))?;
         let Some(content) = content else { continue };
         let part = place.shape.part(number);
         let is_value = part.is_none() || place.shape == Shape::AnyValue;

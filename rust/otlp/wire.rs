@@ -121,10 +121,10 @@ fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> 
     Fields::of(message).filter_map(move |field| match field {
         Ok((number, Some(content))) if number == wanted => Some(Ok(content)),
         Ok((number, None)) if number == wanted => {
-            Some(Err(malformed(format!("field {number} is not length-delimited"))))
+            Some(Err(malformed(format!("field {number} that is not length-delimited"))))
         }
         Ok(_) => None,
-        Err(fault) => Some(Err(malformed(fault))),
+        Err(fault) => Some(Err(malformed(describe(&fault)))),
     })
 }
 
@@ -135,11 +135,31 @@ fn last_content(message: &[u8], wanted: u32) -> Result<&[u8]> {
 }
 
 fn text(content: &[u8]) -> Result<&str> {
-    std::str::from_utf8(content).map_err(malformed)
+    std::str::from_utf8(content).map_err(|fault| malformed(format!("text that is not UTF-8: {fault}")))
 }
 
-fn malformed(fault: impl std::fmt::Display) -> Error {
-    Error::Decode(format!("expected OTLP trace data as protobuf: {fault}"))
+/// Returns what is wrong with an encoded message.
+pub(super) fn describe(fault: &DecodeError) -> String {
+    fault.to_string().replacen("failed to decode Protobuf message", "malformed protobuf", 1)
+}
+
+fn malformed(found: impl std::fmt::Display) -> Error {
+    Error::Decode(format!("expected OTLP trace data as protobuf, got {found}"))
+}
+
+/// Gives each of `spans` memory of its own, so that nothing holds on to the message they came from.
+pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
+    let mut copies: HashMap<*const Origin, Arc<Origin>> = HashMap::new();
+    for span in spans {
+        let origin = copies.entry(Arc::as_ptr(&span.origin)).or_insert_with(|| {
+            Arc::new(Origin {
+                resource: Bytes::copy_from_slice(&span.origin.resource),
+                scope: Bytes::copy_from_slice(&span.origin.scope),
+                ..span.origin.as_ref().clone()
+            })
+        });
+        *span = WireSpan { bytes: Bytes::copy_from_slice(&span.bytes), origin: origin.clone() };
+    }
 }
 
 /// Returns an encoded `TracesData` message of `spans`, grouped by resource and within it by scope,

@@ -1,9 +1,10 @@
 //! One span as a node of the tree (specification, "`TraceNode`"), in two parts: what stands before
 //! its children and what stands after them. Between the two the span's message is already dropped.
 
-use super::dialect::{Fact, Findings, NodeType};
+use super::dialect::{Fact, Findings};
 use super::extra::{Origins, write_extra_data};
 use super::json::{Json, value_text};
+use super::node_type::NodeType;
 use super::row::micros;
 use super::steps::StepTypes;
 use super::{Span, TraceRow};

@@ -23,6 +23,7 @@ use super::limits::MAX_DECODED_BYTES;
 use super::{Origin, WireSpan, proto};
 use crate::error::{Error, Result};
 use message::IntoProtobuf;
+use value::Object;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,7 +61,7 @@ pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Verdict<WireSpan>) -> Resu
     let text = std::str::from_utf8(body).map_err(|fault| malformed(&fault.to_string()))?;
     let source = Source { text };
     let data: TracesData<'_> = source.read(text).map_err(|fault| malformed(&fault))?;
-    source.each(data.resource_spans, |group| source.walk_resource(&group, &mut visit))
+    source.each(data.resource_spans, |Object(group)| source.walk_resource(&group, &mut visit))
 }
 
 fn malformed(fault: &str) -> Error {
@@ -81,7 +82,7 @@ impl<'a> Source<'a> {
     ) -> Result<()> {
         let resource = self.shared::<message::Resource<'a>>(group.resource, "resource");
         let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
-        self.each(group.scope_spans, |spans: ScopeSpans<'a>| {
+        self.each(group.scope_spans, |Object(spans): Object<ScopeSpans<'a>>| {
             let scope = self.shared::<message::Scope<'a>>(spans.scope, "scope");
             let origin = resource.clone().and_then(|resource| {
                 Ok(Arc::new(Origin {
@@ -121,7 +122,8 @@ impl<'a> Source<'a> {
     }
 
     fn read<T: Deserialize<'a>>(self, part: &'a str) -> Verdict<T> {
-        serde_json::from_str(part).map_err(|fault| self.locate(part, &fault))
+        let object = serde_json::from_str(part).map_err(|fault| self.locate(part, &fault));
+        object.map(|Object(read)| read)
     }
 
     /// Calls `visit` with each element of `list`; with nothing if there is none.

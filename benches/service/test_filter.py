@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+
 from spanwise import Filter
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 from itertools import count
 from threading import local
@@ -11,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from running import Running
-from spanwise.demo import CONTENT_TYPE, exports
 
-from conftest import NOW
+from spanwise.demo import CONTENT_TYPE, exports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROUNDS = 5
 TRACES = 800
 """In each round; about 7,000 spans in 35 requests."""

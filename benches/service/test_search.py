@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
 import pytest
+from running import Running
+
+from spanwise import TraceStore
+from spanwise.demo import CONTENT_TYPE, exports
 from spanwise.demo.exports import write_trace
 from spanwise.demo.timetable import timetable
 
-from conftest import NOW, SEED, TRACES
-
 if TYPE_CHECKING:
-    from http.client import HTTPConnection
+    from collections.abc import Iterator
 
     from pytest_benchmark.fixture import BenchmarkFixture
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TRACES = 20_000
+SEED = 7
 
 NOVEMBER = {"op": "GTE", "key": "start_time", "value": "2026-11-01"}
 FAILED = {"op": "EQ", "key": "status", "value": "ERROR"}
@@ -29,7 +37,29 @@ REQUESTS = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server over `TRACES` made-up traces, all of them in segments."""
+    data_dir = tmp_path_factory.mktemp("search") / "data"
+    data_dir.mkdir()
+    store = TraceStore.open(str(data_dir / "traces"))
+    for export in exports(TRACES, SEED, NOW):
+        assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
+    store.flush()
+    store.close()
+    with Running(data_dir) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(service: Running) -> Iterator[HTTPConnection]:
+    """One connection that is kept open."""
+    connection = HTTPConnection("127.0.0.1", service.port)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="module")
 def totals() -> dict[str, int]:
     """How many items each request finds, by the generator's own account."""
     failed: list[tuple[bool, str | None]] = []

@@ -89,6 +89,12 @@ pub(super) fn tables() -> impl Strategy<Value = Table> {
     })
 }
 
+/// Returns a table whose columns, all of one layout, hold every value there is, and none.
+pub(super) fn every_value(layout: u8) -> Table {
+    let seeds: Vec<Option<u8>> = (0..60).map(Some).chain([None]).collect();
+    table(&vec![(layout, seeds); FIELDS.len()], 0)
+}
+
 fn table(plans: &[Plan], skipped: usize) -> Table {
     let columns: Vec<(ArrayRef, Vec<Option<Cell>>)> =
         FIELDS.iter().zip(plans).map(|(info, plan)| column(info, plan)).collect();

@@ -55,8 +55,8 @@ impl Intake {
             Ok(wire) => wire,
             Err(reason) => return self.reject(None, &reason),
         };
-        let surveyed = self.check_origin(&wire.origin).and_then(|()| survey(Shape::Span, &wire.bytes));
-        match surveyed {
+        let origin = self.check_origin(&wire.origin)?;
+        match origin.and_then(|()| survey(Shape::Span, &wire.bytes)) {
             Ok(bytes) => self.reserve(bytes)?,
             Err(reason) => return self.reject(Some(&wire), &reason),
         }
@@ -85,14 +85,12 @@ impl Intake {
     fn keep(&mut self, span: AcceptedSpan) -> Result<()> {
         let origin = &span.wire.origin;
         if self.copies.insert((span.trace_id, Arc::as_ptr(origin))) {
-            let texts = origin.resource_schema_url.len() + origin.scope_schema_url.len();
-            self.reserve(size_of::<Origin>() + origin.resource.len() + origin.scope.len() + texts)?;
+            self.reserve(bytes_of(origin))?;
         }
         self.export.spans.push(span);
         Ok(())
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "the last step of `take`, beside `keep`")]
     fn reject(&mut self, wire: Option<&WireSpan>, reason: &str) -> Result<()> {
         self.export.rejected += 1;
         if self.export.rejected == 1 {
@@ -102,7 +100,8 @@ impl Intake {
             };
             self.export.reason = format!("{span}: {}", clip(reason));
         }
-        Ok(())
+        // A bad span is charged as a good one: millions of them take time, if not memory.
+        self.reserve(size_of::<AcceptedSpan>())
     }
 
     fn reserve(&mut self, bytes: usize) -> Result<()> {
@@ -115,19 +114,22 @@ impl Intake {
         Ok(())
     }
 
-    fn check_origin(&mut self, origin: &Arc<Origin>) -> Verdict<()> {
-        match &self.origin {
-            Some((known, verdict)) if Arc::ptr_eq(known, origin) => verdict.clone(),
-            _ => {
-                let verdict = check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
-                    .and_then(|()| {
-                        check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope")
-                    });
-                self.origin = Some((origin.clone(), verdict.clone()));
-                verdict
-            }
+    fn check_origin(&mut self, origin: &Arc<Origin>) -> Result<Verdict<()>> {
+        if let Some((_, verdict)) = self.origin.as_ref().filter(|(known, _)| Arc::ptr_eq(known, origin)) {
+            return Ok(verdict.clone());
         }
+        // Each scope has its resource looked into again; that, too, is paid for.
+        self.reserve(bytes_of(origin))?;
+        let verdict = check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
+            .and_then(|()| check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope"));
+        self.origin = Some((origin.clone(), verdict.clone()));
+        Ok(verdict)
     }
+}
+
+fn bytes_of(origin: &Origin) -> usize {
+    let texts = origin.resource_schema_url.len() + origin.scope_schema_url.len();
+    size_of::<Origin>() + origin.resource.len() + origin.scope.len() + texts
 }
 
 /// Checks what spans share: that it can be decoded, within the limits.

@@ -103,13 +103,19 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
     let resource_schema_url = text(last_content(message, 3)?)?;
     for scope_spans in contents(message, 2) {
         let scope_spans = scope_spans?;
-        let origin = Arc::new(Origin {
-            resource: resource.clone(),
-            resource_schema_url: resource_schema_url.to_owned(),
-            scope: data.slice_ref(last_content(scope_spans, 1)?),
-            scope_schema_url: text(last_content(scope_spans, 3)?)?.to_owned(),
-        });
+        let scope_schema_url = text(last_content(scope_spans, 3)?)?;
+        let scope = data.slice_ref(last_content(scope_spans, 1)?);
+        // Made for the first span only: a scope without spans costs two bytes to send.
+        let mut origin = None;
         for span in contents(scope_spans, 2) {
+            let origin = origin.get_or_insert_with(|| {
+                Arc::new(Origin {
+                    resource: resource.clone(),
+                    resource_schema_url: resource_schema_url.to_owned(),
+                    scope: scope.clone(),
+                    scope_schema_url: scope_schema_url.to_owned(),
+                })
+            });
             visit(WireSpan { bytes: data.slice_ref(span?), origin: origin.clone() })?;
         }
     }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::node_type::NodeType;
 use crate::otlp::proto::{self, AnyValue, KeyValue, any_value::Value};
@@ -269,38 +270,30 @@ impl Facts {
             return;
         }
         let Ok(identity) = serde_json::from_str::<MetadataIdentity>(metadata) else { return };
-        let text = |id: Option<MetadataId>| id.and_then(MetadataId::into_text);
-        self.session_id =
-            self.session_id.take().or_else(|| text(identity.session).or_else(|| text(identity.thread)));
-        self.user_id = self.user_id.take().or_else(|| text(identity.user));
+        let session_id = || identity.session.and_then(id_of_json);
+        let thread_id = || identity.thread.and_then(id_of_json);
+        self.session_id = self.session_id.take().or_else(session_id).or_else(thread_id);
+        self.user_id = self.user_id.take().or_else(|| identity.user.and_then(id_of_json));
     }
 }
 
-/// The members of `metadata` that name a session or a user.
+/// The members of `metadata` that name a session or a user; whatever else is in it is passed over.
 #[derive(Deserialize)]
-struct MetadataIdentity {
-    #[serde(rename = "session_id")]
-    session: Option<MetadataId>,
-    #[serde(rename = "thread_id")]
-    thread: Option<MetadataId>,
-    #[serde(rename = "user_id")]
-    user: Option<MetadataId>,
+struct MetadataIdentity<'a> {
+    #[serde(rename = "session_id", borrow)]
+    session: Option<&'a RawValue>,
+    #[serde(rename = "thread_id", borrow)]
+    thread: Option<&'a RawValue>,
+    #[serde(rename = "user_id", borrow)]
+    user: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MetadataId {
-    Text(String),
-    Number(serde_json::Number),
-    Other(serde::de::IgnoredAny),
-}
-
-impl MetadataId {
-    fn into_text(self) -> Option<Box<str>> {
-        match self {
-            Self::Text(text) if !text.is_empty() => Some(text.into()),
-            Self::Number(number) => Some(number.to_string().into()),
-            Self::Text(_) | Self::Other(_) => None,
-        }
+/// Returns the id that a JSON text or number spells.
+fn id_of_json(json: &RawValue) -> Option<Box<str>> {
+    let json = json.get();
+    if json.starts_with('"') {
+        let text: String = serde_json::from_str(json).ok()?;
+        return (!text.is_empty()).then(|| text.into());
     }
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| json.into())
 }

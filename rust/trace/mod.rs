@@ -10,6 +10,7 @@ mod extra;
 mod json;
 mod node;
 pub mod node_type;
+mod origins;
 pub mod row;
 pub mod span;
 mod steps;

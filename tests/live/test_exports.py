@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exports import CapturedTrace
+
+GOLDEN = Path(__file__).parents[1] / "cases" / "traces"
+LONGEST_KEPT = 200
+COLUMNS_ONLY = {"duration_ms", "input_tokens", "output_tokens"}
+"""Members of a golden answer that a row has and an answer does not show under these names."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +65,29 @@ def test_a_trace_is_found_and_shown_with_all_its_spans(filled: Running, trace: C
     for span in spans_of(shown["tree"])[:3]:
         alone = filled.http.get(f"/traces/{trace.trace_id}", params={"span_id": span["id"]}).json()
         assert alone == {key: value for key, value in span.items() if key != "spans"}
+
+
+def golden_traces() -> list[dict[str, Any]]:
+    return [trace for path in sorted(GOLDEN.glob("*.json")) for trace in json.loads(path.read_text("utf-8"))]
+
+
+def as_golden(shown: Any, golden: Any) -> Any:  # noqa: ANN401  # any JSON
+    """Returns `shown` reduced to what a golden answer keeps: its members, and the beginnings of long texts."""
+    match golden:
+        case dict():
+            return {key: as_golden(shown.get(key), value) for key, value in golden.items()}
+        case list() if len(golden) == len(shown):
+            return [as_golden(*pair) for pair in zip(shown, golden, strict=True)]
+        case str() if isinstance(shown, str) and len(shown) > LONGEST_KEPT:
+            return f"{shown[:80]}… ({len(shown)} characters)"
+    return shown
+
+
+@pytest.mark.parametrize("golden", golden_traces(), ids=lambda golden: golden["trace_id"][:8])
+def test_a_trace_is_shown_as_its_golden_answer(filled: Running, golden: dict[str, Any]) -> None:
+    expected = {key: value for key, value in golden.items() if key not in COLUMNS_ONLY}
+    shown = filled.http.get(f"/traces/{golden['trace_id']}").json()
+    assert as_golden(shown, expected) == expected
 
 
 def test_sending_everything_again_changes_nothing(filled: Running) -> None:

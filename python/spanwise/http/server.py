@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spanwise.http.application import Application
 
 CONNECTIONS = 1024
+HEADER_BYTES = 64 * 1024
 HEADER_DEADLINE_MILLISECONDS = 10_000
 DRAIN_SECONDS = 8.0
 LAST_ANSWERS_SECONDS = 0.5
@@ -87,7 +88,7 @@ def _server(application: Application, address: tuple[str, int]) -> Server:
         websockets=False,
         backlog=CONNECTIONS,
         backpressure=CONNECTIONS,
-        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MILLISECONDS),
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MILLISECONDS, max_buffer_size=HEADER_BYTES),
         log_level=LogLevels.error,
     )
 

@@ -15,7 +15,7 @@ use spanwise::schema::{FIELDS, FieldInfo, Kind};
 use super::oracle::{Cell, Row};
 
 /// The texts rows hold and filters ask for: case pairs beyond ASCII, signs of patterns, ids.
-pub const TEXTS: [&str; 24] = [
+pub(super) const TEXTS: [&str; 24] = [
     "",
     "a",
     "A",
@@ -43,7 +43,7 @@ pub const TEXTS: [&str; 24] = [
 ];
 
 /// Times around the edges of units, as filters write them, with nanoseconds since 1970.
-pub const TIMES: [(&str, i128); 8] = [
+pub(super) const TIMES: [(&str, i128); 8] = [
     ("1970-01-01", 0),
     ("1970-01-01T00:00:00.000000001Z", 1),
     ("1969-12-31T23:59:59.999999999Z", -1),
@@ -55,17 +55,17 @@ pub const TIMES: [(&str, i128); 8] = [
 ];
 
 /// How a column is made: which layout, and for each row which value, if any.
-pub type Plan = (u8, Vec<Option<u8>>);
+pub(super) type Plan = (u8, Vec<Option<u8>>);
 
 /// A batch and what each of its rows holds.
 #[derive(Debug)]
-pub struct Table {
-    pub batch: RecordBatch,
+pub(super) struct Table {
+    pub(super) batch: RecordBatch,
     cells: Vec<Vec<Option<Cell>>>,
 }
 
 /// One row of a table.
-pub struct TableRow<'a>(&'a Table, usize);
+pub(super) struct TableRow<'a>(&'a Table, usize);
 
 impl Row for TableRow<'_> {
     fn cell(&self, key: &str) -> Option<&Cell> {
@@ -75,13 +75,13 @@ impl Row for TableRow<'_> {
 }
 
 impl Table {
-    pub fn rows(&self) -> impl Iterator<Item = TableRow<'_>> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = TableRow<'_>> {
         (0..self.batch.num_rows()).map(|row| TableRow(self, row))
     }
 }
 
 /// Returns random tables: every column in a layout of its own, values missing anywhere, some sliced.
-pub fn tables() -> impl Strategy<Value = Table> {
+pub(super) fn tables() -> impl Strategy<Value = Table> {
     (0..40usize, 0..4usize).prop_flat_map(|(rows, skipped)| {
         let seed = prop_oneof![1 => Just(None), 4 => any::<u8>().prop_map(Some)];
         let plan = (any::<u8>(), prop::collection::vec(seed, rows + skipped));

@@ -30,7 +30,7 @@ fn padded(bytes: usize) -> String {
 }
 
 /// Returns filters one beyond each limit, with what they are answered.
-pub fn refused_by_a_limit() -> Vec<(String, FilterError)> {
+pub(super) fn refused_by_a_limit() -> Vec<(String, FilterError)> {
     let refused = |source: String, message: &str, path: &str| {
         (source, FilterError { message: message.to_owned(), path: path.to_owned() })
     };
@@ -82,12 +82,11 @@ fn a_hostile_text_is_refused() {
         let members: Vec<String> = (0..count).map(member).collect();
         format!("{{{}}}", members.join(","))
     };
-    let nested_arrays = "[[],".repeat(200_000) + &"[]".repeat(1);
     let hostile = [
         "[".repeat(MOST_BYTES),
         r#"{"op":"#.repeat(MOST_BYTES / 6),
         r#"{"op":"NOT","condition":"#.repeat(40_000),
-        nested_arrays,
+        "[[],".repeat(200_000),
         format!("[{}]", vec!["[]"; 300_000].join(",")),
         many(100_000, &|place| format!(r#""{place}":1"#)),
         many(150_000, &|_| r#""a":1"#.to_owned()),

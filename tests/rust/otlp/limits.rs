@@ -223,8 +223,26 @@ fn few_bytes_do_not_ask_for_much_memory() {
     let mut hollow_span = good_span().encode_to_vec();
     hollow_span.extend([&[0x4a][..], &length(hollow_pair.len()), &hollow_pair].concat());
     assert_too_large(request([hollow_span]));
-    assert_too_large([0x0a, 0x02, 0x12, 0x00].repeat(100).into_iter().chain(many_small_spans()).collect());
-    assert_too_large(large_resource_under_many_scopes());
+    assert_too_large(many_small_spans());
+    assert_too_large(request(std::iter::repeat_n(Vec::new(), 1 << 20)));
+    assert_too_large(large_resource_in_many_traces());
+    assert_too_large(large_resource_above_many_bad_scopes());
+}
+
+#[test]
+fn a_value_of_the_largest_size_is_the_same_as_json() {
+    let count = MAX_VALUE_BYTES / 4;
+    let one = AnyValue { value: Some(Value::IntValue(1)) };
+    let list = Value::ArrayValue(ArrayValue { values: many(count, one) });
+    let sent = Span { attributes: vec![attribute("list", list)], ..good_span() }.encode_to_vec();
+    let ones = vec![r#"{"intValue":"1"}"#; count].join(",");
+    let short =
+        Span { attributes: vec![attribute("list", Value::StringValue(String::new()))], ..good_span() };
+    let rendered = render(&[(None, String::new(), vec![(None, String::new(), vec![short])])]);
+    let body = rendered.replace(r#""stringValue":"""#, &format!(r#""arrayValue":{{"values":[{ones}]}}"#));
+    let export = decode_json(body).expect("a good frame");
+    assert_eq!(export.reason, "");
+    assert!(export.spans[0].wire.bytes == sent, "not the value that was sent");
 }
 
 #[test]
@@ -246,7 +264,7 @@ fn many_small_spans() -> Vec<u8> {
 }
 
 /// One resource of a mebibyte, which every one of a hundred traces would keep a copy of.
-fn large_resource_under_many_scopes() -> Vec<u8> {
+fn large_resource_in_many_traces() -> Vec<u8> {
     let attributes = vec![attribute("k", Value::StringValue("x".repeat(1 << 20)))];
     let resource = Bytes::from(Resource { attributes, ..Resource::default() }.encode_to_vec());
     let spans = (1_u8..=100).map(|trace| {
@@ -254,6 +272,15 @@ fn large_resource_under_many_scopes() -> Vec<u8> {
         Bytes::from(Span { trace_id, ..good_span() }.encode_to_vec())
     });
     let scope_spans = vec![ScopeSpans { spans: spans.collect(), ..ScopeSpans::default() }];
+    TracesData { resource_spans: vec![ResourceSpans { resource, scope_spans, ..Default::default() }] }
+        .encode_to_vec()
+}
+
+/// One resource of a mebibyte, which would be looked into for every one of a hundred scopes.
+fn large_resource_above_many_bad_scopes() -> Vec<u8> {
+    let attributes = vec![attribute("k", Value::StringValue("x".repeat(1 << 20)))];
+    let resource = Bytes::from(Resource { attributes, ..Resource::default() }.encode_to_vec());
+    let scope_spans = many(100, ScopeSpans { spans: vec![Bytes::new()], ..ScopeSpans::default() });
     TracesData { resource_spans: vec![ResourceSpans { resource, scope_spans, ..Default::default() }] }
         .encode_to_vec()
 }

@@ -1,9 +1,13 @@
 //! The largest traces: written without recursion, whatever their shape.
 
-use spanwise::trace::tree::Forest;
-use spanwise::trace::{MAX_SPANS, Trace, detail};
+use std::sync::Arc;
 
-use super::made::{RECEIVED, message, span, trace_id};
+use prost::Message as _;
+use spanwise::otlp::{Origin, WireSpan, proto};
+use spanwise::trace::tree::Forest;
+use spanwise::trace::{MAX_SPANS, Span, Trace, detail};
+
+use super::made::{RECEIVED, detail_of, message, nodes, span, text, trace_id};
 
 const SPANS: u64 = MAX_SPANS as u64;
 
@@ -44,20 +48,20 @@ fn write(parent: fn(u64) -> u64) -> Vec<u8> {
     thread.join().expect("no overflow")
 }
 
-fn nodes(json: &[u8]) -> usize {
+fn count_nodes(json: &[u8]) -> usize {
     memchr::memmem::find_iter(json, br#""id":""#).count()
 }
 
 #[test]
 fn a_chain_of_a_hundred_thousand_needs_no_stack() {
     let chain = write(|id| id - 1);
-    assert_eq!((nodes(&chain), depth(&chain)), (MAX_SPANS, 2 * MAX_SPANS + 1));
+    assert_eq!((count_nodes(&chain), depth(&chain)), (MAX_SPANS, 2 * MAX_SPANS + 1));
 }
 
 #[test]
 fn a_fan_of_a_hundred_thousand_is_written_whole() {
     let fan = write(|id| u64::from(id > 1));
-    assert_eq!((nodes(&fan), depth(&fan)), (MAX_SPANS, 5));
+    assert_eq!((count_nodes(&fan), depth(&fan)), (MAX_SPANS, 5));
 }
 
 #[test]
@@ -71,4 +75,25 @@ fn a_circle_of_a_hundred_thousand_is_cut_once() {
         Some(forest.level_below(level)).filter(|below| !below.is_empty())
     });
     assert_eq!(levels.count(), MAX_SPANS);
+}
+
+#[test]
+fn a_large_resource_is_repeated_within_a_bound_and_then_referred_to() {
+    const SIZE: usize = 1 << 20;
+    let resource =
+        proto::Resource { attributes: vec![text("notes", &"x".repeat(SIZE))], ..Default::default() };
+    let origin = || Origin { resource: resource.encode_to_vec().into(), ..Origin::default() };
+    let shared = Arc::new(origin());
+    let spans = |origin: &dyn Fn() -> Arc<Origin>| {
+        let wire = |id| WireSpan { bytes: message(id, id - 1, id).encode_to_vec().into(), origin: origin() };
+        let spans = (1..=40).map(|id| Arc::new(Span::from_wire(wire(id)).expect("a span")));
+        detail_of(&Trace::new(trace_id(), RECEIVED).with(spans))
+    };
+    let detail = spans(&|| shared.clone());
+    let (whole, referring): (Vec<_>, Vec<_>) =
+        nodes(&detail).into_iter().partition(|node| node["extra_data"]["resource"].is_object());
+    assert_eq!(whole.len(), 1 + 15, "once, and as often again as fits into 16 MiB");
+    assert_eq!(referring.len(), 40 - 16);
+    assert!(referring.iter().all(|node| node["extra_data"]["resource_of"] == "0000000000000001"));
+    assert_eq!(detail, spans(&|| Arc::new(origin())), "whether it came once or with each span");
 }

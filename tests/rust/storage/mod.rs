@@ -1,1 +1,4 @@
 //! Tests of `rust/storage/`.
+
+mod contents;
+mod reopen;

@@ -13,6 +13,7 @@ from spanwise.cli._flags import errors_as_lines
 from spanwise.cli.serve import run
 from spanwise.demo.captures import trace_ids
 from spanwise.demo.filling import SEED, TRACES, begin, fill, finish
+from spanwise.http.server import expect_free
 from spanwise.traces import TraceStore
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def command(data_dir: Path, traces: int | None, seed: int | None, host: str | No
     service = Service()
     service.configure({name: value for name, value in given.items() if value is not None}, None)
     settings = service.settings
+    expect_free((settings.host, settings.port))
     _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
     _say_what_to_try(settings)
     run(service)

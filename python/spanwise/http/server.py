@@ -56,7 +56,7 @@ async def serve(
         ConfigurationError: something listens on the address already, or it is not ours.
         SpanwiseError: the service could not be opened, or the server ended without being told to.
     """
-    _expect_free(address)
+    expect_free(address)
     server = _server(application, address)
     told_to_end = _end_signal()
     serving = asyncio.ensure_future(server.serve())
@@ -99,7 +99,7 @@ def _stop(server: Server) -> None:
     server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
 
 
-def _expect_free(address: tuple[str, int]) -> None:
+def expect_free(address: tuple[str, int]) -> None:
     """Refuses an address that is in use: the server shares its port with whoever else would."""
     try:
         family, kind, protocol, _, resolved = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]

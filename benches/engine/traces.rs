@@ -3,6 +3,14 @@
 //! 30 days, 200 names, 50 agents with Zipf weights, one session for 8 traces, one user for 50, five
 //! in a hundred in error, log-normal durations, and as many spans as asked for (agent, then models).
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "the numbers are made here and are far from every edge"
+)]
+
 use prost::Message as _;
 use spanwise::otlp::proto::{self, any_value::Value};
 
@@ -10,15 +18,15 @@ use spanwise::otlp::proto::{self, any_value::Value};
 const EPOCH: u64 = 1_767_225_600_000_000_000;
 const THIRTY_DAYS: u64 = 30 * 86_400 * 1_000_000_000;
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, the same everywhere.
-pub struct Random(u64);
+/// `SplitMix64` (Steele, Lea, Flood 2014): small, seeded, the same everywhere.
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -26,7 +34,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
@@ -47,13 +55,13 @@ impl Random {
 }
 
 /// What one data set looks like.
-pub struct Shape {
-    pub traces: u64,
-    pub spans_per_trace: u64,
+pub(crate) struct Shape {
+    pub(crate) traces: u64,
+    pub(crate) spans_per_trace: u64,
 }
 
 /// Returns one export request, a `TracesData` message, with `count` traces.
-pub fn request(shape: &Shape, random: &mut Random, count: u64) -> Vec<u8> {
+pub(crate) fn request(shape: &Shape, random: &mut Random, count: u64) -> Vec<u8> {
     let spans =
         (0..count).flat_map(|_| trace(shape, random)).map(|span| span.encode_to_vec().into()).collect();
     let scope_spans = vec![proto::ScopeSpans { spans, ..proto::ScopeSpans::default() }];
@@ -70,9 +78,9 @@ fn trace(shape: &Shape, random: &mut Random) -> Vec<proto::Span> {
     let agent = random.zipf(50);
     let is_error = random.below(100) < 5;
     let root_id = random.next() | 1;
-    let mut root = span(&trace_id, root_id, start, duration);
-    root.name = format!("Agent_{agent}.run_{}", random.below(4));
-    root.attributes = vec![
+    let mut agent_span = span(&trace_id, root_id, start, duration);
+    agent_span.name = format!("Agent_{agent}.run_{}", random.below(4));
+    agent_span.attributes = vec![
         attribute("openinference.span.kind", "AGENT"),
         attribute("agno.run.id", &format!("run-{:016x}", random.next())),
         attribute("agno.agent.id", &format!("agent-{agent:02}")),
@@ -82,12 +90,12 @@ fn trace(shape: &Shape, random: &mut Random) -> Vec<proto::Span> {
         attribute("output.value", "It left the warehouse this morning and will be with you tomorrow."),
     ];
     if is_error {
-        root.status = Some(proto::Status { code: 2, message: "the model gave no answer".into() });
+        agent_span.status = Some(proto::Status { code: 2, message: "the model gave no answer".into() });
     }
-    let mut spans = vec![root];
+    let mut spans = vec![agent_span];
     for step in 1..shape.spans_per_trace {
-        let share = duration / shape.spans_per_trace;
-        let mut model = span(&trace_id, root_id ^ (step << 1), start + step * share, share);
+        let step_duration = duration / shape.spans_per_trace;
+        let mut model = span(&trace_id, root_id ^ (step << 1), start + step * step_duration, step_duration);
         model.parent_span_id = root_id.to_be_bytes().to_vec().into();
         model.name = "OpenAIChat.invoke".into();
         model.attributes = vec![

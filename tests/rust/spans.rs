@@ -6,12 +6,12 @@ use spanwise::otlp::proto::{self, any_value::Value};
 use spanwise::otlp::{self, Export};
 
 /// 2026-01-01T00:00:00Z in nanoseconds since 1970.
-pub const EPOCH: u64 = 1_767_225_600_000_000_000;
+pub(crate) const EPOCH: u64 = 1_767_225_600_000_000_000;
 /// A nanosecond count of one millisecond.
-pub const MILLISECOND: u64 = 1_000_000;
+pub(crate) const MILLISECOND: u64 = 1_000_000;
 
 /// Returns a span of trace number `trace`, one second long, `start` milliseconds after [`EPOCH`].
-pub fn span(trace: u64, id: u64, start: u64) -> proto::Span {
+pub(crate) fn span(trace: u64, id: u64, start: u64) -> proto::Span {
     let trace_id = [1_u64.to_be_bytes(), trace.to_be_bytes()].concat();
     proto::Span {
         trace_id: trace_id.into(),
@@ -24,26 +24,26 @@ pub fn span(trace: u64, id: u64, start: u64) -> proto::Span {
 }
 
 /// Returns `span` below the span with id `parent`.
-pub fn below(mut span: proto::Span, parent: u64) -> proto::Span {
+pub(crate) fn below(mut span: proto::Span, parent: u64) -> proto::Span {
     span.parent_span_id = parent.to_be_bytes().to_vec().into();
     span
 }
 
 /// Returns `span` with a text attribute more.
-pub fn with(mut span: proto::Span, key: &str, value: &str) -> proto::Span {
+pub(crate) fn with(mut span: proto::Span, key: &str, value: &str) -> proto::Span {
     let value = Some(proto::AnyValue { value: Some(Value::StringValue(value.into())) });
     span.attributes.push(proto::KeyValue { key: key.into(), value, ..proto::KeyValue::default() });
     span
 }
 
 /// Returns `span` in error.
-pub fn failed(mut span: proto::Span, message: &str) -> proto::Span {
+pub(crate) fn failed(mut span: proto::Span, message: &str) -> proto::Span {
     span.status = Some(proto::Status { code: 2, message: message.into() });
     span
 }
 
 /// Returns `spans` as the body of an export request.
-pub fn body(spans: &[proto::Span]) -> Bytes {
+pub(crate) fn body(spans: &[proto::Span]) -> Bytes {
     let spans = spans.iter().map(|span| span.encode_to_vec().into()).collect();
     let scope_spans = vec![proto::ScopeSpans { spans, ..proto::ScopeSpans::default() }];
     let resource_spans = vec![proto::ResourceSpans { scope_spans, ..proto::ResourceSpans::default() }];
@@ -51,7 +51,7 @@ pub fn body(spans: &[proto::Span]) -> Bytes {
 }
 
 /// Returns `spans` as they are after the door: decoded and checked, one year after [`EPOCH`].
-pub fn export(spans: &[proto::Span]) -> Export {
+pub(crate) fn export(spans: &[proto::Span]) -> Export {
     let now = EPOCH + 365 * 86_400 * 1_000 * MILLISECOND;
     otlp::decode(body(spans), "application/x-protobuf", None, now).expect("a good request")
 }

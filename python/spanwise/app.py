@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
+from spanwise.http.backend import Backend, body_readers
 from spanwise.settings import load_settings
-from spanwise.traces.service import Traces
+from spanwise.traces import TraceStore
+from spanwise.traces.service import DEFAULT_ID, Traces
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from spanwise.http.application import Application
     from spanwise.settings import Settings
-    from spanwise.traces import TraceStore
+
+Source: TypeAlias = str | Path | TraceStore
+"""A trace store: its path, its URL, or itself."""
 
 
 class Service:
@@ -40,7 +45,7 @@ class Service:
         db: object | None = None,
         authorization: bool = False,
         authorization_config: object | None = None,
-        traces: str | Path | TraceStore | None = None,
+        traces: Source | Mapping[str, Source] | None = None,
         settings: Mapping[str, object] | None = None,
         name: str = "Spanwise",
         id: str = "spanwise",  # noqa: A002  # the word that every component uses
@@ -54,8 +59,9 @@ class Service:
             db: not built yet.
             authorization: not built yet.
             authorization_config: not built yet.
-            traces: the path or URL of a trace store, or one that is open already and that its owner closes;
-                if not given, the folder `traces` of the data folder.
+            traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
+                several of them by the id that `db_id` gives, the first being the one that is meant without; if not
+                given, the folder `traces` of the data folder.
             settings: settings by name; they win over flags, environment and file.
             name: the service's name, for people.
             id: the service's name, for programs.
@@ -76,7 +82,7 @@ class Service:
                 raise ConfigurationError(f"`{part}` is not built yet: the service does not start without it")
         self.name = name
         self.id = id
-        self._source = str(traces) if isinstance(traces, Path) else traces
+        self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_ID: traces}
         self._code = settings
         self._flags: Mapping[str, str] | None = None
         self._config: Path | None = None
@@ -101,12 +107,16 @@ class Service:
         Mounted in an application that does not pass the lifespan on, call `open` and `close`; without, the
         first request begins to open the store and is answered 503 with `Retry-After`.
         """
-        return build_application(self._traces, self.settings, self._lifespan)
+        readers = body_readers(self.settings)
+        return build_application(
+            Backend(id=self.id, name=self.name, traces=self._traces, readers=readers), self._lifespan
+        )
 
     @cached_property
     def _traces(self) -> Traces:
-        source = self.settings.trace_store if self._source is None else self._source
-        return Traces(source, self.settings)
+        sources = {DEFAULT_ID: self.settings.trace_store} if self._sources is None else self._sources
+        paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
+        return Traces(paths, self.settings)
 
     async def open(self) -> None:
         """Opens the trace store, replay included.

@@ -10,7 +10,12 @@ PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/d
 """The routes that skip authorization checks; specification, "Authentication"."""
 
 PUBLISHED = {
+    ("GET", "/"): set(),
+    ("GET", "/info"): set(),
     ("GET", "/health"): set(),
+    ("GET", "/metrics"): {"metrics:read"},
+    ("GET", "/traces"): {"traces:read"},
+    ("GET", "/trace_session_stats"): {"traces:read"},
     ("POST", "/traces/search"): {"traces:read"},
     ("GET", "/traces/filter-schema"): {"traces:read"},
     ("GET", "/traces/{trace_id}"): {"traces:read"},

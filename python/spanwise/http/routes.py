@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from spanwise.errors import SpanwiseError
-from spanwise.http import health, traces
+from spanwise.http import health, public, traces, traffic
+from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
-from spanwise.traces.service import Traces
 
-Handler: TypeAlias = Callable[[Request, bytes, Traces], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Request, bytes, Backend], Awaitable[Response]]
 Refusal: TypeAlias = Callable[[Request, SpanwiseError], Response]
 
 
@@ -42,12 +42,18 @@ class Row(Struct, frozen=True):
 
 _READ = frozenset({"traces:read"})
 _WRITE = frozenset({"traces:write"})
+_METRICS = frozenset({"metrics:read"})
 
 TABLE: tuple[Row, ...] = (
+    Row("GET", "/", public.overview, is_public=True),
+    Row("GET", "/info", public.info, is_public=True),
     Row("GET", "/health", health.health, is_public=True),
+    Row("GET", "/metrics", traffic.metrics, _METRICS),
+    Row("GET", "/traces", traces.list_traces, _READ),
     Row("POST", "/traces/search", traces.search, _READ, body="search"),
     Row("GET", "/traces/filter-schema", traces.schema, _READ),
     Row("GET", "/traces/{trace_id}", traces.trace, _READ),
+    Row("GET", "/trace_session_stats", traces.list_sessions, _READ),
     Row("POST", "/v1/traces", traces.export, _WRITE, body="ingest", refusal=traces.otlp_refusal),
 )
 """Every route, in the order in which paths are compared."""

@@ -115,8 +115,6 @@ class UnavailableError(SpanwiseError):
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"
-    retry_after: ClassVar[int] = 1
-    """Whole seconds after which the same request may be sent again."""
 
 
 class StoreStoppedError(UnavailableError):

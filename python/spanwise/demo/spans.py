@@ -91,7 +91,7 @@ def _any_value(value: Value) -> dict[str, object]:
 
 
 def _exception_event(failure: Failure, moment: int) -> dict[str, object]:
-    trace = f"Traceback (most recent call last):\n  File \"agent.py\", line 87, in run\n{failure.type}: {failure.message}"
+    trace = f'Traceback (most recent call last):\n  File "agent.py", line 87, in run\n{failure.type}: {failure.message}'
     attributes: Attributes = {
         "exception.type": failure.type,
         "exception.message": failure.message,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 INTERNAL_DETAIL = "the service failed; its log has the cause under the request id of this answer"
+RETRY_AFTER_SECONDS = 1
 
 _encoder = msgspec.json.Encoder()
 _log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def as_spanwise_error(request: Request, error: Exception) -> SpanwiseError:
 
 def headers_of(error: SpanwiseError) -> dict[str, str]:
     """Returns the headers that belong to an error, whatever the encoding of its body."""
-    return {"Retry-After": str(error.retry_after)} if isinstance(error, UnavailableError) else {}
+    return {"Retry-After": str(RETRY_AFTER_SECONDS)} if error.status == UnavailableError.status else {}
 
 
 def json_refusal(_request: Request, error: SpanwiseError) -> Response:

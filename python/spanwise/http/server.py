@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CONNECTIONS = 1024
 HEADER_DEADLINE_MILLISECONDS = 10_000
 DRAIN_SECONDS = 8.0
+LAST_ANSWERS_SECONDS = 0.5
 END_SECONDS = 9.5
 """The process is gone this long after the signal, whatever still runs. What was acknowledged is durable."""
 
@@ -56,20 +57,23 @@ async def serve(
     """
     _expect_free(address)
     server = _server(application, address)
-    _stop_on_signals(server)
+    told_to_end = _end_signal()
     serving = asyncio.ensure_future(server.serve())
     opening = asyncio.ensure_future(open_service())
+    ending = asyncio.ensure_future(told_to_end.wait())
     _log.info("listening on http://%s:%d", *address)
     try:
-        await asyncio.wait([serving, opening], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([serving, opening, ending], return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             opening.result()
             _log.info("ready")
-            await asyncio.shield(serving)
+            await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
     finally:
         _stop(server)
         await asyncio.wait([serving], timeout=DRAIN_SECONDS)
         await close_service()
+        await asyncio.wait([serving], timeout=LAST_ANSWERS_SECONDS)
+        ending.cancel()
     _log.info("stopped")
 
 
@@ -103,20 +107,24 @@ def _expect_free(address: tuple[str, int]) -> None:
         raise ConfigurationError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
 
 
-def _stop_on_signals(server: Server) -> None:
+def _end_signal() -> asyncio.Event:
+    """Returns what is set by the first SIGTERM or SIGINT. A second one ends the process at once."""
+
     def end_now() -> None:
         _log.warning("ended before all was finished; what was acknowledged is durable")
         logging.shutdown()
         os._exit(1)
 
-    def stop() -> None:
-        _stop(server)
+    def end() -> None:
+        told_to_end.set()
         last = threading.Timer(END_SECONDS, end_now)
         last.daemon = True
         last.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end_now)
 
+    told_to_end = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, end)
+    return told_to_end

@@ -44,7 +44,7 @@ class Pool:
         """
         self._admit()
         try:
-            future = self._threads.submit(_without_panic, work)
+            future = self._threads.submit(work)
         except RuntimeError as error:
             self._leave(None)
             raise StoreClosedError("the service is shutting down") from error
@@ -64,13 +64,3 @@ class Pool:
     def _leave(self, _future: Future[Result] | None) -> None:
         with self._lock:
             self._taken -= 1
-
-
-def _without_panic(work: Callable[[], Result]) -> Result:
-    """Turns a panic of the engine, which is no `Exception`, into one."""
-    try:
-        return work()
-    except Exception:
-        raise
-    except BaseException as panic:
-        raise RuntimeError("the engine panicked") from panic

@@ -47,6 +47,7 @@ class Traces:
         self._opening: asyncio.Task[None] | None = None
         self._closed = False
         self._stopped = False
+        self._cancels: set[Cancel] = set()
         self._deadline_seconds = settings.search_deadline_seconds
         self._searches = Pool("search", settings.search_threads, settings.search_waiting)
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
@@ -67,8 +68,10 @@ class Traces:
             await asyncio.shield(self._begin_to_open())
 
     async def close(self) -> None:
-        """Waits for what runs, then closes the store, unless it was handed in open."""
+        """Cancels the searches, waits for the exports, then closes the store, unless it was handed in open."""
         self._closed = True
+        for cancel in self._cancels:
+            cancel.cancel()
         if self._opening is not None:
             await asyncio.wait([self._opening])
         await asyncio.to_thread(self._close)
@@ -87,10 +90,12 @@ class Traces:
             UnavailableError: too many searches at once, no answer before the deadline, or no store yet.
         """
         store, cancel = self._opened(), Cancel()
+        self._cancels.add(cancel)
         try:
             return await self._find(lambda: search_page(store, request, cancel))
         finally:
             cancel.cancel()
+            self._cancels.discard(cancel)
 
     async def trace(self, trace_id: str) -> bytes:
         """Returns the finished JSON of one trace with its span tree.

@@ -1,0 +1,5 @@
+"""`python -m spanwise` is the command `spanwise`."""
+
+from spanwise.cli import main
+
+main()

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from running import Running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service that tests share; each looks only for what it sent."""
+    with Running(tmp_path_factory.mktemp("shared") / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Starts services over one data folder; all have ended when the test has."""
+    with ExitStack() as services:
+        yield lambda *flags, **options: services.enter_context(Running(tmp_path / "data", *flags, **options))

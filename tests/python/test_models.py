@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec import Raw
+from msgspec.json import decode, encode
+
+from spanwise.models import GroupBy, Paginated, PaginationInfo, SearchRequest
+
+
+def test_an_empty_request_asks_for_the_first_twenty_runs() -> None:
+    request = decode(b"{}", type=SearchRequest)
+    assert (bytes(request.filter), request.group_by, request.page, request.limit) == (b"null", GroupBy.RUN, 1, 20)
+
+
+def test_the_filter_stays_the_bytes_it_came_in() -> None:
+    request = decode(b'{"filter": {"op" : "EQ"} , "unknown": [1]}', type=SearchRequest)
+    assert bytes(request.filter) == b'{"op" : "EQ"}'
+
+
+@pytest.mark.parametrize("group_by", ["run", "session"])
+@pytest.mark.parametrize("limit", [1, 100])
+def test_the_bounds_belong_to_the_request(group_by: str, limit: int) -> None:
+    request = decode(encode({"group_by": group_by, "limit": limit}), type=SearchRequest)
+    assert (request.group_by, request.limit) == (group_by, limit)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"page": 0}, "$.page"),
+        ({"page": -1}, "$.page"),
+        ({"page": 1.5}, "$.page"),
+        ({"page": "1"}, "$.page"),
+        ({"page": True}, "$.page"),
+        ({"page": None}, "$.page"),
+        ({"limit": 0}, "$.limit"),
+        ({"limit": 101}, "$.limit"),
+        ({"limit": None}, "$.limit"),
+        ({"limit": "20"}, "$.limit"),
+        ({"group_by": "RUN"}, "$.group_by"),
+        ({"group_by": 1}, "$.group_by"),
+        ({"group_by": None}, "$.group_by"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_place(body: dict[str, object], place: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"at `") as refused:
+        decode(encode(body), type=SearchRequest)
+    assert str(refused.value).endswith(f"at `{place}`")
+
+
+def test_the_items_of_a_page_pass_through_as_they_are() -> None:
+    page = Paginated(data=Raw(b'[{"a" : 1}]'), meta=PaginationInfo(page=2, limit=1, total_pages=3, total_count=3))
+    assert encode(page) == (
+        b'{"data":[{"a" : 1}],"meta":{"page":2,"limit":1,"total_pages":3,"total_count":3,"search_time_ms":0.0}}'
+    )

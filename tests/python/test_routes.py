@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from spanwise.http.errors import json_refusal
+from spanwise.http.routes import TABLE, Row
+from spanwise.http.traces import otlp_refusal
+
+PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
+"""The routes that skip authorization checks; specification, "Authentication"."""
+
+PUBLISHED = {
+    ("GET", "/health"): set(),
+    ("POST", "/traces/search"): {"traces:read"},
+    ("GET", "/traces/filter-schema"): {"traces:read"},
+    ("GET", "/traces/{trace_id}"): {"traces:read"},
+    ("POST", "/v1/traces"): {"traces:write"},
+}
+
+
+def test_the_table_is_the_published_one() -> None:
+    assert {(row.method, row.path): row.scopes for row in TABLE} == PUBLISHED
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_a_row_is_public_or_names_its_scopes(row: Row) -> None:
+    assert row.is_public == (row.path in PUBLIC_PATHS)
+    assert row.is_public != bool(row.scopes)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_a_body_is_limited_where_there_is_one(row: Row) -> None:
+    assert (row.method == "POST") == (row.body is not None)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_errors_are_json_except_where_otlp_says_otherwise(row: Row) -> None:
+    assert row.refusal is (otlp_refusal if row.path.startswith("/v1/") else json_refusal)
+
+
+def test_a_fixed_path_stands_before_one_with_a_parameter() -> None:
+    paths = [row.path for row in TABLE]
+    assert paths.index("/traces/filter-schema") < paths.index("/traces/{trace_id}")

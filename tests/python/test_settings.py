@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.errors import ConfigurationError
+from spanwise.settings import TABLE, Settings, load_settings
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "spanwise.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_without_any_source_the_defaults_hold() -> None:
+    assert load_settings(environ={}) == Settings()
+
+
+def test_the_strongest_source_wins_and_each_wins_over_the_next(tmp_path: Path) -> None:
+    config = write(tmp_path, "port = 4")
+    sources = [
+        ({"port": 1}, {"port": "2"}, {"SPANWISE_PORT": "3"}, config, 1),
+        (None, {"port": "2"}, {"SPANWISE_PORT": "3"}, config, 2),
+        (None, None, {"SPANWISE_PORT": "3"}, config, 3),
+        (None, None, {}, config, 4),
+        (None, None, {}, None, Settings().port),
+    ]
+    for code, flags, environ, file, expected in sources:
+        assert load_settings(code, flags, environ, file).port == expected
+
+
+def test_sources_are_merged_setting_by_setting(tmp_path: Path) -> None:
+    config = write(tmp_path, 'host = "::1"\nport = 4')
+    settings = load_settings({"search_threads": 3}, {"log_level": "debug"}, {"SPANWISE_PORT": "5"}, config)
+    assert (settings.search_threads, settings.log_level, settings.port, settings.host) == (3, "debug", 5, "::1")
+
+
+def test_the_environment_names_the_file_and_the_flag_wins_over_it(tmp_path: Path) -> None:
+    named = write(tmp_path, "port = 4")
+    environ = {"SPANWISE_CONFIG": str(named)}
+    assert load_settings(environ=environ).port == 4
+    other = tmp_path / "other.toml"
+    other.write_text("port = 5", "utf-8")
+    assert load_settings(environ=environ, config=other).port == 5
+
+
+@pytest.mark.parametrize(
+    ("code", "flags", "environ", "message"),
+    [
+        ({"prot": 1}, {}, {}, "unknown setting `prot` in code"),
+        ({}, {"prot": "1"}, {}, "unknown setting `prot` in the command line"),
+        ({}, {}, {"SPANWISE_PROT": "1"}, "unknown environment variable `SPANWISE_PROT`: it names no setting"),
+        ({"port": "80"}, {}, {}, "setting `port` from code: Expected `int`, got `str`"),
+        ({}, {"port": "65536"}, {}, "setting `port` from the command line: Expected `int` <= 65535"),
+        ({}, {}, {"SPANWISE_PORT": "x"}, "setting `port` from the environment: Expected `int`, got `str`"),
+        ({}, {}, {"SPANWISE_LOG_LEVEL": "loud"}, "setting `log_level` from the environment: Invalid enum value 'loud'"),
+    ],
+)
+def test_what_is_no_setting_is_refused_by_name(
+    code: dict[str, object], flags: dict[str, str], environ: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings(code, flags, environ)
+    assert str(refused.value) == message
+
+
+def test_a_file_is_refused_by_name(tmp_path: Path) -> None:
+    config = write(tmp_path, "prot = 1")
+    with pytest.raises(ConfigurationError, match=r"unknown setting `prot` in `.*spanwise\.toml`"):
+        load_settings(environ={}, config=config)
+    with pytest.raises(ConfigurationError, match="is not TOML"):
+        load_settings(environ={}, config=write(tmp_path, "port"))
+    with pytest.raises(ConfigurationError, match=r"cannot read the settings file .* No such file"):
+        load_settings(environ={}, config=tmp_path / "absent.toml")
+
+
+@given(st.sampled_from(sorted(TABLE)), st.text())
+def test_any_text_for_any_setting_is_its_type_or_refused(name: str, value: str) -> None:
+    refusal = ""
+    try:
+        settings = load_settings(flags={name: value}, environ={})
+        assert type(getattr(settings, name)) is type(getattr(Settings(), name))
+    except ConfigurationError as error:
+        refusal = str(error)
+    assert not refusal or f"`{name}`" in refusal
+
+
+@pytest.mark.parametrize("data_dir", ["s3://bucket/folder", "s3://bucket/folder/"])
+def test_the_traces_have_their_own_folder(data_dir: str) -> None:
+    assert load_settings({"data_dir": data_dir}, environ={}).trace_store == "s3://bucket/folder/traces"
+
+
+def test_every_setting_is_documented_and_nothing_else_is() -> None:
+    rows = [line.strip("| ").split(" | ") for line in DOCUMENTATION.read_text("utf-8").splitlines() if "`--" in line]
+    documented = [[cell.replace("`", "") for cell in row] for row in rows if len(row) == 5]
+    expected = [
+        [setting.name, setting.flag, setting.variable, setting.default, setting.description]
+        for setting in TABLE.values()
+    ]
+    assert documented == [[cell.replace("`", "") for cell in row] for row in expected]
+    assert all(setting.description for setting in TABLE.values())

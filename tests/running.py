@@ -1,0 +1,95 @@
+"""A real `spanwise serve` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Self
+
+import httpx
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START_SECONDS = 30
+END_SECONDS = 15
+
+
+def free_port() -> int:
+    """Returns a port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Running:
+    """A service over one data folder. Always leave it by `with`."""
+
+    def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True) -> None:
+        """Starts the service; waits until it is ready, unless `is_ready` is false."""
+        self.data_dir = data_dir
+        self.log = data_dir.with_suffix(".log")
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.http = httpx.Client(base_url=self.url, timeout=30)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SPANWISE_")}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(  # noqa: S603  # our own command
+                [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+        if is_ready:
+            self.wait_until_ready()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+        self.kill()
+
+    def wait_until_ready(self) -> None:
+        """Returns when the service acknowledges what it is sent."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                if self.http.get("/health", params={"ready": "true"}).is_success:
+                    return
+            except httpx.TransportError:
+                assert self.process.poll() is None, self.log.read_text()
+            time.sleep(0.01)
+        raise TimeoutError(self.log.read_text())
+
+    def kill(self) -> None:
+        """Ends the process as a power cut would, if it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> int:
+        """Returns the exit code after SIGTERM."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(END_SECONDS)
+
+    def search(self, **body: object) -> httpx.Response:
+        """Returns the answer to a search."""
+        return self.http.post("/traces/search", json=body)
+
+    def trace_ids(self, **body: object) -> list[str]:
+        """Returns the trace ids of all pages of a search of runs."""
+        found: list[str] = []
+        pages = 1
+        page = 1
+        while page <= pages:
+            answer = self.search(**body, page=page, limit=100).raise_for_status().json()
+            found += (item["trace_id"] for item in answer["data"])
+            pages = answer["meta"]["total_pages"]
+            page += 1
+        return found

@@ -132,6 +132,15 @@ def key_material(config: AuthorizationConfig, environ: Mapping[str, str]) -> Key
     )
 
 
+def configured_sources(config: AuthorizationConfig, environ: Mapping[str, str]) -> list[str]:
+    """Returns the names of all sources of keys that are given, usable or not, to warn where authorization is off."""
+    variables = (KEY_VARIABLE, KEY_FILE_VARIABLE, JWKS_FILE_VARIABLE, JWKS_URL_VARIABLE)
+    fields = ("verification_keys", "jwks_file", "jwks_url")
+    return [f"`{name}`" for name in fields if getattr(config, name)] + [
+        f"`{name}`" for name in variables if environ.get(name)
+    ]
+
+
 def _first(in_code: tuple[str, str | None], environ: Mapping[str, str], variable: str) -> tuple[str, str] | None:
     source, value = in_code if in_code[1] is not None else (f"`{variable}`", environ.get(variable))
     if value is None:

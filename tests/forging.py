@@ -1,0 +1,67 @@
+"""Tokens as anyone may write them: every part by hand, right or wrong."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import jwt
+
+from spanwise.auth.config import AuthorizationConfig, key_material
+from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.minting import SigningKey, new_signing_key
+from spanwise.auth.tokens import TokenVerifier
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOW = 1_700_000_000
+SECRET = "a secret of more than thirty-two bytes"  # noqa: S105  # of no service
+CLAIMS: dict[str, Any] = {"sub": "alice", "exp": NOW + 600, "scopes": ["traces:read"]}
+
+
+@cache
+def key(name: str, algorithm: str = "RS256") -> SigningKey:
+    """Returns the signing key of this name; the same one every time."""
+    assert name
+    return SigningKey("HS256", SECRET.encode()) if algorithm == "HS256" else new_signing_key(algorithm)
+
+
+def public_pem(signing: SigningKey) -> str:
+    """Returns what verifies the signatures of `signing`."""
+    return signing.public_text or signing.private_text.strip()
+
+
+def segment(value: object) -> str:
+    """Returns one part of a token: JSON, or bytes as they are."""
+    raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def forge(
+    header: object = None, claims: object = None, signing: SigningKey | None = None, algorithm: str | None = None
+) -> str:
+    """Returns a token with a genuine signature over whatever header and claims are given."""
+    signing = signing or key("ours")
+    algorithm = algorithm or signing.algorithm
+    header = {"alg": algorithm, "typ": "JWT"} if header is None else header
+    message = f"{segment(header)}.{segment(CLAIMS if claims is None else claims)}"
+    signature = jwt.get_algorithm_by_name(algorithm).sign(message.encode(), signing.material)
+    return f"{message}.{segment(signature)}"
+
+
+def ring(environ: Mapping[str, str] | None = None, /, **config: object) -> KeyRing:
+    """Returns the keys of a configuration."""
+    return KeyRing(key_material(_config(config), environ or {}))
+
+
+def verifier(now: float = NOW, **config: object) -> TokenVerifier:
+    """Returns what verifies tokens of our key, at the moment `now`."""
+    given = {"verification_keys": [public_pem(key("ours"))], **config}
+    return TokenVerifier(_config(given), ring(None, **given), lambda: now)
+
+
+def _config(given: Mapping[str, object]) -> AuthorizationConfig:
+    return AuthorizationConfig(**given)  # type: ignore[arg-type]  # a test says what it wants

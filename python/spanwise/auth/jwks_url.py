@@ -11,7 +11,7 @@ import threading
 import time
 from concurrent.futures import Future
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import (
@@ -30,7 +30,8 @@ from spanwise.auth.keys import KeyFault
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from http.client import HTTPResponse
 
     from spanwise.auth.keys import VerificationKey
 
@@ -46,13 +47,6 @@ class FetchError(Exception):
     """A JWKS could not be fetched. The text never holds the address."""
 
 
-class Fetch(Protocol):
-    """How the bytes of a JWKS are fetched."""
-
-    def __call__(self, url: str) -> bytes:
-        """Returns the bytes at `url`, or raises FetchError."""
-
-
 class _SafeRedirect(HTTPRedirectHandler):
     """Follows a redirect only to where the same protection holds: https stays https, http is http or https."""
 
@@ -62,6 +56,7 @@ class _SafeRedirect(HTTPRedirectHandler):
         """Returns the next request, or refuses."""
         allowed = {"https"} if req.type == "https" else {"http", "https"}
         if urlsplit(answer[-1]).scheme not in allowed:
+            answer[0].close()
             raise FetchError("redirects to another scheme")
         return super().redirect_request(req, *answer)
 
@@ -89,17 +84,9 @@ def fetch(url: str) -> bytes:
     """
     deadline = time.monotonic() + FETCH_SECONDS
     request = Request(url, headers={"Accept": "application/json", "User-Agent": "spanwise"})  # noqa: S310  # no other scheme is opened
-    parts: list[bytes] = []
-    size = 0
     try:
         with _opener().open(request, timeout=SOCKET_SECONDS) as response:
-            while part := response.read1(65536):
-                size += len(part)
-                parts.append(part)
-                if size > LARGEST_JWKS_BYTES:
-                    raise FetchError(f"is larger than {LARGEST_JWKS_BYTES} bytes")
-                if time.monotonic() > deadline:
-                    raise FetchError(f"took longer than {FETCH_SECONDS:g} s")
+            return b"".join(_read(response, deadline))
     except HTTPError as error:
         error.close()
         raise FetchError(f"answered {error.code}") from None
@@ -107,7 +94,23 @@ def fetch(url: str) -> bytes:
         raise FetchError(f"could not be reached: {type(error.reason).__name__}") from None
     except (OSError, HTTPException, ValueError) as error:
         raise FetchError(f"could not be read: {type(error).__name__}") from None
-    return b"".join(parts)
+
+
+def _read(response: HTTPResponse, deadline: float) -> Iterator[bytes]:
+    announced = response.length
+    size = 0
+    while announced is None or size < announced:
+        part = response.read1(65536)
+        size += len(part)
+        if size > LARGEST_JWKS_BYTES:
+            raise FetchError(f"is larger than {LARGEST_JWKS_BYTES} bytes")
+        if time.monotonic() > deadline:
+            raise FetchError(f"took longer than {FETCH_SECONDS:g} s")
+        if not part and announced is not None:
+            raise FetchError("ended before its announced length")
+        if not part:
+            return
+        yield part
 
 
 class JwksUrl:
@@ -121,7 +124,7 @@ class JwksUrl:
         source: str,
         url: str,
         algorithm: str,
-        fetch: Fetch = fetch,
+        fetch: Callable[[str], bytes] = fetch,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Fetches the keys once, and starts the thread.
@@ -130,7 +133,7 @@ class JwksUrl:
             source: where `url` was given, for messages.
             url: the address.
             algorithm: what a key is bound to that has no `alg`.
-            fetch: how it is fetched.
+            fetch: how the bytes at an address are fetched; raises FetchError.
             clock: seconds that only grow.
 
         Raises:

@@ -12,6 +12,7 @@ import base64
 import re
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 LONGEST_TOKEN = 8 * 1024
 LONGEST_CACHED_SECONDS = 60.0
 MOST_CACHED = 4096
+LONGEST_WAIT_SECONDS = 10.0
+"""For the fetch of a key that nobody has seen yet."""
 _ACCESS_TYPES = {"jwt", "at+jwt"}
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
@@ -108,7 +111,8 @@ class TokenVerifier:
             fetched = self._keys.refetch()
             if fetched is None:
                 raise
-        await asyncio.wrap_future(fetched)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.wrap_future(fetched), LONGEST_WAIT_SECONDS)
         return self.verify(token)
 
     def _signer(self, token: str, header: _Header) -> VerificationKey:

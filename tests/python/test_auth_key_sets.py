@@ -75,6 +75,8 @@ class Published:
         assert self.gate.wait(10)
         if self.text is None:
             raise FetchError("answered 503")
+        if self.text == "defect":
+            raise RuntimeError("a defect of ours")
         return self.text.encode()
 
 
@@ -259,7 +261,7 @@ def test_while_the_address_is_away_the_last_good_keys_stay(
 ) -> None:
     published, clock = Published(jwks("old")), Clock()
     verifying = url_verifier(published, clock, monkeypatch)
-    for text in (None, "", '{"keys":[]}', '{"keys":[{"kty":"oct"}]}'):
+    for text in (None, "", "defect", '{"keys":[]}', '{"keys":[{"kty":"oct"}]}'):
         published.text = text
         clock.now += 1
         with pytest.raises(UnknownKeyError):
@@ -273,11 +275,26 @@ def test_while_the_address_is_away_the_last_good_keys_stay(
     assert not is_accepted(verifying, token("old"))
 
 
+def test_a_ring_with_an_address_knows_its_age_and_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    published, clock = Published(jwks("old")), Clock()
+    monkeypatch.setattr(JwksUrl.__init__, "__defaults__", (published, clock))
+    ring = KeyRing(key_material(AuthorizationConfig(jwks_url="https://id.test/jwks"), {}))
+    clock.now += 3
+    assert ring.jwks_age_seconds == 3
+    ring.close()
+    clock.now += 3
+    assert ring.refetch() is None
+    fixed = KeyRing(key_material(AuthorizationConfig(verification_keys=[public_pem(key("ours"))]), {}))
+    assert fixed.jwks_age_seconds is None
+    fixed.close()
+
+
 def test_the_age_of_the_keys_is_known_and_the_thread_ends() -> None:
     published, clock = Published(jwks("old")), Clock()
     source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, clock)
     clock.now += 5
     assert source.age_seconds == 5
+    source.close()
     source.close()
     source._thread.join(10)  # noqa: SLF001  # that it ends is what is shown
     assert not source._thread.is_alive()  # noqa: SLF001
@@ -323,6 +340,11 @@ class Provider(BaseHTTPRequestHandler):
                 self.answer(302, b"", Location="ftp://127.0.0.1/jwks")
             case "/large":
                 self.answer(200, b" " * (1024 * 1024 + 1))
+            case "/pieces":
+                pieces = [f"{len(piece):x}\r\n{piece}\r\n" for piece in (jwks("old")[:9], jwks("old")[9:], "")]
+                self.answer(200, "".join(pieces).encode(), **{"Transfer-Encoding": "chunked"})
+            case "/nonsense":
+                self.wfile.write(b"\0\r\n\r\n")
             case "/short":
                 self.answer(200, b"{}", **{"Content-Length": "100"})
             case _:
@@ -353,7 +375,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable)
 
 
-@pytest.mark.parametrize("place", ["/jwks", "/moved"])
+@pytest.mark.parametrize("place", ["/jwks", "/moved", "/pieces"])
 def test_a_jwks_is_fetched(provider: str, place: str) -> None:
     assert fetch(provider + place).decode() == jwks("old")
 
@@ -366,6 +388,7 @@ def test_a_jwks_is_fetched(provider: str, place: str) -> None:
         ("/to-file", "answered 302"),
         ("/to-ftp", "redirects to another scheme"),
         ("/large", "is larger than 1048576 bytes"),
+        ("/nonsense", "could not be read: BadStatusLine"),
         ("/short", "ended before its announced length"),
     ],
 )
@@ -373,6 +396,12 @@ def test_what_is_no_jwks_is_not_fetched(provider: str, place: str, why: str) -> 
     with pytest.raises(FetchError) as refused:
         fetch(provider + place)
     assert str(refused.value) == why
+
+
+def test_a_slow_answer_is_given_up(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanwise.auth.jwks_url.FETCH_SECONDS", -1)
+    with pytest.raises(FetchError, match=r"^took longer than -1 s$"):
+        fetch(provider + "/jwks")
 
 
 def test_nobody_at_the_address_is_said_without_naming_it() -> None:

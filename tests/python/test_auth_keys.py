@@ -35,7 +35,7 @@ def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
     text = str(error.value)
     keys = config.get("verification_keys") or []
     assert isinstance(keys, str | list)
-    lines = "\n".join([*(environ or {}).values(), *keys]).splitlines()
+    lines = "\n".join([*(environ or {}).values(), *map(str, keys)]).splitlines()
     assert not any(line in text for line in lines if len(line) > 20)
     assert len(text.splitlines()) == 1
     return text
@@ -104,6 +104,7 @@ def test_without_any_key_the_start_is_refused() -> None:
         ({}, {"jwks_url": "https://[x/"}, "`jwks_url` is no address"),
         ({}, {"jwks_url": "https://user:word@id.test/"}, "`jwks_url` holds a user name or a password"),
         ({}, {"verification_keys": SECRET}, "`verification_keys` is one text; expected a list of texts"),
+        ({}, {"verification_keys": [b"secret"]}, "`verification_keys` holds what is no text; expected a list of texts"),
         ({}, {"leeway": 61}, "`leeway` is 61; expected 0 to 60 seconds"),
         ({}, {"leeway": -1}, "`leeway` is -1; expected 0 to 60 seconds"),
         ({}, {"leeway": float("nan")}, "`leeway` is nan"),
@@ -166,6 +167,13 @@ def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
         signing = key(name)
         header = {"alg": "RS256", "kid": signing.jwk["kid"]} if signing.jwk else {}
         assert verifying.verify(forge(header, signing=signing)).user_id == "alice"
+
+
+def test_a_key_file_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(b"\xff\xfe\0")
+    expected = "the file that `JWT_VERIFICATION_KEY_FILE` names is not text"
+    assert refused({"JWT_VERIFICATION_KEY_FILE": str(path)}) == expected
 
 
 def test_what_is_configured_can_be_named_without_being_read() -> None:

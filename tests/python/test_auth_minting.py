@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import jwt
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256K1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from forging import key
 
 from spanwise.auth.config import AuthorizationConfig, key_material
@@ -21,6 +23,11 @@ from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+OTHER_CURVE = (
+    generate_private_key(SECP256K1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+)
 
 
 def run(*arguments: str) -> str:
@@ -80,6 +87,22 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "private.pem").read_bytes() == before
 
 
+def test_a_folder_that_takes_no_key_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    outcome = CliRunner().invoke(command, ["keygen", "--out", str(file / "keys")])
+    assert outcome.output == f"Error: cannot make the folder `{file / 'keys'}`: Not a directory\n"
+    outcome = CliRunner().invoke(command, ["keygen", "--out", "/proc"])
+    assert outcome.output == "Error: cannot write `/proc/private.pem`: No such file or directory\n"
+    assert outcome.exit_code == 1
+
+
+def test_a_key_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "private.pem").symlink_to(tmp_path / "elsewhere")
+    assert CliRunner().invoke(command, ["keygen", "--out", str(tmp_path)]).exit_code == 1
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_key_that_is_not_there_is_refused(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(command, ["mint", "--key", str(tmp_path / "absent"), "--sub", "me"])
     assert outcome.exit_code == 1
@@ -88,7 +111,13 @@ def test_a_key_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "short", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", key("ours").public_text or ""],
+    [
+        "",
+        "short",
+        OTHER_CURVE,
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
+        key("ours").public_text or "",
+    ],
 )
 def test_what_is_no_signing_key_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError):

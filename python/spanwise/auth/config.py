@@ -70,6 +70,8 @@ class AuthorizationConfig:
         """
         if isinstance(self.verification_keys, str):
             raise ConfigurationError("`verification_keys` is one text; expected a list of texts")
+        if not all(isinstance(text, str) for text in self.verification_keys):
+            raise ConfigurationError("`verification_keys` holds what is no text; expected a list of texts")
         if not 0 <= self.leeway <= LONGEST_LEEWAY_SECONDS:
             raise ConfigurationError(f"`leeway` is {self.leeway:g}; expected 0 to {LONGEST_LEEWAY_SECONDS:g} seconds")
         for name in ("user_id_claim", "session_id_claim", "scopes_claim", "admin_scope"):

@@ -147,6 +147,7 @@ class JwksUrl:
         self._changed = threading.Condition()
         self._waiting: Future[None] | None = None
         self._is_closed = False
+        self._text: bytes | None = None
         self._keys: tuple[VerificationKey, ...] = ()
         self._fault = ""
         self._fetched_at = self._attempted_at = clock()
@@ -220,9 +221,10 @@ class JwksUrl:
 
     def _load(self) -> None:
         self._attempted_at = self._clock()
-        keys = read_jwks(self._fetch(self._url), self._algorithm, is_ours=False)
-        if not keys:
-            raise KeyFault("holds no usable key for signatures")
+        text = self._fetch(self._url)
+        if text != self._text:
+            keys = read_jwks(text, self._algorithm, is_ours=False)
+            if not keys:
+                raise KeyFault("holds no usable key for signatures")
+            self._keys, self._text = keys, text
         self._fetched_at = self._clock()
-        if keys != self._keys:
-            self._keys = keys

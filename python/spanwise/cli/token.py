@@ -32,7 +32,10 @@ def command() -> None:
 def keygen(out: Path, algorithm: str) -> None:
     """Make a key pair and its JWKS, or a shared secret for HS256. Nothing is overwritten."""
     key = new_signing_key(algorithm)
-    out.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    try:
+        out.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot make the folder `{out}`: {error.strerror}") from error
     if key.public_text is None:
         secret = out / "secret.txt"
         _write(secret, key.private_text, PRIVATE_FILE)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
 from base64 import urlsafe_b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import jwt
+import pytest
 
 from spanwise.auth.config import AuthorizationConfig, key_material
+from spanwise.auth.jwks_url import FetchError
 from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.minting import SigningKey, new_signing_key
 from spanwise.auth.tokens import TokenVerifier
+from spanwise.errors import UnauthenticatedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,3 +69,71 @@ def verifier(now: float = NOW, **config: object) -> TokenVerifier:
 
 def _config(given: Mapping[str, object]) -> AuthorizationConfig:
     return AuthorizationConfig(**given)  # type: ignore[arg-type]  # a test says what it wants
+
+
+def refusal(token: str, verifying: TokenVerifier | None = None) -> str:
+    """Returns why `token` is refused, once and again: what was refused never comes out of the cache."""
+    verifying = verifying or verifier()
+    texts = set()
+    for _ in range(2):
+        with pytest.raises(UnauthenticatedError) as refused:
+            verifying.verify(token)
+        texts.add(str(refused.value))
+    assert len(texts) == 1
+    (text,) = texts
+    assert all(part not in text for part in token.split(".") if len(part) > 8)
+    return text
+
+
+class Clock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self, now: float = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def jwks(*names: str, **members: object) -> str:
+    """Returns a JWKS of keys for ES256, each called as it is."""
+    return json.dumps({"keys": [{**(key(name, "ES256").jwk or {}), "kid": name, **members} for name in names]})
+
+
+def token(name: str, kid: str | None = None, **claims: object) -> str:
+    """Returns a genuine token of one of those keys, which it names, or names `kid` instead."""
+    header = {"alg": "ES256", "kid": name if kid is None else kid}
+    return forge(header, {**CLAIMS, **claims}, key(name, "ES256"))
+
+
+def nameless(name: str) -> str:
+    """Returns a genuine token that names no key."""
+    return forge({"alg": "ES256"}, signing=key(name, "ES256"))
+
+
+def is_accepted(verifying: TokenVerifier, given: str) -> bool:
+    """Returns whether `given` is verified."""
+    try:
+        return verifying.verify(given).user_id == "alice"
+    except UnauthenticatedError:
+        return False
+
+
+class Published:
+    """A JWKS that is published in memory, and how often it was fetched."""
+
+    def __init__(self, text: str) -> None:
+        self.text: str | None = text
+        self.fetches = 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, url: str) -> bytes:
+        assert url == "https://id.test/jwks"
+        self.fetches += 1
+        assert self.gate.wait(10)
+        if self.text is None:
+            raise FetchError("answered 503")
+        if self.text == "defect":
+            raise RuntimeError("a defect of ours")
+        return self.text.encode()

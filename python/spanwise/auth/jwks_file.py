@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ class JwksFile:
     usable then changes nothing: the last good keys stay. A good one without a key takes that key away.
     """
 
-    def __init__(self, source: str, path: str, algorithm: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, source: str, path: str, algorithm: str, clock: Callable[[], float]) -> None:
         """Reads the file.
 
         Args:

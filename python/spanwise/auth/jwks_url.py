@@ -124,8 +124,8 @@ class JwksUrl:
         source: str,
         url: str,
         algorithm: str,
-        fetch: Callable[[str], bytes] = fetch,
-        clock: Callable[[], float] = time.monotonic,
+        fetch: Callable[[str], bytes],
+        clock: Callable[[], float],
     ) -> None:
         """Fetches the keys once, and starts the thread.
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from spanwise.auth.jwks_file import JwksFile
-from spanwise.auth.jwks_url import JwksUrl
+from spanwise.auth.jwks_url import JwksUrl, fetch
 from spanwise.auth.key_sets import MOST_KEYS, KeySet
 from spanwise.auth.keys import KeyFault, key_from_text
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Future
 
     from spanwise.auth.config import KeyMaterial
@@ -20,8 +22,18 @@ if TYPE_CHECKING:
 class KeyRing:
     """The keys of code, environment, JWKS file and JWKS address; those of the last two may change."""
 
-    def __init__(self, material: KeyMaterial) -> None:
+    def __init__(
+        self,
+        material: KeyMaterial,
+        clock: Callable[[], float] = time.monotonic,
+        fetch: Callable[[str], bytes] = fetch,
+    ) -> None:
         """Loads every key; every single one must be usable.
+
+        Args:
+            material: where keys come from.
+            clock: seconds that only grow.
+            fetch: how the bytes at an address are fetched; raises FetchError.
 
         Raises:
             ConfigurationError: there is no key, there are too many, or one is not usable. The message names the
@@ -35,8 +47,8 @@ class KeyRing:
         if len(material.keys) > MOST_KEYS:
             raise ConfigurationError(f"there are {len(material.keys)} verification keys; expected at most {MOST_KEYS}")
         self._keys = tuple(_load(source, text, material.algorithm) for source, text in material.keys)
-        self._file = JwksFile(*material.jwks_file, material.algorithm) if material.jwks_file else None
-        self._url = JwksUrl(*material.jwks_url, material.algorithm) if material.jwks_url else None
+        self._file = JwksFile(*material.jwks_file, material.algorithm, clock) if material.jwks_file else None
+        self._url = JwksUrl(*material.jwks_url, material.algorithm, fetch, clock) if material.jwks_url else None
         self._current = KeySet(self._jwks(), self._keys)
 
     def current(self) -> KeySet:

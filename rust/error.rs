@@ -26,7 +26,7 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 /// Whatever the engine refuses or fails at.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Error {
     /// A filter expression is invalid.
     Filter(FilterError),

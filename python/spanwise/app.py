@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import ConfigurationError
@@ -13,7 +14,6 @@ from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
 
     from spanwise.http.application import Application
     from spanwise.settings import Settings
@@ -40,7 +40,7 @@ class Service:
         db: object | None = None,
         authorization: bool = False,
         authorization_config: object | None = None,
-        traces: str | TraceStore | None = None,
+        traces: str | Path | TraceStore | None = None,
         settings: Mapping[str, object] | None = None,
         name: str = "Spanwise",
         id: str = "spanwise",  # noqa: A002  # the word that every component uses
@@ -76,7 +76,7 @@ class Service:
                 raise ConfigurationError(f"`{part}` is not built yet: the service does not start without it")
         self.name = name
         self.id = id
-        self._source = traces
+        self._source = str(traces) if isinstance(traces, Path) else traces
         self._code = settings
         self._flags: Mapping[str, str] | None = None
         self._config: Path | None = None

@@ -12,8 +12,8 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{
-    Array, ArrayAccessor, ArrayRef, ArrowNativeTypeOp, DictionaryArray, PrimitiveArray, RecordBatch,
-    downcast_dictionary_array, downcast_integer_array,
+    Array, ArrayAccessor, ArrayRef, ArrowNativeTypeOp, DictionaryArray, GenericStringArray, OffsetSizeTrait,
+    PrimitiveArray, RecordBatch, downcast_dictionary_array, downcast_integer_array,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use arrow_schema::{DataType, TimeUnit};
@@ -110,11 +110,25 @@ fn text_rows(
     }
     let among = among & &present(array);
     match array.data_type() {
-        DataType::Utf8 => Ok(scan(array.as_string::<i32>(), matcher, *truth, &among)),
-        DataType::LargeUtf8 => Ok(scan(array.as_string::<i64>(), matcher, *truth, &among)),
+        DataType::Utf8 => Ok(plain_rows(array.as_string::<i32>(), matcher, *truth, &among)),
+        DataType::LargeUtf8 => Ok(plain_rows(array.as_string::<i64>(), matcher, *truth, &among)),
         DataType::Utf8View => Ok(scan(array.as_string_view(), matcher, *truth, &among)),
         DataType::Null => Ok(among),
         other => Err(mistyped(field, other)),
+    }
+}
+
+fn plain_rows<O: OffsetSizeTrait>(
+    texts: &GenericStringArray<O>,
+    matcher: &TextMatcher,
+    truth: bool,
+    among: &BooleanBuffer,
+) -> BooleanBuffer {
+    let most_matter = among.count_set_bits() > texts.len() / 4;
+    match most_matter.then(|| matcher.rows_that_contain(texts)).flatten() {
+        Some(hits) if truth => among & &hits,
+        Some(hits) => among & &!&hits,
+        None => scan(texts, matcher, truth, among),
     }
 }
 
@@ -239,6 +253,7 @@ where
     spanned(array, &native, truth)
 }
 
+#[allow(clippy::needless_bitwise_bool, reason = "without a branch to guess wrong, half the time")]
 fn spanned<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     spans: &Spans<T::Native>,
@@ -248,7 +263,7 @@ fn spanned<T: ArrowPrimitiveType>(
     match spans.only() {
         Some((first, last)) => BooleanBuffer::collect_bool(values.len(), |row| {
             let value = values[row];
-            (first <= value && value <= last) == truth
+            ((first <= value) & (value <= last)) == truth
         }),
         None => BooleanBuffer::collect_bool(values.len(), |row| spans.contains(values[row]) == truth),
     }

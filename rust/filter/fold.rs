@@ -105,9 +105,96 @@ fn take_in(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
 fn cost(predicate: &Predicate) -> usize {
     match predicate {
         Predicate::Exists(_) | Predicate::Number(_, _) | Predicate::Time(_, _) => 1,
+        // Nearly as many texts as rows; of the other fields, far fewer.
         Predicate::Text(Field::RunId | Field::TraceId, _) => 8,
         Predicate::Text(_, _) => 2,
         Predicate::Not(part) => cost(part),
         Predicate::And(parts) | Predicate::Or(parts) => 1 + parts.iter().map(cost).sum::<usize>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+    use arrow_schema::{Field as ArrowField, Schema};
+    use proptest::prelude::*;
+
+    use super::super::evaluate::evaluate;
+    use super::super::spans::Point;
+    use super::super::text::TextMatcher;
+    use super::*;
+    use crate::schema::Operator;
+
+    /// Every number from 0 to 5 beside every name and instant, each of them missing too.
+    fn batch() -> RecordBatch {
+        let each = |row: i64, width: i64| Some(row % width).filter(|value| *value != 0);
+        let rows = || 0..(7 * 3 * 4);
+        let names = rows().map(|row| each(row, 3).map(|name| if name == 1 { "a" } else { "b" }));
+        let instants = rows().map(|row| each(row, 4));
+        let columns: [(&str, ArrayRef); 3] = [
+            ("duration_ms", Arc::new(rows().map(|row| each(row, 7)).collect::<Int64Array>())),
+            ("name", Arc::new(names.collect::<StringArray>())),
+            ("start_time", Arc::new(instants.collect::<TimestampMicrosecondArray>())),
+        ];
+        let fields =
+            columns.iter().map(|(key, array)| ArrowField::new(*key, array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let columns = columns.into_iter().map(|(_, column)| column).collect();
+        RecordBatch::try_new(schema, columns).expect("a batch")
+    }
+
+    fn leaves() -> impl Strategy<Value = Predicate> {
+        let points = |values: Vec<i32>, unit: i128| -> Vec<Point<i128>> {
+            values.into_iter().map(|value| Point::exactly(i128::from(value) * unit)).collect()
+        };
+        let operator = prop::sample::select(vec![
+            Operator::In,
+            Operator::Gt,
+            Operator::Gte,
+            Operator::Lt,
+            Operator::Lte,
+        ]);
+        let values = prop::collection::vec(-1..8, 0..4);
+        (0..4, operator, values).prop_map(move |(kind, operator, values)| match kind {
+            0 => {
+                let floating: Vec<_> = values.iter().map(|value| Point::exactly(f64::from(*value))).collect();
+                let whole = Spans::of(operator, &points(values, 1));
+                Predicate::Number(
+                    Field::DurationMs,
+                    Numbers { whole, floating: Spans::of(operator, &floating) },
+                )
+            }
+            1 => Predicate::Time(Field::StartTime, Spans::of(operator, &points(values, 1_000))),
+            2 => {
+                let texts = values.iter().map(|value| if *value > 3 { "a" } else { "b" }.to_owned());
+                Predicate::Text(Field::Name, TextMatcher::new(Operator::In, texts.collect(), false))
+            }
+            _ => Predicate::Exists(Field::Name),
+        })
+    }
+
+    fn predicates() -> impl Strategy<Value = Predicate> {
+        leaves().prop_recursive(5, 32, 4, |part| {
+            let parts = || prop::collection::vec(part.clone(), 0..4);
+            prop_oneof![
+                parts().prop_map(Predicate::And),
+                parts().prop_map(Predicate::Or),
+                part.clone().prop_map(|part| Predicate::Not(Box::new(part))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn folded_equals_unfolded(predicate in predicates()) {
+            let batch = batch();
+            for predicate in [predicate.clone(), Predicate::Not(Box::new(predicate))] {
+                let unfolded = evaluate(&predicate, &batch).expect("every column is there");
+                let folded = evaluate(&fold(predicate), &batch).expect("every column is there");
+                prop_assert_eq!(folded, unfolded);
+            }
+        }
     }
 }

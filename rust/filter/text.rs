@@ -8,20 +8,27 @@
 use std::collections::HashMap;
 use std::ops::{Bound, RangeBounds};
 
+use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
 use memchr::memmem::Finder;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use crate::schema::Operator;
 
-/// Answers one question about a text; nothing is left to look up.
+/// Rows searched at a stretch: few enough for their text to stay in the processor's cache.
+const STRETCH: usize = 4_096;
+/// Longest stretch that is folded as one, in bytes; of longer texts each is folded by itself.
+const STRETCH_BYTES: usize = 1 << 20;
+
+/// One test of a text; nothing is left to look up.
 #[derive(Debug, Clone)]
 pub(super) struct TextMatcher {
-    question: Question,
+    test: Test,
     folding: Option<Folding>,
 }
 
 #[derive(Debug, Clone)]
-enum Question {
+enum Test {
     /// Sorted, each once.
     IsOneOf(Vec<String>),
     Lies(Bound<String>, Bound<String>),
@@ -42,15 +49,15 @@ impl TextMatcher {
                 *text = folded;
             }
         }
-        let question = match operator {
+        let test = match operator {
             Operator::Eq | Operator::Neq | Operator::In | Operator::Exists => {
                 texts.sort_unstable();
                 texts.dedup();
-                Question::IsOneOf(texts)
+                Test::IsOneOf(texts)
             }
-            _ => Question::about(operator, texts.pop().unwrap_or_default()),
+            _ => Test::about(operator, texts.pop().unwrap_or_default()),
         };
-        Self { question, folding }
+        Self { test, folding }
     }
 
     /// Returns whether `text` is what was asked for. What `scratch` holds is of no matter.
@@ -62,20 +69,89 @@ impl TextMatcher {
                 scratch.as_str()
             }
         };
-        match &self.question {
-            Question::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
-            Question::Lies(from, to) => {
+        match &self.test {
+            Test::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
+            Test::Lies(from, to) => {
                 let span: (Bound<&str>, Bound<&str>) =
                     (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str));
                 RangeBounds::<str>::contains(&span, text)
             }
-            Question::StartsWith(prefix) => text.starts_with(prefix.as_str()),
-            Question::Contains(finder) => finder.find(text.as_bytes()).is_some(),
+            Test::StartsWith(prefix) => text.starts_with(prefix.as_str()),
+            Test::Contains(finder) => finder.find(text.as_bytes()).is_some(),
+        }
+    }
+
+    /// Returns the rows whose text contains the pattern, if this matcher looks for one. What is
+    /// said of a missing text is of no matter.
+    pub(super) fn rows_that_contain<O: OffsetSizeTrait>(
+        &self,
+        texts: &GenericStringArray<O>,
+    ) -> Option<BooleanBuffer> {
+        let Test::Contains(finder) = &self.test else { return None };
+        if finder.needle().is_empty() {
+            return Some(BooleanBuffer::new_set(texts.len()));
+        }
+        let mut hits = BooleanBufferBuilder::new(texts.len());
+        hits.append_n(texts.len(), false);
+        let mut folded = Vec::new();
+        let mut scratch = String::new();
+        for first in (0..texts.len()).step_by(STRETCH) {
+            let last = texts.len().min(first + STRETCH);
+            let offsets = &texts.value_offsets()[first..=last];
+            let stretch = &texts.value_data()[offsets[0].as_usize()..offsets[last - first].as_usize()];
+            if self.folding.is_some() && (stretch.len() > STRETCH_BYTES || !stretch.is_ascii()) {
+                let found = (first..last).filter(|row| self.matches(texts.value(*row), &mut scratch));
+                found.for_each(|row| hits.set_bit(row, true));
+                continue;
+            }
+            let stretch = if self.folding.is_some() {
+                folded.clear();
+                folded.extend_from_slice(stretch);
+                folded.make_ascii_lowercase();
+                &folded
+            } else {
+                stretch
+            };
+            find_in_each(finder, stretch, offsets, |text| hits.set_bit(first + text, true));
+        }
+        Some(hits.finish())
+    }
+}
+
+/// Calls `hit` with the number of every text that contains what `finder` looks for.
+///
+/// The texts lie in `bytes` one after another, each from one of `offsets` to the next. They are
+/// searched as if they were one; what begins in one text and ends in another is no hit, and then
+/// the search goes on at the next text that is long enough, so that it stays linear.
+fn find_in_each<O: ArrowNativeType>(
+    finder: &Finder<'_>,
+    bytes: &[u8],
+    offsets: &[O],
+    mut hit: impl FnMut(usize),
+) {
+    let base = offsets.first().map_or(0, |first| first.as_usize());
+    let end = |text: usize| offsets.get(text + 1).map(|offset| offset.as_usize() - base);
+    let (mut text, mut from) = (0, 0);
+    while let Some(found) = finder.find(&bytes[from..]) {
+        let start = from + found;
+        while end(text).is_some_and(|end| end <= start) {
+            text += 1;
+        }
+        let Some(text_end) = end(text) else { return };
+        from = text_end;
+        if start + finder.needle().len() <= text_end {
+            hit(text);
+            continue;
+        }
+        text += 1;
+        while end(text).is_some_and(|end| end - from < finder.needle().len()) {
+            from = end(text).unwrap_or(from);
+            text += 1;
         }
     }
 }
 
-impl Question {
+impl Test {
     fn about(operator: Operator, text: String) -> Self {
         match operator {
             Operator::Gt => Self::Lies(Bound::Excluded(text), Bound::Unbounded),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::limits::{MAX_DECODED_BYTES, Shape, survey};
-use super::wire::Fields;
+use super::wire::{self, Fields};
 use super::{AcceptedSpan, Export, Origin, SpanId, TraceId, WireSpan, proto};
 use crate::error::{Error, Result};
 use crate::time::{NANOS_PER_MICRO, write_instant};
@@ -55,8 +55,8 @@ impl Intake {
             Ok(wire) => wire,
             Err(reason) => return self.reject(None, &reason),
         };
-        let surveyed = self.check_origin(&wire.origin).and_then(|()| survey(Shape::Span, &wire.bytes));
-        match surveyed {
+        let origin = self.check_origin(&wire.origin)?;
+        match origin.and_then(|()| survey(Shape::Span, &wire.bytes)) {
             Ok(bytes) => self.reserve(bytes)?,
             Err(reason) => return self.reject(Some(&wire), &reason),
         }
@@ -66,8 +66,13 @@ impl Intake {
         }
     }
 
-    /// Returns what the request brought.
-    pub(super) fn finish(mut self) -> Export {
+    /// Returns what the request brought, whose spans are slices of `shared_bytes`.
+    pub(super) fn finish(mut self, shared_bytes: usize) -> Export {
+        let kept_bytes: usize = self.export.spans.iter().map(|span| span.wire.bytes.len()).sum();
+        // A slice keeps the whole body in memory, which a few spans are not worth.
+        if kept_bytes < shared_bytes / 2 {
+            wire::detach(self.export.spans.iter_mut().map(|span| &mut span.wire));
+        }
         let first = &self.export.reason;
         self.export.reason = match self.export.rejected {
             0 => String::new(),
@@ -80,14 +85,12 @@ impl Intake {
     fn keep(&mut self, span: AcceptedSpan) -> Result<()> {
         let origin = &span.wire.origin;
         if self.copies.insert((span.trace_id, Arc::as_ptr(origin))) {
-            let texts = origin.resource_schema_url.len() + origin.scope_schema_url.len();
-            self.reserve(size_of::<Origin>() + origin.resource.len() + origin.scope.len() + texts)?;
+            self.reserve(bytes_of(origin))?;
         }
         self.export.spans.push(span);
         Ok(())
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "the last step of `take`, beside `keep`")]
     fn reject(&mut self, wire: Option<&WireSpan>, reason: &str) -> Result<()> {
         self.export.rejected += 1;
         if self.export.rejected == 1 {
@@ -97,7 +100,8 @@ impl Intake {
             };
             self.export.reason = format!("{span}: {}", clip(reason));
         }
-        Ok(())
+        // A bad span is charged as a good one: millions of them take time, if not memory.
+        self.reserve(size_of::<AcceptedSpan>())
     }
 
     fn reserve(&mut self, bytes: usize) -> Result<()> {
@@ -110,39 +114,42 @@ impl Intake {
         Ok(())
     }
 
-    fn check_origin(&mut self, origin: &Arc<Origin>) -> Verdict<()> {
-        match &self.origin {
-            Some((known, verdict)) if Arc::ptr_eq(known, origin) => verdict.clone(),
-            _ => {
-                let verdict = check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
-                    .and_then(|()| {
-                        check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope")
-                    });
-                self.origin = Some((origin.clone(), verdict.clone()));
-                verdict
-            }
+    fn check_origin(&mut self, origin: &Arc<Origin>) -> Result<Verdict<()>> {
+        if let Some((_, verdict)) = self.origin.as_ref().filter(|(known, _)| Arc::ptr_eq(known, origin)) {
+            return Ok(verdict.clone());
         }
+        // Each scope has its resource looked into again; that, too, is paid for.
+        self.reserve(bytes_of(origin))?;
+        let verdict = check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
+            .and_then(|()| check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope"));
+        self.origin = Some((origin.clone(), verdict.clone()));
+        Ok(verdict)
     }
+}
+
+fn bytes_of(origin: &Origin) -> usize {
+    let texts = origin.resource_schema_url.len() + origin.scope_schema_url.len();
+    size_of::<Origin>() + origin.resource.len() + origin.scope.len() + texts
 }
 
 /// Checks what spans share: that it can be decoded, within the limits.
 fn check_part<M: Message + Default>(shape: Shape, message: &[u8], name: &str) -> Verdict<()> {
     survey(shape, message)
         .and_then(|bytes| if bytes > MAX_DECODED_BYTES { Err("too large".to_owned()) } else { Ok(()) })
-        .and_then(|()| M::decode(message).map_err(|fault| fault.to_string()))
+        .and_then(|()| M::decode(message).map_err(|fault| wire::describe(&fault)))
         .map(drop)
         .map_err(|fault| format!("its {name}: {fault}"))
 }
 
 fn accept(wire: &WireSpan, now_nanos: u64) -> Verdict<AcceptedSpan> {
-    let message = proto::Span::decode(wire.bytes.clone()).map_err(|fault| fault.to_string())?;
+    let message = proto::Span::decode(wire.bytes.clone()).map_err(|fault| wire::describe(&fault))?;
     let trace_id = TraceId::from_bytes(&message.trace_id)
         .ok_or_else(|| unusable_id("trace id", &message.trace_id, 16))?;
     let span_id =
         SpanId::from_bytes(&message.span_id).ok_or_else(|| unusable_id("span id", &message.span_id, 8))?;
     if !matches!(message.parent_span_id.len(), 0 | 8) {
         let length = message.parent_span_id.len();
-        return Err(format!("parent span id of {length} bytes, expected 8 or none"));
+        return Err(format!("parent span id of length {length}, expected 8 bytes or none"));
     }
     let latest = now_nanos.saturating_add(MAX_AHEAD_NANOS);
     for (name, nanos) in [("start", message.start_time_unix_nano), ("end", message.end_time_unix_nano)] {
@@ -156,7 +163,7 @@ fn accept(wire: &WireSpan, now_nanos: u64) -> Verdict<AcceptedSpan> {
 fn unusable_id(name: &str, bytes: &[u8], expected: usize) -> String {
     match bytes.len() {
         length if length == expected => format!("{name} is all zero"),
-        length => format!("{name} of {length} bytes, expected {expected}"),
+        length => format!("{name} of length {length}, expected {expected} bytes"),
     }
 }
 

@@ -5,12 +5,13 @@
 //! rejected and counted, never cut.
 
 use super::proto;
-use super::wire::Fields;
+use super::wire::{self, Fields};
 
 /// The most bytes of a request body, inflated.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
 /// The most bytes that a request may take in memory once its spans are decoded, counting a copy of
-/// each resource and scope for every trace it occurs in. A full body of ordinary spans stays below.
+/// each resource and scope for every trace it occurs in. Spans of agents take two to three times what
+/// they take on the wire, so only a nearly full body of very small spans has to be sent in parts.
 pub const MAX_DECODED_BYTES: usize = 4 * MAX_BODY_BYTES;
 /// The most attributes of a span, an event, a link, a resource or a scope.
 pub const MAX_ATTRIBUTES: usize = 1_024;
@@ -112,7 +113,7 @@ pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<usize, String> {
             path.pop();
             continue;
         };
-        let (number, content) = field.map_err(|fault| format!("malformed protobuf: {fault}"))?;
+        let (number, content) = field.map_err(|fault| wire::describe(&fault))?;
         let Some(content) = content else { continue };
         let part = place.shape.part(number);
         let is_value = part.is_none() || place.shape == Shape::AnyValue;

@@ -107,9 +107,9 @@ pub fn decode(
     let encoding = Encoding::of(content_type)?;
     let body = inflate::inflate(body, content_encoding)?;
     let mut intake = check::Intake::new(now_nanos);
-    match encoding {
-        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span)))?,
-        Encoding::Json => json::walk(&body, |span| intake.take(span))?,
-    }
-    Ok(intake.finish())
+    let shared_bytes = match encoding {
+        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span))).map(|()| body.len())?,
+        Encoding::Json => json::walk(&body, |span| intake.take(span)).map(|()| 0)?,
+    };
+    Ok(intake.finish(shared_bytes))
 }

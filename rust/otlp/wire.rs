@@ -103,13 +103,19 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
     let resource_schema_url = text(last_content(message, 3)?)?;
     for scope_spans in contents(message, 2) {
         let scope_spans = scope_spans?;
-        let origin = Arc::new(Origin {
-            resource: resource.clone(),
-            resource_schema_url: resource_schema_url.to_owned(),
-            scope: data.slice_ref(last_content(scope_spans, 1)?),
-            scope_schema_url: text(last_content(scope_spans, 3)?)?.to_owned(),
-        });
+        let scope_schema_url = text(last_content(scope_spans, 3)?)?;
+        let scope = data.slice_ref(last_content(scope_spans, 1)?);
+        // Made for the first span only: a scope without spans costs two bytes to send.
+        let mut origin = None;
         for span in contents(scope_spans, 2) {
+            let origin = origin.get_or_insert_with(|| {
+                Arc::new(Origin {
+                    resource: resource.clone(),
+                    resource_schema_url: resource_schema_url.to_owned(),
+                    scope: scope.clone(),
+                    scope_schema_url: scope_schema_url.to_owned(),
+                })
+            });
             visit(WireSpan { bytes: data.slice_ref(span?), origin: origin.clone() })?;
         }
     }
@@ -121,10 +127,10 @@ fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> 
     Fields::of(message).filter_map(move |field| match field {
         Ok((number, Some(content))) if number == wanted => Some(Ok(content)),
         Ok((number, None)) if number == wanted => {
-            Some(Err(malformed(format!("field {number} is not length-delimited"))))
+            Some(Err(malformed(format!("field {number} that is not length-delimited"))))
         }
         Ok(_) => None,
-        Err(fault) => Some(Err(malformed(fault))),
+        Err(fault) => Some(Err(malformed(describe(&fault)))),
     })
 }
 
@@ -135,11 +141,31 @@ fn last_content(message: &[u8], wanted: u32) -> Result<&[u8]> {
 }
 
 fn text(content: &[u8]) -> Result<&str> {
-    std::str::from_utf8(content).map_err(malformed)
+    std::str::from_utf8(content).map_err(|fault| malformed(format!("text that is not UTF-8: {fault}")))
 }
 
-fn malformed(fault: impl std::fmt::Display) -> Error {
-    Error::Decode(format!("expected OTLP trace data as protobuf: {fault}"))
+/// Returns what is wrong with an encoded message.
+pub(super) fn describe(fault: &DecodeError) -> String {
+    fault.to_string().replacen("failed to decode Protobuf message", "malformed protobuf", 1)
+}
+
+fn malformed(found: impl std::fmt::Display) -> Error {
+    Error::Decode(format!("expected OTLP trace data as protobuf, got {found}"))
+}
+
+/// Gives each of `spans` memory of its own, so that nothing holds on to the message they came from.
+pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
+    let mut copies: HashMap<*const Origin, Arc<Origin>> = HashMap::new();
+    for span in spans {
+        let origin = copies.entry(Arc::as_ptr(&span.origin)).or_insert_with(|| {
+            Arc::new(Origin {
+                resource: Bytes::copy_from_slice(&span.origin.resource),
+                scope: Bytes::copy_from_slice(&span.origin.scope),
+                ..span.origin.as_ref().clone()
+            })
+        });
+        *span = WireSpan { bytes: Bytes::copy_from_slice(&span.bytes), origin: origin.clone() };
+    }
 }
 
 /// Returns an encoded `TracesData` message of `spans`, grouped by resource and within it by scope,

@@ -1,13 +1,48 @@
 //! Objects, write-ahead, head, segments: where does a trace live, and what survives a crash?
 //!
-//! A trace lives in exactly one place: in a row of the head, which is memory rebuilt from the
-//! write-ahead objects (`wal`), or in a row of a sealed segment (`segments`). Rows that a newer copy
-//! of their trace replaced are hidden, never rewritten.
+//! A trace lives in exactly one row of a [`Snapshot`] that is not hidden: a row of the head, or a row
+//! of a sealed segment. The head is memory, rebuilt from the write-ahead ([`wal`]): a request is
+//! acknowledged once its spans are durable there. A segment is two immutable files, the rows and the
+//! documents, and it is live once a [`manifest`] names it. When spans come for a trace that stands
+//! somewhere already, the whole trace moves to a new row, and the old one is hidden.
+//!
+//! What survives a crash is what the newest manifest names, and the write-ahead after the number it
+//! says is folded. So a set of hidden rows may only be durable together with the segment that
+//! supersedes them: rows hidden on behalf of the head are hidden in memory alone, and the replay
+//! finds their traces in the old place, merges, and hides them again.
+//!
+//! ```text
+//! ingest -> arrivals (what would change) -> commit (write-ahead put, publish) -> head
+//! head -> cut -> seal (a segment's files) -> fold (manifest, publish) -> segments
+//! open -> recover (claim, fence, replay, sweep)
+//! ```
+//!
+//! Everything durable is created once, never changed, and checksummed ([`objects`]). What is not as
+//! it was written is named as damage; nothing is ever answered with a silently smaller store.
 
+mod arrivals;
+mod check;
+mod commit;
+mod documents;
+pub mod folder;
+mod fold;
+mod generation;
 mod head;
+mod lock;
+mod manifest;
+pub mod objects;
+mod options;
+mod recover;
+mod seal;
 mod segment;
 pub mod snapshot;
+mod state;
 pub mod store;
+mod wal;
 
+pub use check::Report;
+pub use folder::Folder;
+pub use objects::Objects;
+pub use options::Options;
 pub use snapshot::{Part, Snapshot};
-pub use store::{Ingested, Options, Report, Stats, TraceStore};
+pub use store::{Ingested, Stats, TraceStore};

@@ -1,43 +1,26 @@
 //! The store as its users see it.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
-use serde::{Deserialize, Serialize};
+use crossbeam_channel::{Sender, bounded, unbounded};
+use serde::Serialize;
 
+use super::arrivals::Arrival;
+use super::check::{self, Report};
+use super::commit::{Committer, Order, Published};
+use super::folder::Folder;
+use super::lock::Lock;
+use super::objects::Objects;
+use super::options::{Options, folder_of};
+use super::recover::recover;
+use super::seal;
 use super::snapshot::Snapshot;
-use crate::error::Result;
-use crate::otlp::Export;
-
-/// When the head is cut and when new spans are refused.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Options {
-    /// A generation of the head is cut at this many bytes of spans.
-    pub seal_bytes: u64,
-    /// A generation is cut at this many write-ahead objects.
-    pub seal_objects: u64,
-    /// A generation is cut this many seconds after its first trace.
-    pub seal_seconds: u64,
-    /// Spans are refused while more bytes than this are not sealed.
-    pub max_unsealed_bytes: u64,
-    /// Spans are refused while more write-ahead objects than this are not sealed.
-    pub max_unsealed_objects: u64,
-    /// Requests are refused while more bytes than this wait to be written.
-    pub max_waiting_bytes: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seal_bytes: 64 << 20,
-            seal_objects: 10_000,
-            seal_seconds: 600,
-            max_unsealed_bytes: 256 << 20,
-            max_unsealed_objects: 20_000,
-            max_waiting_bytes: 64 << 20,
-        }
-    }
-}
+use crate::error::{Error, Result};
+use crate::otlp::{Export, wire};
+use crate::time::now_micros;
+use crate::trace::Span;
 
 /// What became of one export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,68 +38,241 @@ pub struct Ingested {
 pub struct Stats {
     /// Traces that a search without a filter finds.
     pub traces: u64,
+    /// Sealed segments.
+    pub segments: u64,
+    /// Generations of the head, the open one included.
+    pub generations: u64,
+    /// Bytes of write-ahead that are not sealed.
+    pub unsealed_bytes: u64,
+    /// Write-ahead objects that are not sealed.
+    pub unsealed_objects: u64,
+    /// Bytes of requests that wait to be written.
+    pub waiting_bytes: u64,
+    /// The newest write-ahead object.
+    pub wal_through: u64,
+    /// Write-ahead objects up to this one are contained in segments.
+    pub wal_folded_through: u64,
+    /// The newest manifest.
+    pub manifest: u64,
+    /// Whether spans are acknowledged at all.
+    pub is_acknowledging: bool,
+    /// Why they are not, until the store is opened again.
+    pub stopped: Option<String>,
+    /// Why the last seal failed; it is tried again.
+    pub seal_fault: Option<String>,
 }
 
-/// What a check read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// Traces that are not hidden, the write-ahead's not counted.
-    pub traces: u64,
+/// A durable store of traces with one writer. Clones are the same store.
+#[derive(Debug, Clone)]
+pub struct TraceStore {
+    shared: Arc<Shared>,
 }
 
-/// A durable store of traces with one writer.
 #[derive(Debug)]
-pub struct TraceStore {}
+struct Shared {
+    orders: Sender<Order>,
+    published: Arc<Published>,
+    max_waiting_bytes: u64,
+    waiting_bytes: AtomicU64,
+    is_closed: AtomicBool,
+    running: Mutex<Option<Running>>,
+}
+
+/// What ends when the store is closed.
+#[derive(Debug)]
+struct Running {
+    committer: JoinHandle<()>,
+    sealer: JoinHandle<()>,
+    _lock: Option<Lock>,
+}
 
 impl TraceStore {
     /// Opens the store in the folder `url` (a path, or a `file://` address), creating it if need be.
     ///
     /// # Errors
-    /// [`crate::error::Error::Options`] for an address that is not served, `Locked` if another
-    /// process holds the store, `Damage` if an object is missing or not what was written.
-    pub fn open(_url: &str, _options: Options) -> Result<Self> {
-        todo!()
+    /// [`Error::Options`] for an address that is not served or a store of a newer format,
+    /// [`Error::Locked`] if another process holds the store, [`Error::Damage`] if an object is
+    /// missing or not what was written, [`Error::Storage`].
+    pub fn open(url: &str, options: Options) -> Result<Self> {
+        let folder = Folder::prepared(&folder_of(url)?)?;
+        let lock = Lock::take(folder.root())?;
+        Self::start(Arc::new(folder), Some(lock), options)
+    }
+
+    /// Opens the store in a place of objects. Nothing but the claim keeps other writers out.
+    ///
+    /// # Errors
+    /// As [`TraceStore::open`].
+    pub fn open_in(objects: Arc<dyn Objects>, options: Options) -> Result<Self> {
+        Self::start(objects, None, options)
+    }
+
+    fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
+        let (claim, state) = recover(objects.as_ref(), &options)?;
+        let (orders, waiting) = unbounded();
+        let (cuts, cut) = unbounded();
+        let published = Arc::new(Published::default());
+        let max_waiting_bytes = options.max_waiting_bytes;
+        let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
+        let sealer = seal::start(objects.clone(), cut, orders.clone()).map_err(no_thread)?;
+        let mut committer = Committer {
+            objects,
+            options,
+            claim,
+            state,
+            published: published.clone(),
+            cuts,
+            is_sealing: false,
+            retry_at: None,
+            seal_fault: None,
+            stopped: None,
+            flushes: Vec::new(),
+        };
+        committer.publish();
+        let committer = std::thread::Builder::new()
+            .name("spanwise-commit".into())
+            .spawn(move || committer.run(&waiting))
+            .map_err(no_thread)?;
+        let running = Mutex::new(Some(Running { committer, sealer, _lock: lock }));
+        let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
+        let shared = Shared { orders, published, max_waiting_bytes, waiting_bytes, is_closed, running };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Stores the spans of one request and returns once they are durable and searchable.
     ///
     /// # Errors
-    /// `Busy`: nothing was stored, try later. `Stopped`: reopen first. `Closed`.
-    pub fn ingest(&self, _export: Export) -> Result<Ingested> {
-        todo!()
+    /// [`Error::Busy`]: nothing was stored, try later. [`Error::Stopped`]: reopen first.
+    /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored.
+    /// [`Error::Closed`].
+    pub fn ingest(&self, export: Export) -> Result<Ingested> {
+        let received = now_micros();
+        let Export { spans, rejected, reason } = export;
+        self.shared.refuse_if_closed()?;
+        if spans.is_empty() {
+            return Ok(Ingested { accepted: 0, rejected, reason });
+        }
+        let spans = spans.into_iter().map(|span| Arc::new(Span::new(span))).collect::<Vec<_>>();
+        let encoded = wire::join(spans.iter().map(|span| &span.wire)).into();
+        let arrival = Arrival { received, spans, encoded };
+        let _waiting = self.shared.admit(arrival.encoded.len() as u64)?;
+        let outcome = self.shared.ask(|answer| Order::Ingest { arrival, answer })?;
+        let reason = if reason.is_empty() { outcome.reason } else { reason };
+        Ok(Ingested { accepted: outcome.accepted, rejected: rejected + outcome.surplus, reason })
     }
 
     /// Returns the present state.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        todo!()
+        self.shared.published.snapshot.load_full()
     }
 
     /// Seals the whole head now.
     ///
     /// # Errors
-    /// As [`TraceStore::ingest`].
+    /// [`Error::Storage`] if that failed, which loses nothing; else as [`TraceStore::ingest`].
     pub fn flush(&self) -> Result<()> {
-        todo!()
+        self.shared.refuse_if_closed()?;
+        self.shared.ask(Order::Flush)
     }
 
     /// Returns the store in numbers.
     pub fn stats(&self) -> Stats {
-        todo!()
+        let progress = self.shared.published.progress.load_full();
+        let snapshot = self.snapshot();
+        let live = snapshot.parts().iter().map(|part| part.batch().num_rows() as u64 - part.hidden().len());
+        // Whoever holds it is closing the store.
+        let running = self.shared.running.try_lock().ok();
+        let is_at_work =
+            running.is_some_and(|running| running.as_ref().is_some_and(|at| !at.committer.is_finished()));
+        Stats {
+            traces: live.sum(),
+            segments: progress.segments as u64,
+            generations: progress.generations as u64,
+            unsealed_bytes: progress.unsealed_bytes,
+            unsealed_objects: progress.unsealed_objects,
+            waiting_bytes: self.shared.waiting_bytes.load(Ordering::Relaxed),
+            wal_through: progress.wal_through,
+            wal_folded_through: progress.wal_folded_through,
+            manifest: progress.manifest,
+            is_acknowledging: is_at_work && progress.stopped.is_none(),
+            stopped: progress.stopped.clone(),
+            seal_fault: progress.seal_fault.clone(),
+        }
     }
 
-    /// Ends the store's threads and releases the folder. Snapshots already held stay readable.
+    /// Ends the store's threads and releases the folder. What waits is still written; snapshots
+    /// already held stay readable. Closing again does nothing.
     ///
     /// # Errors
-    /// If a thread of the store had died.
+    /// [`Error::Stopped`] if a thread of the store had died.
     pub fn close(&self) -> Result<()> {
-        todo!()
+        self.shared.close()
     }
 
-    /// Reads every object of the store and verifies it, writing nothing.
+    /// Reads every object of the store in the folder `url` and verifies it, writing nothing.
     ///
     /// # Errors
-    /// The first damage found.
-    pub fn check(_url: &str) -> Result<Report> {
-        todo!()
+    /// The first damage found; [`Error::Options`] if there is no store.
+    pub fn check(url: &str) -> Result<Report> {
+        check::check(&Folder::existing(&folder_of(url)?)?)
+    }
+}
+
+impl Shared {
+    fn refuse_if_closed(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Hands the committer an order and waits for its answer.
+    fn ask<T>(&self, order: impl FnOnce(Sender<Result<T>>) -> Order) -> Result<T> {
+        let (answer, answered) = bounded(1);
+        // An order that cannot be sent is dropped, and the answer's other end with it.
+        let _ended = self.orders.send(order(answer));
+        answered.recv().unwrap_or_else(|_| {
+            self.refuse_if_closed()?;
+            Err(Error::Stopped("the committing thread has died".into()))
+        })
+    }
+
+    /// Counts bytes as waiting until the returned value is dropped. A request alone is never too much.
+    fn admit(&self, bytes: u64) -> Result<Admitted<'_>> {
+        let before = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
+        let admitted = Admitted { waiting_bytes: &self.waiting_bytes, bytes };
+        if before > 0 && before + bytes > self.max_waiting_bytes {
+            return Err(Error::Busy(format!("{before} bytes wait to be written")));
+        }
+        Ok(admitted)
+    }
+
+    fn close(&self) -> Result<()> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_closed.store(true, Ordering::Release);
+        let Some(Running { committer, sealer, _lock }) = running.take() else { return Ok(()) };
+        // A committer that has died takes no order; joining it tells.
+        let _died = self.orders.send(Order::Close);
+        let committed = committer.join();
+        let sealed = sealer.join();
+        if committed.is_err() || sealed.is_err() {
+            return Err(Error::Stopped("a thread of the store has died".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _nobody_left_to_tell = self.close();
+    }
+}
+
+/// Bytes that wait.
+struct Admitted<'a> {
+    waiting_bytes: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.waiting_bytes.fetch_sub(self.bytes, Ordering::AcqRel);
     }
 }

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::extra::Origins;
 use super::json::Json;
 use super::node::{Node, Surroundings};
+use super::origins::Origins;
 use super::row::run_root;
 use super::steps::StepTypes;
 use super::tree::Forest;
@@ -146,7 +146,7 @@ struct Tree<'a> {
     spans: &'a [Arc<Span>],
     forest: &'a Forest,
     row: &'a TraceRow,
-    origins: Origins,
+    origins: Origins<'a>,
 }
 
 /// A family being written: the siblings still to come, and what closes their parent.

@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::node_type::NodeType;
 use crate::otlp::proto::{self, AnyValue, KeyValue, any_value::Value};
 
 /// One thing a span can tell, whatever its dialect calls it.
@@ -76,7 +78,6 @@ pub const TABLE: [(Fact, &[&str]); 25] = [
             "pydantic_ai.all_messages",
             "all_messages_events",
             "gen_ai.prompt",
-            "events",
         ],
     ),
     (
@@ -182,78 +183,6 @@ fn is_present(attribute: &KeyValue) -> bool {
     }
 }
 
-/// What kind of work a span stands for: the `type` of a node.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub enum NodeType {
-    /// An agent's run, or the making of an agent.
-    Agent,
-    /// A run of several agents under a leader.
-    Team,
-    /// A run of a fixed order of steps, or one of agno's steps.
-    Workflow,
-    /// A chain that is not agno's.
-    Chain,
-    /// A call of a language model.
-    Llm,
-    /// A call of an embedding model.
-    Embedding,
-    /// A call of a tool.
-    Tool,
-    /// Any other kind of `OpenInference`, as it was sent.
-    Other(Box<str>),
-    /// A span that does not say.
-    #[default]
-    Unknown,
-}
-
-impl NodeType {
-    /// Returns the word that is printed.
-    pub fn word(&self) -> &str {
-        match self {
-            Self::Agent => "AGENT",
-            Self::Team => "TEAM",
-            Self::Workflow => "WORKFLOW",
-            Self::Chain => "CHAIN",
-            Self::Llm => "LLM",
-            Self::Embedding => "EMBEDDING",
-            Self::Tool => "TOOL",
-            Self::Other(kind) => kind,
-            Self::Unknown => "UNKNOWN",
-        }
-    }
-
-    /// Whether the span is a call of a model; only such spans count tokens, since agents repeat sums.
-    pub fn is_model(&self) -> bool {
-        matches!(self, Self::Llm | Self::Embedding)
-    }
-
-    fn of_kind(kind: &str, has_team: bool, is_agno: bool) -> Self {
-        match kind {
-            "AGENT" if has_team => Self::Team,
-            "AGENT" => Self::Agent,
-            "TEAM" => Self::Team,
-            "CHAIN" if is_agno => Self::Workflow,
-            "CHAIN" => Self::Chain,
-            "WORKFLOW" => Self::Workflow,
-            "LLM" => Self::Llm,
-            "EMBEDDING" => Self::Embedding,
-            "TOOL" => Self::Tool,
-            other => Self::Other(other.into()),
-        }
-    }
-
-    fn of_operation(operation: &str) -> Self {
-        match operation {
-            "chat" | "text_completion" | "generate_content" => Self::Llm,
-            "embeddings" => Self::Embedding,
-            "execute_tool" => Self::Tool,
-            "invoke_agent" | "create_agent" => Self::Agent,
-            "invoke_workflow" => Self::Workflow,
-            _ => Self::Unknown,
-        }
-    }
-}
-
 /// What the dialects read from one span's attributes; held in memory for every span of the head,
 /// so large texts are not among them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -341,38 +270,30 @@ impl Facts {
             return;
         }
         let Ok(identity) = serde_json::from_str::<MetadataIdentity>(metadata) else { return };
-        let text = |id: Option<MetadataId>| id.and_then(MetadataId::into_text);
-        self.session_id =
-            self.session_id.take().or_else(|| text(identity.session).or_else(|| text(identity.thread)));
-        self.user_id = self.user_id.take().or_else(|| text(identity.user));
+        let session_id = || identity.session.and_then(id_of_json);
+        let thread_id = || identity.thread.and_then(id_of_json);
+        self.session_id = self.session_id.take().or_else(session_id).or_else(thread_id);
+        self.user_id = self.user_id.take().or_else(|| identity.user.and_then(id_of_json));
     }
 }
 
-/// The members of `metadata` that name a session or a user.
+/// The members of `metadata` that name a session or a user; whatever else is in it is passed over.
 #[derive(Deserialize)]
-struct MetadataIdentity {
-    #[serde(rename = "session_id")]
-    session: Option<MetadataId>,
-    #[serde(rename = "thread_id")]
-    thread: Option<MetadataId>,
-    #[serde(rename = "user_id")]
-    user: Option<MetadataId>,
+struct MetadataIdentity<'a> {
+    #[serde(rename = "session_id", borrow)]
+    session: Option<&'a RawValue>,
+    #[serde(rename = "thread_id", borrow)]
+    thread: Option<&'a RawValue>,
+    #[serde(rename = "user_id", borrow)]
+    user: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MetadataId {
-    Text(String),
-    Number(serde_json::Number),
-    Other(serde::de::IgnoredAny),
-}
-
-impl MetadataId {
-    fn into_text(self) -> Option<Box<str>> {
-        match self {
-            Self::Text(text) if !text.is_empty() => Some(text.into()),
-            Self::Number(number) => Some(number.to_string().into()),
-            Self::Text(_) | Self::Other(_) => None,
-        }
+/// Returns the id that a JSON text or number spells.
+fn id_of_json(json: &RawValue) -> Option<Box<str>> {
+    let json = json.get();
+    if json.starts_with('"') {
+        let text: String = serde_json::from_str(json).ok()?;
+        return (!text.is_empty()).then(|| text.into());
     }
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then(|| json.into())
 }

@@ -1,40 +1,23 @@
 //! The `extra_data` of a node: everything that was sent and has no place of its own, under the
 //! names of OTLP.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prost::Message as _;
 
 use super::json::Json;
 use super::node::Node;
+use super::origins::Origins;
 use super::row::micros;
 use crate::otlp::proto::{self, span::SpanKind, status::StatusCode};
-use crate::otlp::{Origin, SpanId, TraceId};
-
-/// The resources and scopes met so far as finished JSON members; most spans share one.
-#[derive(Default)]
-pub(super) struct Origins {
-    finished: HashMap<*const Origin, Vec<u8>>,
-}
-
-impl Origins {
-    /// Returns the members `resource` and `scope`, without the braces around them.
-    fn members(&mut self, origin: &Arc<Origin>) -> &[u8] {
-        self.finished.entry(Arc::as_ptr(origin)).or_insert_with(|| {
-            let mut members = Vec::new();
-            let mut json = Json::new(&mut members);
-            write_resource(&mut json, origin);
-            write_scope(&mut json, origin);
-            members
-        })
-    }
-}
+use crate::otlp::{SpanId, TraceId};
 
 /// Writes the member `extra_data`, if there is anything to say.
-pub(super) fn write_extra_data(json: &mut Json<'_>, node: &Node<'_>, is_root: bool, origins: &mut Origins) {
+pub(super) fn write_extra_data<'a>(
+    json: &mut Json<'_>,
+    node: &Node<'a>,
+    is_root: bool,
+    origins: &mut Origins<'a>,
+) {
     let mut inside = Vec::new();
     let mut extra = Json::new(&mut inside);
     let message = &node.message;
@@ -52,10 +35,7 @@ pub(super) fn write_extra_data(json: &mut Json<'_>, node: &Node<'_>, is_root: bo
     }
     extra.optional_member("trace_state", present(&message.trace_state));
     extra.counted_member("flags", message.flags);
-    let origin = origins.members(&node.span.wire.origin);
-    if !origin.is_empty() {
-        extra.finished(origin);
-    }
+    origins.write(&mut extra, node.span);
     if !inside.is_empty() {
         json.key("extra_data");
         json.begin_object();
@@ -124,63 +104,6 @@ fn write_kind(extra: &mut Json<'_>, kind: i32) {
     }
 }
 
-fn write_resource(json: &mut Json<'_>, origin: &Origin) {
-    if origin.resource.is_empty() && origin.resource_schema_url.is_empty() {
-        return;
-    }
-    json.key("resource");
-    let Ok(resource) = proto::Resource::decode(origin.resource.clone()) else {
-        return json.text(&STANDARD.encode(&origin.resource));
-    };
-    json.begin_object();
-    json.attributes_member("attributes", &resource.attributes);
-    json.counted_member("dropped_attributes_count", resource.dropped_attributes_count);
-    if !resource.entity_refs.is_empty() {
-        json.key("entity_refs");
-        json.begin_array();
-        for entity in &resource.entity_refs {
-            json.begin_object();
-            json.text_member("type", &entity.r#type);
-            write_texts(json, "id_keys", &entity.id_keys);
-            write_texts(json, "description_keys", &entity.description_keys);
-            json.optional_member("schema_url", present(&entity.schema_url));
-            json.end_object();
-        }
-        json.end_array();
-    }
-    json.optional_member("schema_url", present(&origin.resource_schema_url));
-    json.end_object();
-}
-
-fn write_scope(json: &mut Json<'_>, origin: &Origin) {
-    if origin.scope.is_empty() && origin.scope_schema_url.is_empty() {
-        return;
-    }
-    json.key("scope");
-    let Ok(scope) = proto::InstrumentationScope::decode(origin.scope.clone()) else {
-        return json.text(&STANDARD.encode(&origin.scope));
-    };
-    json.begin_object();
-    json.optional_member("name", present(&scope.name));
-    json.optional_member("version", present(&scope.version));
-    json.attributes_member("attributes", &scope.attributes);
-    json.counted_member("dropped_attributes_count", scope.dropped_attributes_count);
-    json.optional_member("schema_url", present(&origin.scope_schema_url));
-    json.end_object();
-}
-
-fn write_texts(json: &mut Json<'_>, key: &str, texts: &[String]) {
-    if texts.is_empty() {
-        return;
-    }
-    json.key(key);
-    json.begin_array();
-    for text in texts {
-        json.text(text);
-    }
-    json.end_array();
-}
-
-fn present(text: &str) -> Option<&str> {
+pub(super) fn present(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }

@@ -2,12 +2,15 @@
 //!
 //! A [`Trace`] is an immutable set of spans. From it come the row that searches decide on
 //! ([`row`]), the document that is stored, and the tree that is shown ([`tree`], [`detail`]).
+//! What programs call things is known to one table ([`dialect`]).
 
 pub mod detail;
 pub mod dialect;
 mod extra;
 mod json;
 mod node;
+pub mod node_type;
+mod origins;
 pub mod row;
 pub mod span;
 mod steps;

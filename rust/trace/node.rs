@@ -1,9 +1,11 @@
 //! One span as a node of the tree (specification, "`TraceNode`"), in two parts: what stands before
 //! its children and what stands after them. Between the two the span's message is already dropped.
 
-use super::dialect::{Fact, Findings, NodeType};
-use super::extra::{Origins, write_extra_data};
+use super::dialect::{Fact, Findings};
+use super::extra::write_extra_data;
 use super::json::{Json, value_text};
+use super::node_type::NodeType;
+use super::origins::Origins;
 use super::row::micros;
 use super::steps::StepTypes;
 use super::{Span, TraceRow};
@@ -94,7 +96,7 @@ impl<'a> Node<'a> {
         &mut self,
         json: &mut Json<'_>,
         around: &Surroundings<'_>,
-        origins: &mut Origins,
+        origins: &mut Origins<'a>,
     ) {
         json.optional_member("step_type", self.step_type(around.step_types).as_deref());
         self.write_metadata(json, around);

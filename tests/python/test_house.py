@@ -46,9 +46,10 @@ def imports_of(path: Path) -> Iterator[str]:
             case ast.ImportFrom(module="spanwise"):
                 rooms = {name.name for name in node.names} & set(ORDER)
                 yield from (f"spanwise.{room}" for room in rooms or {"__init__"})
-            case ast.ImportFrom(module=str(module)):
-                assert node.level == 0, f"{path} imports relatively"
+            case ast.ImportFrom(module=str(module), level=0):
                 yield module
+            case ast.ImportFrom(level=level):
+                assert level == 1, f"{path} imports from another room by dots"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(HOUSE)))

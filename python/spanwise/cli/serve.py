@@ -24,6 +24,11 @@ def command(target: str | None, config: Path | None, **flags: str | None) -> Non
     """Serve the service MODULE:SERVICE, or one of settings alone."""
     service = find_service(target) if target else Service()
     service.configure({name: value for name, value in flags.items() if value is not None}, config)
+    run(service)
+
+
+def run(service: Service) -> None:
+    """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
     log_to_stderr(settings.log_level)
     asyncio.run(serve(service.app, (settings.host, settings.port), service.open, service.close))

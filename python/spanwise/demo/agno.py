@@ -2,81 +2,92 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from .cast import Team, Workflow, slug
-from .scene import Failure, Run, Scene, ToolUse, count_tokens
-from .spans import ERROR, OK, Attributes, Scope, Span, TraceWriter
+from spanwise.demo.cast import slug
+from spanwise.demo.scene import Failure, Identity, count_tokens
+from spanwise.demo.spans import ERROR, OK, Scope
+
+if TYPE_CHECKING:
+    from spanwise.demo.cast import Team, Workflow
+    from spanwise.demo.scene import Run, Scene, ToolUse
+    from spanwise.demo.spans import Attributes, Span, TraceWriter
 
 SCOPE = Scope("openinference.instrumentation.agno", "1.0.15")
+_LEADER_MODEL = "gpt-4o"
 _DELEGATE = "delegate_task_to_member"
 _DELEGATE_DESCRIPTION = "Use this function to delegate a task to the selected team member."
 _STEP_TYPES = {"agent": "Step", "function": "function"}
 
 
-class Identity(NamedTuple):
-    """For whom a run happens, and how it was called: `run`, or `arun` from asynchronous code."""
+class _Call(NamedTuple):
+    """A tool call that a model asks for."""
 
-    session_id: str | None
-    user_id: str | None
-    method: str = "run"
-
-    def attributes(self) -> Attributes:
-        """Returns the attributes that name session and user."""
-        named = {"session.id": self.session_id, "user.id": self.user_id}
-        return {key: value for key, value in named.items() if value is not None}
+    id: str
+    name: str
+    arguments: str
 
 
-class _Message(msgspec.Struct, omit_defaults=True):
+class _Message(NamedTuple):
+    """What a model reads or says."""
+
     role: str
     content: str = ""
-    tool_call_id: str = ""
-    calls: tuple[tuple[str, str, str], ...] = ()
-    """The tool calls an assistant asks for: id, name, arguments."""
+    answers: str = ""
+    """The id of the call that a tool's message answers."""
+    call: _Call | None = None
 
     def as_json(self) -> dict[str, object]:
         body: dict[str, object] = {"role": self.role}
         if self.content:
             body["content"] = self.content
-        if self.tool_call_id:
-            body["tool_call_id"] = self.tool_call_id
-        if self.calls:
-            body["tool_calls"] = [
-                {"id": call_id, "function": {"arguments": arguments, "name": name}, "type": "function"}
-                for call_id, name, arguments in self.calls
-            ]
+        if self.answers:
+            body["tool_call_id"] = self.answers
+        if self.call:
+            function = {"arguments": self.call.arguments, "name": self.call.name}
+            body["tool_calls"] = [{"id": self.call.id, "function": function, "type": "function"}]
         return body
 
     def attributes(self, prefix: str) -> Attributes:
-        named: Attributes = {f"{prefix}.role": self.role}
-        if self.tool_call_id:
-            named[f"{prefix}.tool_call_id"] = self.tool_call_id
+        found: Attributes = {f"{prefix}.role": self.role}
         if self.content:
-            named[f"{prefix}.content"] = self.content
-        for place, (call_id, name, arguments) in enumerate(self.calls):
-            call = f"{prefix}.tool_calls.{place}.tool_call"
-            named[f"{call}.id"] = call_id
-            named[f"{call}.function.name"] = name
-            named[f"{call}.function.arguments"] = arguments
-        return named
+            found[f"{prefix}.content"] = self.content
+        if self.answers:
+            found[f"{prefix}.tool_call_id"] = self.answers
+        if self.call:
+            call = f"{prefix}.tool_calls.0.tool_call"
+            found[f"{call}.id"] = self.call.id
+            found[f"{call}.function.name"] = self.call.name
+            found[f"{call}.function.arguments"] = self.call.arguments
+        return found
 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _node(writer: TraceWriter, name: str, parent: Attributes | None) -> Attributes:
+def _node(writer: TraceWriter, name: str, parent: Span | None = None) -> Attributes:
+    """Returns the attributes that place a span in agno's own graph."""
     node: Attributes = {"graph.node.id": f"{writer.rng.getrandbits(64):016x}", "graph.node.name": name}
-    if parent and "graph.node.id" in parent:
-        node["graph.node.parent_id"] = parent["graph.node.id"]
+    if parent and "graph.node.id" in parent.attributes:
+        node["graph.node.parent_id"] = parent.attributes["graph.node.id"]
     return node
+
+
+def _identity(identity: Identity) -> Attributes:
+    named = {"session.id": identity.session_id, "user.id": identity.user_id}
+    return {key: value for key, value in named.items() if value is not None}
 
 
 def _run_id(writer: TraceWriter) -> str:
     return str(UUID(int=writer.rng.getrandbits(128), version=4))
+
+
+def _span_name(name: str, method: str) -> str:
+    return f"{name.replace(' ', '_')}.{method}"
 
 
 def _write_model_call(
@@ -87,30 +98,35 @@ def _write_model_call(
     for place, message in enumerate(messages):
         attributes |= message.attributes(f"llm.input_messages.{place}.message")
     attributes |= {"llm.model_name": model, "llm.provider": "OpenAI", "llm.system": "openai"}
+    attributes["openinference.span.kind"] = "LLM"
     span = writer.open(SCOPE, "OpenAIChat.invoke", parent, attributes)
     writer.spend(640, 0.75)
-    attributes["openinference.span.kind"] = "LLM"
     if isinstance(answer, Failure):
         writer.close(span, ERROR, f"{answer.type}: {answer.message}", answer)
         return
-    output = _json([answer.as_json()])
+    said = _json([answer.as_json()])
     attributes |= answer.attributes("llm.output_messages.0.message")
-    attributes |= {"output.mime_type": "application/json", "output.value": output}
-    attributes |= {"llm.token_count.prompt": count_tokens(asked), "llm.token_count.completion": count_tokens(output)}
+    attributes |= {"output.mime_type": "application/json", "output.value": said}
+    attributes |= {"llm.token_count.prompt": count_tokens(asked), "llm.token_count.completion": count_tokens(said)}
     writer.close(span, OK)
 
 
-def _write_tool_call(writer: TraceWriter, parent: Span, use: ToolUse) -> None:
-    span = writer.open(SCOPE, use.tool.name, parent, {
+def _tool_attributes(name: str, description: str, arguments: str, result: str) -> Attributes:
+    return {
         "input.mime_type": "application/json",
-        "input.value": use.arguments,
-        "tool.name": use.tool.name,
-        "tool.description": use.tool.description,
-        "tool.parameters": use.arguments,
-        "output.value": use.result,
+        "input.value": arguments,
+        "tool.name": name,
+        "tool.description": description,
+        "tool.parameters": arguments,
+        "output.value": result,
         "output.mime_type": "text/plain",
         "openinference.span.kind": "TOOL",
-    })  # fmt: skip
+    }
+
+
+def _write_tool_call(writer: TraceWriter, parent: Span, use: ToolUse) -> None:
+    attributes = _tool_attributes(use.tool.name, use.tool.description, use.arguments, use.result)
+    span = writer.open(SCOPE, use.tool.name, parent, attributes)
     writer.spend(90, 1.1)
     if use.failure:
         writer.close(span, ERROR, use.failure.message, use.failure)
@@ -118,89 +134,82 @@ def _write_tool_call(writer: TraceWriter, parent: Span, use: ToolUse) -> None:
         writer.close(span, OK)
 
 
-def write_agent(writer: TraceWriter, run: Run, identity: Identity, parent: Span | None = None) -> None:
+def write_agent(
+    writer: TraceWriter, run: Run, identity: Identity, parent: Span | None = None, *, method: str = "run"
+) -> None:
     """Writes an agent's run: model and tool calls in turn, then the answer."""
     name = run.agent.name
-    attributes = _node(writer, name, parent.attributes if parent else None)
+    attributes = _node(writer, name, parent)
     attributes |= {"input.value": run.question, "agent.name": name, "agno.agent.id": slug(name), "agno.agent": name}
     if run.agent.tools:
         attributes["agno.tools"] = run.agent.tools
-    span = writer.open(SCOPE, f"{name.replace(' ', '_')}.{identity.method}", parent, attributes)
+    span = writer.open(SCOPE, _span_name(name, method), parent, attributes)
     messages = [_Message("system", run.instruction), _Message("user", run.question)]
     for use in run.uses:
-        call = _Message("assistant", calls=((use.call_id, use.tool.name, use.arguments),))
+        call = _Message("assistant", call=_Call(use.call_id, use.tool.name, use.arguments))
         _write_model_call(writer, span, run.model, messages, call)
         _write_tool_call(writer, span, use)
         messages += [call, _Message("tool", use.result, use.call_id)]
     _write_model_call(writer, span, run.model, messages, run.failure or _Message("assistant", run.answer))
-    _close_run(writer, span, run.failure.message if run.failure else run.answer, identity, failed=bool(run.failure))
+    _close_run(writer, span, run.outcome, identity, failed=bool(run.failure))
 
 
-def _close_run(writer: TraceWriter, span: Span, output: str, identity: Identity, *, failed: bool) -> None:
-    span.attributes |= identity.attributes()
-    span.attributes |= {"output.value": output, "output.mime_type": "application/json", "agno.run.id": _run_id(writer)}
-    span.attributes["openinference.span.kind"] = "AGENT"
+def _close_run(writer: TraceWriter, span: Span, outcome: str, identity: Identity, *, failed: bool = False) -> None:
+    span.attributes |= _identity(identity)
+    span.attributes |= {"output.value": outcome, "output.mime_type": "application/json"}
+    span.attributes |= {"agno.run.id": _run_id(writer), "openinference.span.kind": "AGENT"}
     writer.close(span, ERROR if failed else OK, "run status: error" if failed else "")
 
 
-def write_team(writer: TraceWriter, scene: Scene, team: Team, identity: Identity) -> None:
-    """Writes a team's run: the leader's model delegates to each member, whose run stands beside the tool."""
-    attributes = _node(writer, team.name, None)
+def write_team(writer: TraceWriter, scene: Scene, team: Team, identity: Identity, *, method: str) -> None:
+    """Writes a team's run: the leader's model delegates to each member."""
+    attributes = _node(writer, team.name)
     attributes |= {"input.value": scene.question, "agent.name": team.name}
     attributes |= {"agno.team.id": slug(team.name), "agno.team": team.name}
-    span = writer.open(SCOPE, f"{team.name.replace(' ', '_')}.{identity.method}", None, attributes)
+    span = writer.open(SCOPE, _span_name(team.name, method), None, attributes)
+    members = ", ".join(team.members)
     messages = [
-        _Message("system", f"You lead the {team.name}: {', '.join(team.members)}. {scene.domain.instructions[0]}"),
+        _Message("system", f"You lead the {team.name}: {members}. {scene.domain.instructions[0]}"),
         _Message("user", scene.question),
     ]
-    for member in team.members:
-        task = f"{scene.domain.agent(member).role}: {scene.question}"
-        run = scene.run(scene.domain.agent(member), task, most_uses=3)
-        call_id = f"call_{writer.rng.getrandbits(48):012x}"
-        arguments = _json({"member_id": slug(member), "task": task})
-        call = _Message("assistant", calls=((call_id, _DELEGATE, arguments),))
-        _write_model_call(writer, span, "gpt-4o", messages, call)
-        result = run.failure.message if run.failure else run.answer
-        delegation = writer.open(SCOPE, _DELEGATE, span, {
-            "input.mime_type": "application/json",
-            "input.value": arguments,
-            "tool.name": _DELEGATE,
-            "tool.description": _DELEGATE_DESCRIPTION,
-            "tool.parameters": arguments,
-            "output.value": result,
-            "output.mime_type": "text/plain",
-            "openinference.span.kind": "TOOL",
-        })  # fmt: skip
-        write_agent(writer, run, identity._replace(method="run"), span)
-        writer.close(delegation, OK)
-        messages += [call, _Message("tool", result, call_id)]
-    _write_model_call(writer, span, "gpt-4o", messages, _Message("assistant", scene.answer))
-    _close_run(writer, span, scene.answer, identity, failed=False)
+    for name in team.members:
+        member = scene.domain.agent(name)
+        run = scene.run(member, f"{member.role}: {scene.question}", most_uses=3)
+        call = _Call(f"call_{writer.rng.getrandbits(48):012x}", _DELEGATE, "")
+        call = call._replace(arguments=_json({"member_id": slug(name), "task": run.question}))
+        asking = _Message("assistant", call=call)
+        _write_model_call(writer, span, _LEADER_MODEL, messages, asking)
+        delegation = _tool_attributes(_DELEGATE, _DELEGATE_DESCRIPTION, call.arguments, run.outcome)
+        delegating = writer.open(SCOPE, _DELEGATE, span, delegation)
+        # The member's run stands beside the tool that delegates to it, as agno sends it.
+        write_agent(writer, run, identity, span)
+        writer.close(delegating, OK)
+        messages += [asking, _Message("tool", run.outcome, call.id)]
+    _write_model_call(writer, span, _LEADER_MODEL, messages, _Message("assistant", scene.answer))
+    _close_run(writer, span, scene.answer, identity)
 
 
-def write_workflow(writer: TraceWriter, scene: Scene, workflow: Workflow, identity: Identity) -> None:
-    """Writes a workflow's run: its steps one after another, each on the output of the one before."""
-    attributes = _node(writer, workflow.name, None)
-    attributes |= {
+def write_workflow(writer: TraceWriter, scene: Scene, workflow: Workflow, identity: Identity, *, method: str) -> None:
+    """Writes a workflow's run: its steps one after another, each on the outcome of the one before."""
+    attributes: Attributes = _node(writer, workflow.name) | {
         "input.value": scene.question,
         "agno.workflow.description": workflow.description,
         "agno.workflow.steps_count": len(workflow.steps),
         "agno.workflow.steps": [step.name for step in workflow.steps],
         "agno.workflow.step_types": [_STEP_TYPES[step.kind] for step in workflow.steps],
-    } | identity.attributes()
-    span = writer.open(SCOPE, f"{workflow.name.replace(' ', '_')}.{identity.method}", None, attributes)
-    # A step's agent knows the session of its workflow, not the user.
-    inner = Identity(identity.session_id, None)
-    text = scene.question
-    failure = None
+    }
+    attributes |= _identity(identity)
+    span = writer.open(SCOPE, _span_name(workflow.name, method), None, attributes)
+    text, failure = scene.question, None
     for step in workflow.steps:
-        step_attributes = _node(writer, step.name, attributes) | {"input.value": text}
+        step_attributes = _node(writer, step.name, span) | {"input.value": text}
         step_span = writer.open(SCOPE, f"{step.name}.execute", span, step_attributes)
         if step.kind == "agent":
             run = scene.run(scene.domain.agent(step.agent), text, most_uses=4)
             step_attributes |= {"agno.step.type": "agent", "agno.step.agent_name": step.agent}
-            write_agent(writer, run, inner, step_span)
-            failure, text = run.failure, run.failure.message if run.failure else run.answer
+            # A step's agent knows the session of its workflow, not the user.
+            write_agent(writer, run, identity._replace(user_id=None), step_span)
+            text, failure = run.outcome, run.failure
         else:
             writer.spend(8, 1.2)
             text = f"{step.name}: {text}"
@@ -209,6 +218,6 @@ def write_workflow(writer: TraceWriter, scene: Scene, workflow: Workflow, identi
         writer.close(step_span, ERROR if failure else OK, failure.message if failure else "", failure)
         if failure:
             break
-    attributes |= {"agno.workflow.id": slug(workflow.name), "agno.run.id": _run_id(writer)}
     attributes |= {"output.value": text, "output.mime_type": "text/plain", "openinference.span.kind": "CHAIN"}
+    attributes |= {"agno.workflow.id": slug(workflow.name), "agno.run.id": _run_id(writer)}
     writer.close(span, ERROR if failure else OK, failure.message if failure else "")

@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ARCHIVE = "captures.zip"
 _MANIFEST = "manifest.json"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
 from random import Random
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from . import agno, genai
-from .cast import Agent, Team, Workflow
-from .scene import Scene
-from .spans import Scope, Span, TraceWriter, attribute_list, encode_span
-from .timetable import Appointment, timetable
+from spanwise.demo import agno, genai
+from spanwise.demo.cast import Agent, Team, Workflow
+from spanwise.demo.scene import Scene
+from spanwise.demo.spans import TraceWriter, attribute_list, encode_span
+from spanwise.demo.timetable import timetable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from spanwise.demo.spans import Scope, Span
+    from spanwise.demo.timetable import Appointment
 
 CONTENT_TYPE = "application/json"
 """The content type of every export's body; none is compressed."""
@@ -51,22 +56,22 @@ def write_trace(appointment: Appointment) -> TraceWriter:
     start, (kind, domain, subject), identity = appointment.start, appointment.entry, appointment.identity
     writer = TraceWriter(rng, int(start.timestamp()) * 1_000_000_000 + rng.randrange(1_000_000_000))
     scene = Scene(rng, domain, start, failing=appointment.failing)
-    match kind:
-        case "agent":
-            agno.write_agent(writer, scene.run(cast(Agent, subject)), identity)
-        case "team":
-            agno.write_team(writer, scene, cast(Team, subject), identity)
-        case "workflow":
-            agno.write_workflow(writer, scene, cast(Workflow, subject), identity)
-        case "pydantic":
-            genai.write_pydantic_agent(writer, scene.run(cast(Agent, subject)), identity)
-        case "planner":
-            genai.write_planner(writer, scene, cast(str, subject), identity)
-        case "function":
-            genai.write_function(writer, scene, cast(str, subject), identity)
-        case "request":
-            run = scene.run(cast(Agent, subject))
-            genai.write_request(writer, scene, lambda parent: agno.write_agent(writer, run, identity, parent))
+    match kind, subject:
+        case "agent", Agent():
+            agno.write_agent(writer, scene.run(subject), identity, method=appointment.method)
+        case "request", Agent():
+            run = scene.run(subject)
+            genai.write_request(writer, lambda parent: agno.write_agent(writer, run, identity, parent))
+        case "team", Team():
+            agno.write_team(writer, scene, subject, identity, method=appointment.method)
+        case "workflow", Workflow():
+            agno.write_workflow(writer, scene, subject, identity, method=appointment.method)
+        case "pydantic", Agent():
+            genai.write_pydantic_agent(writer, scene.run(subject), identity)
+        case "planner", str():
+            genai.write_planner(writer, scene, subject, identity)
+        case "function", str():
+            genai.write_function(writer, scene, subject, identity)
     return writer
 
 

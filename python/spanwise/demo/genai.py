@@ -2,107 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from msgspec import Raw, Struct
 
-from .agno import Identity
-from .cast import slug
-from .scene import MODELS, Failure, Run, Scene, ToolUse, count_tokens
-from .spans import CLIENT, ERROR, SERVER, UNSET, Attributes, Scope, Span, TraceWriter
+from spanwise.demo.cast import slug
+from spanwise.demo.scene import MODELS, Failure, count_tokens
+from spanwise.demo.spans import CLIENT, ERROR, SERVER, UNSET, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwise.demo.scene import Identity, Run, Scene, ToolUse
+    from spanwise.demo.spans import Attributes, Span, TraceWriter
 
 _SCHEMA = "https://opentelemetry.io/schemas/1.37.0"
 PYDANTIC = Scope("pydantic-ai", "2.68.0")
 OPENAI = Scope("opentelemetry.util.genai.handler", "0.4b0", _SCHEMA)
 GENAI = Scope("opentelemetry.util.genai.handler", "1.3b0", _SCHEMA)
+REQUEST = Scope("chat-service", "2.1.0")
+_EMBEDDING_MODEL = "text-embedding-3-small"
+_EMBEDDING_SHARE = 0.25
 
-Message = dict[str, object]
-"""A message with its parts, as `gen_ai.input.messages` holds it."""
+
+class _Part(Struct, omit_defaults=True):
+    type: str
+    content: str = ""
+    id: str = ""
+    name: str = ""
+    arguments: Raw = Raw()
+    result: str = ""
+
+
+class _Message(Struct, omit_defaults=True):
+    """A message as `gen_ai.input.messages` holds it."""
+
+    role: str
+    parts: list[_Part]
+    finish_reason: str = ""
 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _text(role: str, content: str) -> Message:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
+def _text(role: str, content: str, finish_reason: str = "") -> _Message:
+    return _Message(role, [_Part("text", content)], finish_reason)
 
 
-def _call(use: ToolUse) -> Message:
-    arguments = msgspec.Raw(use.arguments.encode())
-    part = {"type": "tool_call", "id": use.call_id, "name": use.tool.name, "arguments": arguments}
-    return {"role": "assistant", "parts": [part]}
+class _Conversation:
+    """The calls of one run, written below `parent`; `common` stands on every span of them."""
 
+    def __init__(self, writer: TraceWriter, scope: Scope, parent: Span, common: Attributes) -> None:
+        self.writer = writer
+        self.scope = scope
+        self.parent = parent
+        self.common = common
 
-def _response(use: ToolUse) -> Message:
-    part = {"type": "tool_call_response", "id": use.call_id, "name": use.tool.name, "result": use.result}
-    return {"role": "user", "parts": [part]}
+    def hold(self, run: Run) -> list[_Message]:
+        """Writes the model and tool calls of `run` and returns what was said, the answer included."""
+        said = [_text("user", run.question)]
+        for use in run.uses:
+            call = _Part("tool_call", id=use.call_id, name=use.tool.name, arguments=Raw(use.arguments.encode()))
+            asking = _Message("assistant", [call], "tool_call")
+            self._write_chat(run.model, said, asking)
+            self._write_tool(use)
+            response = _Part("tool_call_response", id=use.call_id, name=use.tool.name, result=use.result)
+            said += [asking, _Message("user", [response])]
+        answer = _text("assistant", run.answer, "stop")
+        self._write_chat(run.model, said, run.failure or answer)
+        return said if run.failure else [*said, answer]
 
+    def _write_chat(self, model: str, said: list[_Message], answer: _Message | Failure) -> None:
+        asked = _json(said)
+        attributes: Attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai",
+            "server.address": "api.openai.com",
+            "gen_ai.request.model": model,
+            "gen_ai.input.messages": asked,
+        } | self.common
+        span = self.writer.open(self.scope, f"chat {model}", self.parent, attributes, CLIENT)
+        self.writer.spend(700, 0.8)
+        if isinstance(answer, Failure):
+            attributes["error.type"] = answer.type
+            self.writer.close(span, ERROR, answer.message, answer)
+            return
+        answered = _json([answer])
+        attributes |= {
+            "gen_ai.output.messages": answered,
+            "gen_ai.usage.input_tokens": count_tokens(asked),
+            "gen_ai.usage.output_tokens": count_tokens(answered),
+            "gen_ai.response.model": f"{model}-2026-01-01",
+            "gen_ai.response.id": f"chatcmpl-{self.writer.rng.getrandbits(64):016x}",
+            "gen_ai.response.finish_reasons": [answer.finish_reason],
+        }
+        self.writer.close(span)
 
-def _write_chat(
-    writer: TraceWriter, place: tuple[Scope, Span], model: str, messages: list[Message], answer: Message | Failure,
-    common: Attributes,
-) -> None:  # fmt: skip
-    """Writes one model call; `place` is its scope and parent, `common` what the framework adds to every span."""
-    scope, parent = place
-    asked = _json(messages)
-    attributes: Attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "openai",
-        "server.address": "api.openai.com",
-        "gen_ai.request.model": model,
-        "gen_ai.input.messages": asked,
-    } | common
-    span = writer.open(scope, f"chat {model}", parent, attributes, CLIENT)
-    writer.spend(700, 0.8)
-    if isinstance(answer, Failure):
-        attributes["error.type"] = answer.type
-        writer.close(span, ERROR, answer.message, answer)
-        return
-    called = any(part["type"] == "tool_call" for part in answer["parts"])  # type: ignore[attr-defined]
-    reason = "tool_call" if called else "stop"
-    output = _json([answer | {"finish_reason": reason}])
-    attributes |= {
-        "gen_ai.output.messages": output,
-        "gen_ai.usage.input_tokens": count_tokens(asked),
-        "gen_ai.usage.output_tokens": count_tokens(output),
-        "gen_ai.response.model": f"{model}-2026-01-01",
-        "gen_ai.response.id": f"chatcmpl-{writer.rng.getrandbits(64):016x}",
-        "gen_ai.response.finish_reasons": [reason],
-    }
-    writer.close(span)
-
-
-def _write_tool(writer: TraceWriter, place: tuple[Scope, Span], use: ToolUse, common: Attributes) -> None:
-    scope, parent = place
-    attributes: Attributes = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": use.tool.name,
-        "gen_ai.tool.call.id": use.call_id,
-        "gen_ai.tool.call.arguments": use.arguments,
-    } | common
-    span = writer.open(scope, f"execute_tool {use.tool.name}", parent, attributes)
-    writer.spend(90, 1.1)
-    if use.failure:
-        attributes["error.type"] = use.failure.type
-        writer.close(span, ERROR, use.failure.message, use.failure)
-    else:
-        attributes["gen_ai.tool.call.result"] = use.result
-        writer.close(span)
-
-
-def _converse(writer: TraceWriter, place: tuple[Scope, Span], run: Run, common: Attributes) -> list[Message]:
-    """Writes the model and tool calls of `run` and returns the messages exchanged, the answer included."""
-    messages = [_text("user", run.question)]
-    for use in run.uses:
-        call = _call(use)
-        _write_chat(writer, place, run.model, messages, call, common)
-        _write_tool(writer, place, use, common)
-        messages += [call, _response(use)]
-    answer = _text("assistant", run.answer)
-    _write_chat(writer, place, run.model, messages, run.failure or answer, common)
-    return messages if run.failure else [*messages, answer]
+    def _write_tool(self, use: ToolUse) -> None:
+        attributes: Attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": use.tool.name,
+            "gen_ai.tool.call.id": use.call_id,
+            "gen_ai.tool.call.arguments": use.arguments,
+        } | self.common
+        span = self.writer.open(self.scope, f"execute_tool {use.tool.name}", self.parent, attributes)
+        self.writer.spend(90, 1.1)
+        if use.failure:
+            attributes["error.type"] = use.failure.type
+            self.writer.close(span, ERROR, use.failure.message, use.failure)
+        else:
+            attributes["gen_ai.tool.call.result"] = use.result
+            self.writer.close(span)
 
 
 def write_pydantic_agent(writer: TraceWriter, run: Run, identity: Identity) -> None:
@@ -117,14 +130,34 @@ def write_pydantic_agent(writer: TraceWriter, run: Run, identity: Identity) -> N
     if identity.user_id:
         attributes["metadata"] = _json({"user_id": identity.user_id})
     span = writer.open(PYDANTIC, f"invoke_agent {name}", None, attributes)
-    messages = _converse(writer, (PYDANTIC, span), run, common)
-    attributes["pydantic_ai.all_messages"] = _json(messages)
-    attributes["gen_ai.system_instructions"] = _json([{"type": "text", "content": run.instruction}])
+    said = _Conversation(writer, PYDANTIC, span, common).hold(run)
+    attributes["pydantic_ai.all_messages"] = _json(said)
+    attributes["gen_ai.system_instructions"] = _json([_Part("text", run.instruction)])
     if run.failure:
         writer.close(span, ERROR, f"{run.failure.type}: {run.failure.message}", run.failure)
     else:
         attributes["final_result"] = run.answer
         writer.close(span)
+
+
+def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: Identity) -> None:
+    """Writes a genai-util workflow: one to three agents, one after another."""
+    common: Attributes = {"gen_ai.conversation.id": identity.session_id} if identity.session_id else {}
+    attributes: Attributes = {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": planner,
+        "gen_ai.input.messages": _json([_text("user", scene.question)]),
+    } | common
+    span = writer.open(GENAI, f"invoke_workflow {planner}", None, attributes)
+    agents = [agent for agent in scene.domain.agents if agent.framework == "genai-util"]
+    failure = None
+    for _ in range(writer.rng.randint(1, 3)):
+        run = scene.run(writer.rng.choice(agents), most_uses=4)
+        _write_genai_agent(writer, run, span, common)
+        failure = run.failure
+        if failure:
+            break
+    _close_genai(writer, span, scene.answer, failure)
 
 
 def _write_genai_agent(writer: TraceWriter, run: Run, parent: Span, common: Attributes) -> None:
@@ -137,73 +170,56 @@ def _write_genai_agent(writer: TraceWriter, run: Run, parent: Span, common: Attr
         "gen_ai.input.messages": _json([_text("user", run.question)]),
     } | common
     span = writer.open(GENAI, f"invoke_agent {name}", parent, attributes)
-    messages = _converse(writer, (GENAI, span), run, common)
-    _close_genai(writer, span, messages[-1], run.failure)
+    _Conversation(writer, GENAI, span, common).hold(run)
+    _close_genai(writer, span, run.answer, run.failure)
 
 
-def _close_genai(writer: TraceWriter, span: Span, answer: Message, failure: Failure | None) -> None:
+def _close_genai(writer: TraceWriter, span: Span, answer: str, failure: Failure | None) -> None:
     if failure:
         span.attributes["error.type"] = failure.type
+        writer.close(span, ERROR, failure.message)
     else:
-        span.attributes["gen_ai.output.messages"] = _json([answer | {"finish_reason": "stop"}])
-    writer.close(span, ERROR if failure else UNSET, failure.message if failure else "")
-
-
-def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: Identity) -> None:
-    """Writes a genai-util workflow: two or three agents, one after another."""
-    common: Attributes = {"gen_ai.conversation.id": identity.session_id} if identity.session_id else {}
-    asked = _json([_text("user", scene.question)])
-    attributes: Attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": planner}
-    attributes |= {"gen_ai.input.messages": asked} | common
-    span = writer.open(GENAI, f"invoke_workflow {planner}", None, attributes)
-    agents = [agent for agent in scene.domain.agents if agent.framework == "genai-util"]
-    failure = None
-    for _ in range(writer.rng.randint(1, 3)):
-        run = scene.run(writer.rng.choice(agents), most_uses=4)
-        _write_genai_agent(writer, run, span, common)
-        failure = run.failure
-        if failure:
-            break
-    _close_genai(writer, span, _text("assistant", scene.answer), failure)
+        span.attributes["gen_ai.output.messages"] = _json([_text("assistant", answer, "stop")])
+        writer.close(span)
 
 
 def write_function(writer: TraceWriter, scene: Scene, function: str, identity: Identity) -> None:
     """Writes a function of an application that calls a model: the ids stand on its own span only."""
-    service = Scope(scene.domain.service, "0.9.1")
-    attributes: Attributes = {"http.request.method": "POST", "http.route": f"/{slug(function)}"}
-    span = writer.open(service, function, None, identity.attributes() | attributes, SERVER)
-    if writer.rng.random() < 0.25:
+    named = {"session.id": identity.session_id, "user.id": identity.user_id}
+    attributes: Attributes = {key: value for key, value in named.items() if value is not None}
+    attributes |= {"http.request.method": "POST", "http.route": f"/{function.replace('_', '-')}"}
+    span = writer.open(Scope(scene.domain.service, "0.9.1"), function, None, attributes, SERVER)
+    if writer.rng.random() < _EMBEDDING_SHARE:
         _write_embedding(writer, span, scene.question)
-    caller = scene.domain.agents[writer.rng.randrange(len(scene.domain.agents))]
-    run = scene.run(caller, most_uses=3)._replace(model=writer.rng.choice(MODELS[:3]))
-    _converse(writer, (OPENAI, span), run, {})
+    run = scene.run(writer.rng.choice(scene.domain.agents), most_uses=3)
+    run = run._replace(model=writer.rng.choice(MODELS[:3]))
+    _Conversation(writer, OPENAI, span, {}).hold(run)
     writer.close(span, ERROR if run.failure else UNSET, run.failure.type if run.failure else "")
 
 
 def _write_embedding(writer: TraceWriter, parent: Span, text: str) -> None:
-    model = "text-embedding-3-small"
-    span = writer.open(OPENAI, f"embeddings {model}", parent, {
+    attributes: Attributes = {
         "gen_ai.operation.name": "embeddings",
-        "gen_ai.request.model": model,
+        "gen_ai.request.model": _EMBEDDING_MODEL,
         "gen_ai.provider.name": "openai",
         "server.address": "api.openai.com",
-        "gen_ai.response.model": model,
+        "gen_ai.response.model": _EMBEDDING_MODEL,
         "gen_ai.embeddings.dimension.count": 1536,
         "gen_ai.usage.input_tokens": count_tokens(text),
-    }, CLIENT)  # fmt: skip
+    }
+    span = writer.open(OPENAI, f"embeddings {_EMBEDDING_MODEL}", parent, attributes, CLIENT)
     writer.spend(60, 0.6)
     writer.close(span)
 
 
-def write_request(writer: TraceWriter, scene: Scene, inner: Callable[[Span], None]) -> None:
-    """Writes an HTTP server's span with a database look-up above whatever `inner` writes below it."""
-    service = Scope("chat-service", "2.1.0")
+def write_request(writer: TraceWriter, inner: Callable[[Span], None]) -> None:
+    """Writes an HTTP server's span with a database look-up, above whatever `inner` writes below it."""
     attributes: Attributes = {"http.request.method": "POST", "http.route": "/chat", "url.path": "/chat"}
-    span = writer.open(service, "POST /chat", None, attributes | {"server.port": 8080}, SERVER)
-    profile = writer.open(service, "load_profile", span, {"db.system.name": "postgresql"}, CLIENT)
+    span = writer.open(REQUEST, "POST /chat", None, attributes | {"server.port": 8080}, SERVER)
+    profile = writer.open(REQUEST, "load_profile", span, {"db.system.name": "postgresql"}, CLIENT)
     writer.spend(12, 0.8)
     writer.close(profile)
     inner(span)
-    failed = any(done.parent_id == span.id and done.status == ERROR for done in writer.spans)
+    failed = writer.spans[-1].status == ERROR
     span.attributes["http.response.status_code"] = 500 if failed else 200
     writer.close(span, ERROR if failed else UNSET)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .cast import Agent, Domain, Template, Tool
+if TYPE_CHECKING:
+    from random import Random
+
+    from spanwise.demo.cast import Agent, Domain, Template, Tool
 
 MODELS = ("gpt-4o-mini", "gpt-4o", "gpt-4.1", "claude-sonnet-4-5", "mistral-large-2411", "gemini-2.5-flash")
 _MODEL_WEIGHTS = (34, 20, 14, 16, 7, 9)
 _USES = (0, 1, 2, 3, 4, 5, 6)
 _USE_WEIGHTS = (12, 30, 26, 16, 9, 4, 3)
+_BROKEN_TOOL_SHARE = 0.6
 _MODEL_FAILURES = (
     ("RateLimitError", "Rate limit reached for {model}: limit 30000 tokens a minute, used {number}"),
     ("APITimeoutError", "request to {model} timed out after 60 s"),
@@ -24,6 +27,13 @@ _MODEL_FAILURES = (
 
 Words = dict[str, object]
 """What each slot of a template stands for within one trace."""
+
+
+class Identity(NamedTuple):
+    """For whom a run happens."""
+
+    session_id: str | None
+    user_id: str | None
 
 
 class Failure(NamedTuple):
@@ -55,6 +65,11 @@ class Run(NamedTuple):
     answer: str
     failure: Failure | None
 
+    @property
+    def outcome(self) -> str:
+        """What whoever started the run gets to read."""
+        return self.failure.message if self.failure else self.answer
+
 
 def draw_words(rng: Random, domain: Domain, moment: datetime) -> Words:
     """Returns one word for each slot, the same all through a trace that happens at `moment`."""
@@ -85,13 +100,10 @@ def _fill_json(templates: dict[str, Template], words: Words) -> str:
 def use_tool(rng: Random, tool: Tool, words: Words, *, failing: bool) -> ToolUse:
     """Returns one call of `tool`; a failing one answers with its error's message."""
     failure = None
-    result = ""
     if failing:
         kind, message = rng.choice(tool.failures)
         failure = Failure(kind, message.format_map(words))
-        result = failure.message
-    else:
-        result = _fill_json(tool.result, words)
+    result = failure.message if failure else _fill_json(tool.result, words)
     return ToolUse(tool, f"call_{rng.getrandbits(48):012x}", _fill_json(tool.arguments, words), result, failure)
 
 
@@ -121,7 +133,7 @@ class Scene:
         model = rng.choices(MODELS, _MODEL_WEIGHTS)[0]
         count = min(rng.choices(_USES, _USE_WEIGHTS)[0], most_uses) if tools else 0
         failing, self._failing = self._failing, False
-        broken_use = rng.randrange(count) if failing and count and rng.random() < 0.6 else -1
+        broken_use = rng.randrange(count) if failing and count and rng.random() < _BROKEN_TOOL_SHARE else -1
         chosen = [rng.choice(tools) for _ in range(count)]
         uses = [use_tool(rng, tool, self.words, failing=place == broken_use) for place, tool in enumerate(chosen)]
         failure = fail_model(rng, model, self.words) if failing and broken_use < 0 else None

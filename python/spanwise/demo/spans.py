@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .scene import Failure
+if TYPE_CHECKING:
+    from random import Random
+
+    from spanwise.demo.scene import Failure
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 UNSET, OK, ERROR = 0, 1, 2

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .agno import Identity
-from .cast import Agent, Domain, Team, Workflow, domains
+from spanwise.demo.cast import domains
+from spanwise.demo.scene import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.demo.cast import Agent, Domain, Team, Workflow
 
 Kind = Literal["agent", "team", "workflow", "pydantic", "planner", "function", "request"]
 
@@ -17,7 +22,15 @@ _KIND_WEIGHTS: dict[Kind, int] = {
 _SPAN_DAYS = 30
 _TRACES_A_SESSION = 8
 _TRACES_A_USER = 50
+_SECONDS_BETWEEN = 200
 _ERROR_SHARE = 0.05
+_ANONYMOUS_SHARE = 0.04
+_ASYNCHRONOUS_SHARE = 0.4
+_SIDE_SHARE = 0.15
+"""How often a session turns to something else than its usual."""
+_WORKING_HOURS = range(7, 18)
+_WAKING_HOURS = range(5, 22)
+_WEEKEND = (6, 7)
 _FIRST = (
     "alice", "bob", "chidi", "dolores", "emre", "fatima", "goran", "hana", "ines", "jonas", "kenji", "lucia",
     "mateo", "nadia", "oskar", "priya", "quentin", "rosa", "sven", "tomasz", "ulla", "vera", "wei", "yusuf", "zoe",
@@ -37,40 +50,54 @@ class Entry(NamedTuple):
 
 
 class Appointment(NamedTuple):
-    """One trace to be: when it starts, what runs for whom, whether it fails, and the seed of the rest."""
+    """One trace to be.
+
+    Attributes:
+        start: when it begins.
+        entry: what runs.
+        identity: for whom.
+        method: how agno is called: `run`, or `arun` from asynchronous code.
+        failing: whether something in it fails.
+        seed: of everything else in it.
+    """
 
     start: datetime
     entry: Entry
     identity: Identity
+    method: str
     failing: bool
     seed: int
 
 
 def _entries(domain: Domain) -> list[Entry]:
-    agents = {"agno": ("agent", "request"), "pydantic-ai": ("pydantic",), "genai-util": ()}
-    found = [Entry(kind, domain, agent) for agent in domain.agents for kind in agents[agent.framework]]  # type: ignore[arg-type]
-    found += [Entry("team", domain, team) for team in domain.teams]
-    found += [Entry("workflow", domain, workflow) for workflow in domain.workflows]
-    found += [Entry("planner", domain, planner) for planner in domain.planners]
-    found += [Entry("function", domain, function) for function in domain.functions]
-    return found
+    agno = [agent for agent in domain.agents if agent.framework == "agno"]
+    pydantic = [agent for agent in domain.agents if agent.framework == "pydantic-ai"]
+    subjects: dict[Kind, Sequence[Agent | Team | Workflow | str]] = {
+        "agent": agno,
+        "team": domain.teams,
+        "workflow": domain.workflows,
+        "pydantic": pydantic,
+        "planner": domain.planners,
+        "function": domain.functions,
+        "request": agno,
+    }
+    return [Entry(kind, domain, subject) for kind, found in subjects.items() for subject in found]
 
 
 def _weighted_entries(rng: Random) -> tuple[list[Entry], list[float]]:
     """Returns every entry with its weight: a share for its kind, and within the kind by Zipf's law."""
     entries = [entry for domain in domains() for entry in _entries(domain)]
     rng.shuffle(entries)
-    rank = dict.fromkeys(_KIND_WEIGHTS, 0)
-    weights = []
+    ranks: list[int] = []
+    counts = dict.fromkeys(_KIND_WEIGHTS, 0)
     for entry in entries:
-        rank[entry.kind] += 1
-        weights.append(1 / rank[entry.kind])
-    totals = dict.fromkeys(_KIND_WEIGHTS, 0.0)
-    for entry, weight in zip(entries, weights, strict=True):
-        totals[entry.kind] += weight
-    return entries, [
-        _KIND_WEIGHTS[entry.kind] * weight / totals[entry.kind] for entry, weight in zip(entries, weights, strict=True)
+        counts[entry.kind] += 1
+        ranks.append(counts[entry.kind])
+    harmonic = {kind: sum(1 / rank for rank in range(1, count + 1)) for kind, count in counts.items()}
+    weights = [
+        _KIND_WEIGHTS[entry.kind] / rank / harmonic[entry.kind] for entry, rank in zip(entries, ranks, strict=True)
     ]
+    return entries, weights
 
 
 def _users(count: int) -> list[str]:
@@ -86,8 +113,8 @@ def _moment(rng: Random, earliest: datetime, latest: datetime) -> datetime:
     """Returns a moment between both; working hours of weekdays are the likeliest."""
     while True:
         moment = earliest + rng.random() * (latest - earliest)
-        busy = 1.0 if 7 <= moment.hour < 18 else 0.35 if 5 <= moment.hour < 22 else 0.12
-        if rng.random() < busy * (0.4 if moment.isoweekday() > 5 else 1.0):
+        busy = 1.0 if moment.hour in _WORKING_HOURS else 0.35 if moment.hour in _WAKING_HOURS else 0.12
+        if rng.random() < busy * (0.4 if moment.isoweekday() in _WEEKEND else 1.0):
             return moment
 
 
@@ -111,16 +138,16 @@ def timetable(traces: int, seed: int, now: datetime) -> list[Appointment]:
     popularity = [1 / (rank + 10) for rank in range(len(users))]
     appointments = []
     for number, size in enumerate(_session_sizes(rng, traces)):
-        user = rng.choices(users, popularity)[0] if rng.random() > 0.04 else None
-        method = "arun" if rng.random() < 0.4 else "run"
-        identity = Identity(f"sess-{number:06d}-{rng.getrandbits(32):08x}", user, method)
+        user = rng.choices(users, popularity)[0] if rng.random() > _ANONYMOUS_SHARE else None
+        identity = Identity(f"sess-{number:06d}-{rng.getrandbits(32):08x}", user)
+        method = "arun" if rng.random() < _ASYNCHRONOUS_SHARE else "run"
         usual, other = rng.choices(entries, weights, k=2)
-        gaps = [timedelta(seconds=rng.expovariate(1 / 200)) for _ in range(size)]
+        gaps = [timedelta(seconds=rng.expovariate(1 / _SECONDS_BETWEEN)) for _ in range(size)]
         start = _moment(rng, now - timedelta(days=_SPAN_DAYS), now - timedelta(hours=1) - sum(gaps, timedelta()))
         for gap in gaps:
             start += gap
-            entry = usual if rng.random() < 0.85 else other
+            entry = other if rng.random() < _SIDE_SHARE else usual
             failing = rng.random() < _ERROR_SHARE
-            appointments.append(Appointment(start, entry, identity, failing, rng.getrandbits(64)))
+            appointments.append(Appointment(start, entry, identity, method, failing, rng.getrandbits(64)))
     appointments.sort(key=lambda appointment: (appointment.start, appointment.seed))
     return appointments

@@ -44,13 +44,17 @@ class BodyReader:
         self._check(int(request.headers.get("content-length", "0")))
         chunks: list[bytes] = []
         try:
-            async with asyncio.timeout(self._deadline_seconds):
-                await self._read(request, chunks)
+            await self._read_in_time(request, chunks)
             yield b"".join(chunks)
-        except TimeoutError as error:
-            raise RequestTimeoutError(f"the body took longer than {self._deadline_seconds:g} s to arrive") from error
         finally:
             self._room += sum(map(len, chunks))
+
+    async def _read_in_time(self, request: Request, chunks: list[bytes]) -> None:
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                await self._read(request, chunks)
+        except TimeoutError as error:
+            raise RequestTimeoutError(f"the body took longer than {self._deadline_seconds:g} s to arrive") from error
 
     async def _read(self, request: Request, chunks: list[bytes]) -> None:
         arrived = 0

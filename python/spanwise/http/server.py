@@ -18,7 +18,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from spanwise.errors import ConfigurationError
+from spanwise.errors import ConfigurationError, SpanwiseError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spanwise.http.application import Application
 
 CONNECTIONS = 1024
+HEADER_BYTES = 64 * 1024
 HEADER_DEADLINE_MILLISECONDS = 10_000
 DRAIN_SECONDS = 8.0
 LAST_ANSWERS_SECONDS = 0.5
@@ -53,7 +54,7 @@ async def serve(
 
     Raises:
         ConfigurationError: something listens on the address already, or it is not ours.
-        SpanwiseError: the service could not be opened.
+        SpanwiseError: the service could not be opened, or the server ended without being told to.
     """
     _expect_free(address)
     server = _server(application, address)
@@ -68,6 +69,8 @@ async def serve(
             opening.result()
             _log.info("ready")
             await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+        if not told_to_end.is_set():
+            raise SpanwiseError("the server ended by itself")
     finally:
         _stop(server)
         await asyncio.wait([serving], timeout=DRAIN_SECONDS)
@@ -87,7 +90,7 @@ def _server(application: Application, address: tuple[str, int]) -> Server:
         websockets=False,
         backlog=CONNECTIONS,
         backpressure=CONNECTIONS,
-        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MILLISECONDS),
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MILLISECONDS, max_buffer_size=HEADER_BYTES),
         log_level=LogLevels.error,
     )
 

@@ -155,14 +155,14 @@ class Traces:
         if self._closed:
             raise StoreClosedError("the service is shutting down")
         if self._store is None:
-            self._begin_to_open()
+            if self._opening is None or self._opening.done():
+                self._begin_to_open().add_done_callback(_log_failure)
             raise UnavailableError("the trace store is being opened")
         return self._store
 
     def _begin_to_open(self) -> asyncio.Task[None]:
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(_log_failure)
         return self._opening
 
     async def _open(self) -> None:

@@ -12,7 +12,7 @@ use super::super::check::Verdict;
 use super::super::limits::MAX_ATTRIBUTES;
 use super::super::proto;
 use super::Source;
-use super::value::{Id, Integer};
+use super::value::{Id, Integer, Object};
 
 /// A message as JSON that has an equal in protobuf.
 pub(super) trait IntoProtobuf<'a> {
@@ -22,7 +22,7 @@ pub(super) trait IntoProtobuf<'a> {
     fn into_protobuf(self, source: Source<'a>) -> Verdict<Self::Message>;
 }
 
-/// A list of which no more is held than shows that it is too long.
+/// A list of objects of which no more is held than shows that it is too long.
 struct List<T>(Vec<T>);
 
 /// A key and a value that is not yet taken apart: what nests in it has all of the parser's depth, so
@@ -40,7 +40,7 @@ pub(super) struct Resource<'a> {
     #[serde(borrow)]
     attributes: Option<List<Attribute<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
-    entity_refs: Option<Vec<EntityRef>>,
+    entity_refs: Option<Vec<Object<EntityRef>>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -84,7 +84,7 @@ pub(super) struct Span<'a> {
     #[serde(borrow)]
     links: Option<List<Link<'a>>>,
     dropped_links_count: Option<Integer<u32>>,
-    status: Option<Status>,
+    status: Option<Object<Status>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -122,7 +122,12 @@ impl<'a> IntoProtobuf<'a> for Resource<'a> {
         Ok(proto::Resource {
             attributes: attributes(self.attributes, source)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
-            entity_refs: self.entity_refs.into_iter().flatten().map(EntityRef::into_protobuf).collect(),
+            entity_refs: self
+                .entity_refs
+                .into_iter()
+                .flatten()
+                .map(|Object(entity)| entity.into_protobuf())
+                .collect(),
         })
     }
 }
@@ -171,7 +176,7 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
             dropped_events_count: integer(self.dropped_events_count),
             links: each(self.links, |link| link.into_protobuf(source))?,
             dropped_links_count: integer(self.dropped_links_count),
-            status: self.status.map(|status| proto::Status {
+            status: self.status.map(|Object(status)| proto::Status {
                 message: status.message.unwrap_or_default(),
                 code: status.code.unwrap_or_default(),
             }),
@@ -241,6 +246,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         let mut elements = Vec::new();
         while elements.len() <= MAX_ATTRIBUTES {
             let Some(element) = list.next_element()? else { return Ok(elements) };
+            let Object(element) = element;
             elements.push(element);
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}

@@ -23,6 +23,7 @@ use super::limits::MAX_DECODED_BYTES;
 use super::{Origin, WireSpan, proto};
 use crate::error::{Error, Result};
 use message::IntoProtobuf;
+use value::Object;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,7 +61,7 @@ pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Verdict<WireSpan>) -> Resu
     let text = std::str::from_utf8(body).map_err(|fault| malformed(&fault.to_string()))?;
     let source = Source { text };
     let data: TracesData<'_> = source.read(text).map_err(|fault| malformed(&fault))?;
-    source.each(data.resource_spans, |group| source.walk_resource(&group, &mut visit))
+    source.each(data.resource_spans, |Object(group)| source.walk_resource(&group, &mut visit))
 }
 
 fn malformed(fault: &str) -> Error {
@@ -81,17 +82,20 @@ impl<'a> Source<'a> {
     ) -> Result<()> {
         let resource = self.shared::<message::Resource<'a>>(group.resource, "resource");
         let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
-        self.each(group.scope_spans, |spans: ScopeSpans<'a>| {
+        self.each(group.scope_spans, |Object(spans): Object<ScopeSpans<'a>>| {
             let scope = self.shared::<message::Scope<'a>>(spans.scope, "scope");
-            let origin = resource.clone().and_then(|resource| {
-                Ok(Arc::new(Origin {
-                    resource,
-                    resource_schema_url: resource_schema_url.to_owned(),
-                    scope: scope?,
-                    scope_schema_url: spans.schema_url.unwrap_or_default(),
-                }))
-            });
+            let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
+            // Made for the first span only: a scope without spans costs three bytes to send.
+            let mut origin: Option<Verdict<Arc<Origin>>> = None;
             self.each(spans.spans, |span: &'a RawValue| {
+                let origin = origin.get_or_insert_with(|| {
+                    Ok(Arc::new(Origin {
+                        resource: resource.clone()?,
+                        resource_schema_url: resource_schema_url.to_owned(),
+                        scope: scope.clone()?,
+                        scope_schema_url: scope_schema_url.to_owned(),
+                    }))
+                });
                 visit(origin.clone().and_then(|origin| {
                     Ok(WireSpan { bytes: self.encode::<message::Span<'a>>(span.get())?, origin })
                 }))
@@ -121,7 +125,8 @@ impl<'a> Source<'a> {
     }
 
     fn read<T: Deserialize<'a>>(self, part: &'a str) -> Verdict<T> {
-        serde_json::from_str(part).map_err(|fault| self.locate(part, &fault))
+        let object = serde_json::from_str(part).map_err(|fault| self.locate(part, &fault));
+        object.map(|Object(read)| read)
     }
 
     /// Calls `visit` with each element of `list`; with nothing if there is none.
@@ -153,16 +158,16 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns about how many bytes `text`, which is valid JSON, takes once decoded: an object becomes a
-/// message and an element a text, however short they are.
+/// Returns about how many bytes `text`, which is valid JSON, takes once decoded, besides its texts: an
+/// object becomes a value, and an element may be a text, however short they are.
 fn decoded_bytes(text: &str) -> usize {
-    let (mut bytes, mut quoted, mut escaped) = (text.len(), false, false);
+    let (mut bytes, mut quoted, mut escaped) = (0, false, false);
     for byte in text.bytes() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
             b'"' => quoted = !quoted,
-            b'{' if !quoted => bytes += size_of::<proto::KeyValue>(),
+            b'{' if !quoted => bytes += size_of::<proto::AnyValue>(),
             b',' if !quoted => bytes += size_of::<String>(),
             _ => {}
         }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
@@ -21,6 +22,9 @@ pub(super) struct Integer<T>(pub(super) T);
 
 /// A double, from a number, decimal text, or the name of what JSON has no number for.
 struct Double(f64);
+
+/// A message that is surely an object: left alone, serde takes a list of its fields as well.
+pub(super) struct Object<T>(pub(super) T);
 
 /// Bytes, from base64 of either alphabet, padded or not.
 struct Base64(Bytes);
@@ -46,7 +50,7 @@ impl<T: TryFrom<i128> + FromStr> Visitor<'_> for IntegerVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an integer that fits {} bits, as a number or decimal text", 8 * size_of::<T>())
+        write!(f, "{} as a number or decimal text", std::any::type_name::<T>())
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
@@ -75,6 +79,26 @@ impl<'de> Deserialize<'de> for Double {
         };
         let expected = "a number, `NaN`, `Infinity` or `-Infinity`";
         number.map(Self).ok_or_else(|| D::Error::invalid_value(Unexpected::Other(raw.get()), &expected))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, members: M) -> Result<T, M::Error> {
+        T::deserialize(MapAccessDeserializer::new(members))
     }
 }
 
@@ -120,7 +144,7 @@ struct Pair {
 
 impl<'de> Deserialize<'de> for KeyValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Pair { key, value } = Pair::deserialize(deserializer)?;
+        let Object(Pair { key, value }) = Object::deserialize(deserializer)?;
         Ok(Self { key: key.unwrap_or_default(), value, key_strindex: 0 })
     }
 }

@@ -1,74 +1,128 @@
-//! The captured exports: what went in comes out.
+//! The captured exports of real programs: what went in comes out, and nothing is lost on the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::Deserialize;
-use spanwise::otlp::{TraceId, wire};
-use spanwise::trace::{Span, Trace, TraceRow, detail};
+use serde_json::Value as Json;
+use spanwise::otlp::{self, TraceId};
+use spanwise::trace::{Span, Trace};
 
-/// When the captures are said to have been received: microseconds since 1970.
-const RECEIVED: i64 = 1_790_000_000_000_000;
+use super::made::{RECEIVED, detail_of, nodes, otlp_json};
 
 #[derive(Deserialize)]
 struct Manifest {
+    cases: Vec<CapturedCase>,
     files: Vec<CapturedFile>,
 }
 
+/// A program that was watched, and what it sent.
 #[derive(Deserialize)]
-pub(super) struct CapturedFile {
-    pub(super) file: String,
-    pub(super) case: String,
+pub(super) struct CapturedCase {
     pub(super) framework: String,
+    pub(super) case: String,
+    pub(super) files: Vec<String>,
+    traces: Vec<CapturedTrace>,
+}
+
+#[derive(Deserialize)]
+struct CapturedTrace {
+    trace_id: String,
+    spans: usize,
+    error_spans: usize,
+}
+
+#[derive(Deserialize)]
+struct CapturedFile {
+    file: String,
     content_type: String,
     content_encoding: String,
     derived: bool,
-    spans: usize,
+}
+
+/// The captures, decoded: each case with its traces.
+pub(super) struct Captures {
+    pub(super) cases: Vec<(CapturedCase, BTreeMap<TraceId, Trace>)>,
 }
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otlp")
 }
 
-pub(super) fn files() -> Vec<CapturedFile> {
-    let manifest = fs::read(folder().join("manifest.json")).expect("the manifest");
-    let manifest: Manifest = serde_json::from_slice(&manifest).expect("a manifest");
-    manifest.files.into_iter().filter(|file| !file.derived).collect()
+impl Captures {
+    /// Returns all captures but those derived from others.
+    pub(super) fn read() -> Self {
+        let manifest = fs::read(folder().join("manifest.json")).expect("the manifest");
+        let manifest: Manifest = serde_json::from_slice(&manifest).expect("a manifest");
+        let files: HashMap<_, _> =
+            manifest.files.iter().filter(|file| !file.derived).map(|file| (&file.file, file)).collect();
+        let mut cases = Vec::new();
+        for case in manifest.cases {
+            let Some(files) = case.files.iter().map(|name| files.get(name)).collect::<Option<Vec<_>>>()
+            else {
+                continue;
+            };
+            let mut traces = BTreeMap::new();
+            for span in files.into_iter().flat_map(|file| spans(file)) {
+                let trace: &mut Trace =
+                    traces.entry(span.trace_id).or_insert_with(|| Trace::new(span.trace_id, RECEIVED));
+                *trace = trace.with([span]);
+            }
+            cases.push((case, traces));
+        }
+        Self { cases }
+    }
 }
 
-pub(super) fn spans(file: &CapturedFile) -> Vec<Arc<Span>> {
+fn spans(file: &CapturedFile) -> Vec<Arc<Span>> {
     let body = fs::read(folder().join(&file.file)).expect("a capture");
-    let mut plain = Vec::new();
-    match file.content_encoding.as_str() {
-        "gzip" => flate2::read::GzDecoder::new(&body[..]).read_to_end(&mut plain).expect("gzip"),
-        "deflate" => flate2::read::ZlibDecoder::new(&body[..]).read_to_end(&mut plain).expect("deflate"),
-        _ => (&body[..]).read_to_end(&mut plain).expect("a body"),
-    };
-    if file.content_type.contains("json") {
-        return Vec::new();
-    }
-    let wires = wire::split(Bytes::from(plain)).expect("trace data");
-    wires.into_iter().map(|wire| Arc::new(Span::from_wire(wire).expect("a span"))).collect()
+    let encoding = Some(file.content_encoding.as_str());
+    let now_nanos = RECEIVED.cast_unsigned() * 1_000;
+    let export = otlp::decode(body.into(), &file.content_type, encoding, now_nanos).expect("an export");
+    assert_eq!(export.rejected, 0, "{}: {}", file.file, export.reason);
+    export.spans.into_iter().map(|accepted| Arc::new(Span::new(accepted))).collect()
 }
 
 #[test]
-fn show() {
-    let mut traces: BTreeMap<TraceId, Trace> = BTreeMap::new();
-    for file in files() {
-        for span in spans(&file) {
-            let trace = traces.entry(span.trace_id).or_insert_with(|| Trace::new(span.trace_id, RECEIVED));
-            *trace = trace.with([span]);
+fn as_many_spans_come_out_as_went_in() {
+    for (case, traces) in Captures::read().cases {
+        assert_eq!(traces.len(), case.traces.len(), "{} {}", case.framework, case.case);
+        for expected in case.traces {
+            let trace_id = TraceId::from_hex(&expected.trace_id).expect("an id");
+            let detail = detail_of(&traces[&trace_id]);
+            let place = format!("trace {trace_id} of {} {}", case.framework, case.case);
+            assert_eq!(nodes(&detail).len(), expected.spans, "{place}");
+            assert_eq!(detail["total_spans"], expected.spans, "{place}");
+            assert_eq!(detail["error_count"], expected.error_spans, "{place}");
         }
     }
-    for trace in traces.values() {
-        let mut out = Vec::new();
-        detail::write_trace(&mut out, trace).unwrap();
-        println!("{}", String::from_utf8_lossy(&out));
-        let _: serde_json::Value = serde_json::from_slice(&out).unwrap();
-        let _ = TraceRow::of(trace);
+}
+
+#[test]
+fn every_attribute_is_shown_in_its_place_or_among_the_rest() {
+    for (case, traces) in Captures::read().cases {
+        for trace in traces.values() {
+            let detail = detail_of(trace);
+            for node in nodes(&detail) {
+                let id = otlp::SpanId::from_hex(node["id"].as_str().expect("an id")).expect("an id");
+                let message = trace.span(id).expect("a span").message().expect("a message");
+                for attribute in &message.attributes {
+                    let value = attribute.value.as_ref().map_or(Json::Null, otlp_json);
+                    let rest = &node["extra_data"]["attributes"][&attribute.key];
+                    let metadata =
+                        node["metadata"].as_object().into_iter().flat_map(|members| members.values());
+                    let shown = ["type", "input", "output", "error", "step_type"].map(|key| &node[key]);
+                    assert!(
+                        *rest == value || metadata.chain(shown).any(|shown| *shown == value),
+                        "`{}` of span {id} of {} {}",
+                        attribute.key,
+                        case.framework,
+                        case.case
+                    );
+                }
+            }
+        }
     }
 }

@@ -1,3 +1,12 @@
 //! Tests of `rust/trace/`.
 
 mod captures;
+mod detail;
+mod documents;
+mod facts;
+mod forest;
+mod golden;
+mod json;
+mod made;
+mod row;
+mod size;

@@ -1,0 +1,78 @@
+"""How many spans a second are durable, sent over HTTP by one client and by eight?"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from itertools import count
+from threading import local
+from typing import TYPE_CHECKING
+
+import pytest
+from running import Running
+
+from spanwise.demo import CONTENT_TYPE, exports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ROUNDS = 5
+TRACES = 800
+"""In each round; about 7,000 spans in 35 requests."""
+
+
+@pytest.fixture
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server over an empty store."""
+    with Running(tmp_path_factory.mktemp("ingest") / "data") as running:
+        yield running
+
+
+class Clients:
+    """So many clients, each with a connection of its own that is kept open."""
+
+    def __init__(self, port: int, clients: int) -> None:
+        self.port = port
+        self.threads = ThreadPoolExecutor(clients)
+        self.own = local()
+
+    def send(self, bodies: list[bytes]) -> None:
+        """Returns when every body was acknowledged, whole."""
+        for answer in self.threads.map(self._post, bodies):
+            assert answer == {}, answer
+
+    def _post(self, body: bytes) -> dict[str, object]:
+        if not hasattr(self.own, "connection"):
+            self.own.connection = HTTPConnection("127.0.0.1", self.port)
+        self.own.connection.request("POST", "/v1/traces", body, {"Content-Type": CONTENT_TYPE})
+        answer = self.own.connection.getresponse()
+        text = answer.read()
+        assert answer.status == 200, text
+        decoded: dict[str, object] = json.loads(text)
+        return decoded
+
+
+@pytest.mark.parametrize("clients", [1, 8])
+def test_ingest(clients: int, receiver: Running, benchmark: BenchmarkFixture) -> None:
+    senders = Clients(receiver.port, clients)
+    seeds = count(1)
+    spans: list[int] = []
+
+    def draw() -> tuple[tuple[list[bytes]], dict[str, object]]:
+        """Every round sends traces that were never sent before: what is known already costs less."""
+        sent = list(exports(TRACES, next(seeds), NOW))
+        spans.append(sum(export.spans for export in sent))
+        return ([export.body for export in sent],), {}
+
+    benchmark.group = "ingest over HTTP"
+    benchmark.pedantic(senders.send, setup=draw, rounds=ROUNDS, warmup_rounds=1)
+    assert receiver.search(limit=1).json()["meta"]["total_count"] == TRACES * len(spans)
+    timed = spans[-ROUNDS:]
+    benchmark.extra_info["spans"] = sum(timed) / len(timed)
+    if benchmark.stats:
+        benchmark.extra_info["spans_per_second"] = round(sum(timed) / benchmark.stats.stats.total)

@@ -1,0 +1,102 @@
+"""How long does a page of 20 take over HTTP, from a store of 20,000 traces?"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING
+
+import pytest
+from running import Running
+
+from spanwise import TraceStore
+from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo.exports import write_trace
+from spanwise.demo.timetable import timetable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TRACES = 20_000
+SEED = 7
+
+NOVEMBER = {"op": "GTE", "key": "start_time", "value": "2026-11-01"}
+FAILED = {"op": "EQ", "key": "status", "value": "ERROR"}
+REQUESTS = {
+    "all": {},
+    "failed": {"filter": FAILED},
+    "failed since": {"filter": {"op": "AND", "conditions": [FAILED, NOVEMBER]}},
+    "name contains": {"filter": {"op": "CONTAINS", "key": "name", "value": "agent"}},
+    "page 500": {"page": 500},
+    "sessions": {"group_by": "session"},
+    "sessions of failed": {"group_by": "session", "filter": FAILED},
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server over `TRACES` made-up traces, all of them in segments."""
+    data_dir = tmp_path_factory.mktemp("search") / "data"
+    data_dir.mkdir()
+    store = TraceStore.open(str(data_dir / "traces"))
+    for export in exports(TRACES, SEED, NOW):
+        assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
+    store.flush()
+    store.close()
+    with Running(data_dir) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(service: Running) -> Iterator[HTTPConnection]:
+    """One connection that is kept open."""
+    connection = HTTPConnection("127.0.0.1", service.port)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def totals() -> dict[str, int]:
+    """How many items each request finds, by the generator's own account."""
+    failed: list[tuple[bool, str | None]] = []
+    for appointment in timetable(TRACES, SEED, NOW):
+        spans = write_trace(appointment).spans
+        if any(span.status == 2 for span in spans):
+            start = spans[-1].start / 1e9
+            failed.append((start >= NOW.replace(day=1, hour=0).timestamp(), appointment.identity.session_id))
+    return {
+        "all": TRACES,
+        "page 500": TRACES,
+        "failed": len(failed),
+        "failed since": sum(since for since, _ in failed),
+        "sessions": TRACES // 8,
+        "sessions of failed": len({session for _, session in failed}),
+    }
+
+
+def post(connection: HTTPConnection, body: bytes) -> bytes:
+    connection.request("POST", "/traces/search", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    text = answer.read()
+    assert answer.status == 200, text
+    return text
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_page(name: str, connection: HTTPConnection, totals: dict[str, int], benchmark: BenchmarkFixture) -> None:
+    body = json.dumps({**REQUESTS[name], "limit": 20}).encode()
+    answer = post(connection, body)
+    page = json.loads(answer)
+    assert len(page["data"]) == 20
+    if name in totals:
+        assert page["meta"]["total_count"] == totals[name]
+    else:
+        assert all("agent" in item["name"].lower() for item in page["data"])
+        assert 0 < page["meta"]["total_count"] < TRACES
+    benchmark.extra_info |= {"bytes": len(answer), "total_count": page["meta"]["total_count"]}
+    benchmark.group = "page of 20 over HTTP"
+    benchmark(post, connection, body)

@@ -1,0 +1,91 @@
+"""`spanwise demo`: fill a store with traces, once, and serve it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spanwise.app import Service
+from spanwise.cli._flags import errors_as_lines
+from spanwise.cli.serve import run
+from spanwise.demo.captures import trace_ids
+from spanwise.demo.filling import SEED, TRACES, begin, fill, finish
+from spanwise.traces import TraceStore
+
+if TYPE_CHECKING:
+    from spanwise.settings import Settings
+
+_RECORD = "demo.json"
+_FAILURES = {
+    "filter": {
+        "op": "AND",
+        "conditions": [
+            {"op": "EQ", "key": "status", "value": "ERROR"},
+            {"op": "GT", "key": "duration_ms", "value": 5000},
+        ],
+    },
+    "limit": 3,
+}
+_SESSIONS = {
+    "group_by": "session",
+    "filter": {"op": "CONTAINS", "key": "name", "value": "weather"},
+    "limit": 5,
+}
+
+
+@click.command()
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("spanwise-data/demo"),
+    show_default=True,
+    help="The folder that holds all data of the demo.",
+)
+@click.option("--traces", type=click.IntRange(min=1), help=f"How many traces to make up. [default: {TRACES}]")
+@click.option("--seed", type=int, help=f"Other seeds make up other traces. [default: {SEED}]")
+@click.option("--host", help="The address to listen on.")
+@click.option("--port", help="The port to listen on.")
+@errors_as_lines
+def command(data_dir: Path, traces: int | None, seed: int | None, host: str | None, port: str | None) -> None:
+    """Fill a store with made-up and captured traces, then serve it. A second start finds them there."""
+    given = {"data_dir": str(data_dir), "host": host, "port": port}
+    service = Service()
+    service.configure({name: value for name, value in given.items() if value is not None}, None)
+    settings = service.settings
+    _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
+    _say_what_to_try(settings)
+    run(service)
+
+
+def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | None) -> None:
+    filling = begin(record, traces, seed)
+    if filling.complete and Path(store_path).exists():
+        click.echo(f"{filling.traces:,} traces of seed {filling.seed} are in {record.parent} already.")
+        return
+    store = TraceStore.open(store_path)
+    try:
+        label = f"{filling.traces:,} traces into {record.parent}"
+        with click.progressbar(length=filling.traces, label=label) as bar:
+            rejected = fill(store, filling, bar.update)
+    finally:
+        store.close()
+    finish(record, filling)
+    if rejected:
+        click.echo(f"{rejected} spans were not accepted.")
+
+
+def _say_what_to_try(settings: Settings) -> None:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    address = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    (captured,) = trace_ids("agno", "agent-tool")
+    search = f"curl -s {address}/traces/search -H 'Content-Type: application/json' -d"
+    click.echo(f"\nServing {address} until Ctrl-C. Try:\n")
+    click.echo("# failures that took longer than five seconds, with their span trees")
+    click.echo(f"{search} '{json.dumps(_FAILURES)}'\n")
+    click.echo("# sessions in which something called weather ran")
+    click.echo(f"{search} '{json.dumps(_SESSIONS)}'\n")
+    click.echo("# one run of a real agno agent that called a tool")
+    click.echo(f"curl -s {address}/traces/{captured}\n")

@@ -1,0 +1,77 @@
+//! Checking: every object the newest manifest names is read and verified; nothing is written.
+
+use serde::Serialize;
+
+use super::manifest::{Manifest, SegmentRecord};
+use super::objects::Objects;
+use super::recover::read_wal;
+use super::segment::{Segment, read_hidden};
+use super::wal;
+use crate::error::{Error, Result};
+
+/// What a check read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The number of the newest manifest.
+    pub manifest: u64,
+    /// Live segments.
+    pub segments: u64,
+    /// Rows of the segments that are not hidden.
+    pub sealed_traces: u64,
+    /// Rows of the segments that are hidden.
+    pub hidden_rows: u64,
+    /// Write-ahead objects that are not folded into segments.
+    pub wal_objects: u64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// Reads and verifies a store. A store at work may move on meanwhile; then it is read again.
+///
+/// # Errors
+/// The first damage found; [`Error::Options`] if there is no store.
+pub(super) fn check(objects: &dyn Objects) -> Result<Report> {
+    const TRIES: usize = 8;
+    let mut newest = Manifest::newest(objects)?;
+    for _ in 1..TRIES {
+        let Some(manifest) = &newest else {
+            return Err(Error::Options("expected a store, found no manifest".into()));
+        };
+        let checked = check_manifest(objects, manifest);
+        let present = Manifest::newest(objects)?;
+        if checked.is_ok() || present == newest {
+            return checked;
+        }
+        newest = present;
+    }
+    Err(Error::Busy("the store moves on faster than it can be checked".into()))
+}
+
+fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> {
+    let mut report = Report { manifest: manifest.number, ..Report::default() };
+    for record in &manifest.segments {
+        check_segment(objects, record, &mut report)?;
+    }
+    let folded_through = manifest.wal_folded_through;
+    let listed = objects.list("wal")?;
+    let newest = listed.iter().filter_map(|object| wal::number_of(&object.path)).max();
+    for number in folded_through + 1..=newest.unwrap_or(folded_through) {
+        let (_, bytes) = read_wal(objects, number)?;
+        report.wal_objects += 1;
+        report.bytes += bytes;
+    }
+    Ok(report)
+}
+
+fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Report) -> Result<()> {
+    let segment = Segment::open(objects, record)?;
+    let hidden = read_hidden(objects, record)?;
+    segment.verify_documents(record)?;
+    (0..segment.batch().num_rows()).try_for_each(|row| segment.trace(row).map(drop))?;
+    report.segments += 1;
+    report.sealed_traces += record.rows - hidden.len();
+    report.hidden_rows += hidden.len();
+    report.bytes += record.traces.bytes + record.documents.bytes;
+    report.bytes += record.hidden.map_or(0, |hidden| hidden.file.bytes);
+    Ok(())
+}

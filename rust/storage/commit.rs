@@ -1,0 +1,250 @@
+//! The committer: the one thread that changes the store.
+//!
+//! It takes all requests that wait, makes them durable with one write-ahead put, makes the changes,
+//! publishes the snapshot, and only then answers. One put is in flight at a time, so the numbers have
+//! no holes. What it folds into segments is in [`super::fold`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use ulid::Ulid;
+
+use super::arrivals::{Arrival, Gathered, Outcome, gather};
+use super::objects::{Objects, Put, put};
+use super::options::Options;
+use super::seal::{Cut, Written};
+use super::snapshot::Snapshot;
+use super::state::State;
+use super::wal;
+use crate::error::{Error, Result};
+use crate::trace::MAX_SPANS;
+
+/// A group is written once it has this many bytes, however many requests still wait.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// What the committer is asked to do, in order.
+pub(super) enum Order {
+    /// Make these spans durable.
+    Ingest { arrival: Arrival, answer: Sender<Result<Outcome>> },
+    /// Seal what is there now.
+    Flush(Sender<Result<()>>),
+    /// The sealing thread is done with the oldest generation.
+    Sealed(Result<Written>),
+    /// End.
+    Close,
+}
+
+/// What everybody may read at any time.
+#[derive(Debug, Default)]
+pub(super) struct Published {
+    pub(super) snapshot: ArcSwap<Snapshot>,
+    pub(super) progress: ArcSwap<Progress>,
+}
+
+/// How far the committer is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    /// Why nothing more is acknowledged.
+    pub(super) stopped: Option<String>,
+    /// Why the last seal failed, if it did.
+    pub(super) seal_fault: Option<String>,
+    pub(super) segments: usize,
+    pub(super) generations: usize,
+    pub(super) unsealed_bytes: u64,
+    pub(super) unsealed_objects: u64,
+    pub(super) wal_through: u64,
+    pub(super) wal_folded_through: u64,
+    pub(super) manifest: u64,
+}
+
+/// The numbers with which this writer claimed the store. They are kept while it lives, so that a
+/// writer that slept through the claim still finds them taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) writer: Ulid,
+    pub(super) manifest: u64,
+    pub(super) fence: u64,
+}
+
+/// The state of the committing thread.
+pub(super) struct Committer {
+    pub(super) objects: Arc<dyn Objects>,
+    pub(super) options: Options,
+    pub(super) claim: Claim,
+    pub(super) state: State,
+    pub(super) published: Arc<Published>,
+    /// The sealing thread's end.
+    pub(super) cuts: Sender<Cut>,
+    /// Whether the sealing thread has the oldest generation.
+    pub(super) is_sealing: bool,
+    /// Not before this may a failed seal be tried again.
+    pub(super) retry_at: Option<Instant>,
+    pub(super) seal_fault: Option<Error>,
+    pub(super) stopped: Option<String>,
+    /// Who waits until what is there up to a write-ahead number is sealed.
+    pub(super) flushes: Vec<(u64, Sender<Result<()>>)>,
+}
+
+/// A request with the one who waits for its answer.
+type Waiting = (Arrival, Sender<Result<Outcome>>);
+
+impl Committer {
+    /// Works until it is told to close, or nobody is left to tell it anything.
+    pub(super) fn run(mut self, orders: &Receiver<Order>) {
+        loop {
+            self.fold_due();
+            let mut next = match orders.recv_timeout(self.patience()) {
+                Ok(order) => Some(order),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let (mut group, mut bytes) = (Vec::new(), 0);
+            while let Some(order) = next {
+                match order {
+                    Order::Ingest { arrival, answer } => {
+                        bytes += arrival.encoded.len();
+                        group.push((arrival, answer));
+                    }
+                    Order::Flush(answer) => {
+                        self.commit(std::mem::take(&mut group));
+                        self.flush(answer);
+                    }
+                    Order::Sealed(written) => self.sealed(written),
+                    Order::Close => {
+                        self.commit(group);
+                        return self.close(orders);
+                    }
+                }
+                next = if bytes < GROUP_BYTES { orders.try_recv().ok() } else { None };
+            }
+            self.commit(group);
+        }
+    }
+
+    /// How long there is nothing to do unless an order comes.
+    fn patience(&self) -> Duration {
+        const LONG: Duration = Duration::from_secs(3_600);
+        if self.stopped.is_some() {
+            return LONG;
+        }
+        let now = Instant::now();
+        let until = |instant: Instant| instant.saturating_duration_since(now);
+        let retry = self.retry_at.map_or(LONG, until);
+        let age = self.state.generations.last().and_then(|open| open.since);
+        let cut = age.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
+        retry.min(cut.map_or(LONG, until))
+    }
+
+    /// Makes a group durable and searchable, and answers it.
+    fn commit(&mut self, group: Vec<Waiting>) {
+        if group.is_empty() {
+            return;
+        }
+        let (arrivals, answers): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+        let outcomes = match self.refusal() {
+            Some(refusal) => Err(refusal),
+            None => self.write(gather(&self.state, arrivals, MAX_SPANS)),
+        };
+        // A caller that no longer waits is no fault.
+        match outcomes {
+            Ok(outcomes) => answers.iter().zip(outcomes).for_each(|(answer, outcome)| {
+                let _gone = answer.send(outcome);
+            }),
+            Err(refusal) => answers.iter().for_each(|answer| {
+                let _gone = answer.send(Err(refusal.clone()));
+            }),
+        }
+    }
+
+    /// Returns why no request is taken now, if none is.
+    fn refusal(&self) -> Option<Error> {
+        if let Some(reason) = &self.stopped {
+            return Some(Error::Stopped(reason.clone()));
+        }
+        self.is_overfull().then(|| {
+            let (bytes, objects) = self.state.unsealed();
+            Error::Busy(format!("{bytes} bytes in {objects} write-ahead objects wait to be sealed"))
+        })
+    }
+
+    /// Whether more is not sealed than may be.
+    pub(super) fn is_overfull(&self) -> bool {
+        let (bytes, objects) = self.state.unsealed();
+        bytes > self.options.max_unsealed_bytes || objects > self.options.max_unsealed_objects
+    }
+
+    /// Writes what a group brings and makes its changes.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the write did not happen, [`Error::Stopped`] if it may have.
+    fn write(&mut self, gathered: Gathered) -> Result<Vec<Result<Outcome>>> {
+        let Gathered { outcomes, entries, changes } = gathered;
+        if entries.is_empty() {
+            return Ok(outcomes);
+        }
+        let number = self.state.open_generation().wal_through + 1;
+        let content = wal::encode(number, self.claim.writer, &entries);
+        let path = wal::path(number);
+        match put(self.objects.as_ref(), &path, &content) {
+            Put::Done => {}
+            Put::Absent(fault) => return Err(Error::Busy(format!("nothing was stored: {fault}"))),
+            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
+            Put::Unknown(fault) => {
+                return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
+            }
+        }
+        self.state.apply(changes, number, content.len() as u64);
+        self.publish();
+        Ok(outcomes)
+    }
+
+    /// Acknowledges nothing from here on.
+    pub(super) fn stop(&mut self, reason: String) -> Error {
+        for (_, answer) in self.flushes.drain(..) {
+            let _gone = answer.send(Err(Error::Stopped(reason.clone())));
+        }
+        self.stopped = Some(reason.clone());
+        self.publish_progress();
+        Error::Stopped(reason)
+    }
+
+    /// Shows the present state to searches.
+    pub(super) fn publish(&mut self) {
+        self.published.snapshot.store(Arc::new(self.state.snapshot()));
+        self.publish_progress();
+    }
+
+    pub(super) fn publish_progress(&mut self) {
+        let (unsealed_bytes, unsealed_objects) = self.state.unsealed();
+        self.published.progress.store(Arc::new(Progress {
+            stopped: self.stopped.clone(),
+            seal_fault: self.seal_fault.as_ref().map(ToString::to_string),
+            segments: self.state.sealed.len(),
+            generations: self.state.generations.len(),
+            unsealed_bytes,
+            unsealed_objects,
+            wal_through: self.state.open_generation().wal_through,
+            wal_folded_through: self.state.manifest.wal_folded_through,
+            manifest: self.state.manifest.number,
+        }));
+    }
+
+    /// Ends: the seal under way is still committed, requests that came too late are refused.
+    fn close(mut self, orders: &Receiver<Order>) {
+        while self.is_sealing {
+            match orders.recv() {
+                Ok(Order::Sealed(written)) => self.sealed(written),
+                Ok(Order::Ingest { answer, .. }) => {
+                    let _gone = answer.send(Err(Error::Closed));
+                }
+                Ok(Order::Flush(answer)) => {
+                    let _gone = answer.send(Err(Error::Closed));
+                }
+                Ok(Order::Close) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}

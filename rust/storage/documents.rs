@@ -1,0 +1,138 @@
+//! The documents of a segment: one zstd frame per trace, each with its own checksum and content size.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zstd::zstd_safe::{CParameter, get_frame_content_size};
+
+use super::manifest::FileRecord;
+use super::objects::{ObjectReader, ObjectWriter};
+use crate::error::{Error, Result};
+
+/// Fast enough for one sealing thread to keep up with ingest.
+const LEVEL: i32 = 3;
+
+/// Where a document stands, and how large it is once decoded. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) offset: u64,
+    pub(super) length: u64,
+    pub(super) decoded: u64,
+}
+
+/// Appends frames to an object.
+pub(super) struct DocumentWriter {
+    path: String,
+    object: Box<dyn ObjectWriter>,
+    compressor: zstd::bulk::Compressor<'static>,
+    record: FileRecord,
+}
+
+impl DocumentWriter {
+    /// Begins with an empty object.
+    pub(super) fn new(path: String, object: Box<dyn ObjectWriter>) -> Result<Self> {
+        let compressor = zstd::bulk::Compressor::new(LEVEL).and_then(|mut compressor| {
+            compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+            compressor.set_parameter(CParameter::ContentSizeFlag(true))?;
+            Ok(compressor)
+        });
+        let compressor = compressor.map_err(|fault| Error::storage(&path, fault))?;
+        Ok(Self { path, object, compressor, record: FileRecord { bytes: 0, crc32c: 0 } })
+    }
+
+    /// Appends a document and returns its place.
+    pub(super) fn append(&mut self, document: &[u8]) -> Result<Place> {
+        let frame = self.compressor.compress(document).map_err(|fault| Error::storage(&self.path, fault))?;
+        self.object.write(&frame)?;
+        let offset = self.record.bytes;
+        self.record.crc32c = crc32c::crc32c_append(self.record.crc32c, &frame);
+        self.record.bytes += frame.len() as u64;
+        Ok(Place { offset, length: frame.len() as u64, decoded: document.len() as u64 })
+    }
+
+    /// Makes the object durable.
+    pub(super) fn finish(self) -> Result<FileRecord> {
+        self.object.finish()?;
+        Ok(self.record)
+    }
+}
+
+/// Reads frames at their places.
+#[derive(Debug)]
+pub(super) struct Documents {
+    pub(super) path: String,
+    pub(super) object: Arc<dyn ObjectReader>,
+}
+
+impl Documents {
+    /// Returns the document at `place`; its checksum is verified.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] naming the frame's offset, [`Error::Storage`].
+    pub(super) fn read(&self, place: Place) -> Result<Bytes> {
+        let damage = |message: String| Error::damage(&self.path, place.offset, message);
+        let end = place.offset.checked_add(place.length);
+        if end.is_none_or(|end| end > self.object.bytes()) {
+            return Err(damage(format!("expected {} more bytes", place.length)));
+        }
+        let too_large = |_| damage("the document does not fit into memory".into());
+        let mut frame = vec![0; usize::try_from(place.length).map_err(too_large)?];
+        self.object.read_at(place.offset, &mut frame)?;
+        // Asked before anything is allocated: a damaged length must not cost memory.
+        if !matches!(get_frame_content_size(&frame), Ok(Some(size)) if size == place.decoded) {
+            return Err(damage(format!("expected a zstd frame of {} bytes", place.decoded)));
+        }
+        let capacity = usize::try_from(place.decoded).map_err(too_large)?;
+        let document = zstd::bulk::decompress(&frame, capacity).map_err(|fault| damage(fault.to_string()))?;
+        Ok(document.into())
+    }
+
+    /// Reads the whole object against its record.
+    ///
+    /// # Errors
+    /// [`Error::Damage`], [`Error::Storage`].
+    pub(super) fn verify(&self, record: FileRecord) -> Result<()> {
+        verify_file(&self.path, self.object.as_ref(), record)
+    }
+}
+
+/// Compares an object with its record, reading it piece by piece.
+fn verify_file(path: &str, object: &dyn ObjectReader, record: FileRecord) -> Result<()> {
+    const PIECE: usize = 1 << 20;
+    verify_size(path, object, record)?;
+    let (mut offset, mut checksum, mut piece) = (0, 0, vec![0; PIECE]);
+    while offset < record.bytes {
+        let length = usize::try_from(record.bytes - offset).map_or(PIECE, |rest| rest.min(PIECE));
+        object.read_at(offset, &mut piece[..length])?;
+        checksum = crc32c::crc32c_append(checksum, &piece[..length]);
+        offset += length as u64;
+    }
+    if checksum == record.crc32c {
+        return Ok(());
+    }
+    Err(Error::damage(path, 0, "the content does not match the checksum in the manifest"))
+}
+
+/// Compares an object's size with its record.
+pub(super) fn verify_size(path: &str, object: &dyn ObjectReader, record: FileRecord) -> Result<()> {
+    if object.bytes() == record.bytes {
+        return Ok(());
+    }
+    let offset = object.bytes().min(record.bytes);
+    Err(Error::damage(path, offset, format!("expected {} bytes, found {}", record.bytes, object.bytes())))
+}
+
+/// Reads a whole object against its record.
+///
+/// # Errors
+/// [`Error::Damage`], [`Error::Storage`].
+pub(super) fn read_file(path: &str, object: &dyn ObjectReader, record: FileRecord) -> Result<Bytes> {
+    verify_size(path, object, record)?;
+    let too_large = |_| Error::damage(path, 0, "the object does not fit into memory");
+    let mut content = vec![0; usize::try_from(record.bytes).map_err(too_large)?];
+    object.read_at(0, &mut content)?;
+    if FileRecord::of(&content) == record {
+        return Ok(content.into());
+    }
+    Err(Error::damage(path, 0, "the content does not match the checksum in the manifest"))
+}

@@ -1,0 +1,180 @@
+//! The manifest: the complete list of what is live, numbered; the newest one is the store.
+//!
+//! A file is one JSON object: `format`, the CRC32C of the text of `manifest`, and `manifest` itself.
+//! It holds names, sizes and checksums, never a value that a user sent.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::objects::Objects;
+use crate::error::{Error, Result};
+
+/// The format of the store as a whole; a newer one is refused before anything is written.
+pub(super) const FORMAT: u32 = 1;
+
+/// What is live.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    /// Equal to the number in the object's name.
+    pub(super) number: u64,
+    /// The writer that created it, an ULID.
+    pub(super) writer: String,
+    /// Write-ahead objects up to this number are contained in the segments.
+    pub(super) wal_folded_through: u64,
+    /// The segments, oldest first.
+    pub(super) segments: Vec<SegmentRecord>,
+}
+
+/// One live segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SegmentRecord {
+    /// The segment's folder, an ULID.
+    pub(super) id: String,
+    /// Rows in the segment, hidden ones included.
+    pub(super) rows: u64,
+    /// `traces.parquet`.
+    pub(super) traces: FileRecord,
+    /// `spans.otlp.zst`.
+    pub(super) documents: FileRecord,
+    /// The rows that are hidden, if any.
+    pub(super) hidden: Option<HiddenRecord>,
+}
+
+/// The size and checksum of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileRecord {
+    /// Size in bytes.
+    pub(super) bytes: u64,
+    /// CRC32C of the whole content.
+    pub(super) crc32c: u32,
+}
+
+impl FileRecord {
+    /// Returns the record of this content.
+    pub(super) fn of(content: &[u8]) -> Self {
+        Self { bytes: content.len() as u64, crc32c: crc32c::crc32c(content) }
+    }
+}
+
+/// A live set of hidden rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HiddenRecord {
+    /// The number in the object's name.
+    pub(super) number: u64,
+    /// How many rows it hides.
+    pub(super) rows: u64,
+    /// Its size and checksum.
+    pub(super) file: FileRecord,
+}
+
+impl SegmentRecord {
+    /// Returns the path of the segment's rows.
+    pub(super) fn traces_path(&self) -> String {
+        format!("segments/{}/traces.parquet", self.id)
+    }
+
+    /// Returns the path of the segment's documents.
+    pub(super) fn documents_path(&self) -> String {
+        format!("segments/{}/spans.otlp.zst", self.id)
+    }
+
+    /// Returns the path of a set of hidden rows of the segment.
+    pub(super) fn hidden_path(&self, number: u64) -> String {
+        format!("segments/{}/hidden-{number}.roaring", self.id)
+    }
+
+    /// Returns the paths of all objects of the segment that are live.
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> {
+        let hidden = self.hidden.map(|hidden| self.hidden_path(hidden.number));
+        [self.traces_path(), self.documents_path()].into_iter().chain(hidden)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<'a> {
+    format: u32,
+    crc32c: u32,
+    #[serde(borrow)]
+    manifest: &'a RawValue,
+}
+
+/// The one member that every format will have.
+#[derive(Deserialize)]
+struct FormatOnly {
+    format: u32,
+}
+
+/// Returns the path of the manifest with this number.
+pub(super) fn path(number: u64) -> String {
+    format!("manifest/{number:020}.json")
+}
+
+/// Returns the number that a path spells, or `None` if it is no manifest's path.
+pub(super) fn number_of(path: &str) -> Option<u64> {
+    let digits = path.strip_prefix("manifest/")?.strip_suffix(".json")?;
+    let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
+}
+
+impl Manifest {
+    /// Returns the content of the manifest's object.
+    pub(super) fn encode(&self) -> Bytes {
+        let text = serde_json::value::to_raw_value(self).expect("plain data");
+        let envelope =
+            Envelope { format: FORMAT, crc32c: crc32c::crc32c(text.get().as_bytes()), manifest: &text };
+        let mut content = serde_json::to_vec(&envelope).expect("plain data");
+        content.push(b'\n');
+        content.into()
+    }
+
+    /// Reads the content of the manifest with this number.
+    ///
+    /// # Errors
+    /// [`Error::Damage`], or [`Error::Options`] for a newer format.
+    pub(super) fn decode(number: u64, content: &[u8]) -> Result<Self> {
+        let path = path(number);
+        let malformed = |fault: serde_json::Error| {
+            // JSON faults name a line and a column; the content is one line.
+            Error::damage(&path, fault.column() as u64, fault.to_string())
+        };
+        let FormatOnly { format } = serde_json::from_slice(content).map_err(malformed)?;
+        if format != FORMAT {
+            return Err(Error::Options(format!("`{path}` has format {format}, this program reads {FORMAT}")));
+        }
+        let envelope: Envelope<'_> = serde_json::from_slice(content).map_err(malformed)?;
+        let text = envelope.manifest.get();
+        if crc32c::crc32c(text.as_bytes()) != envelope.crc32c {
+            return Err(Error::damage(&path, 0, "the manifest does not match its checksum"));
+        }
+        let manifest: Self = serde_json::from_str(text).map_err(malformed)?;
+        if manifest.number != number {
+            return Err(Error::damage(&path, 0, "the manifest has another number than its name"));
+        }
+        Ok(manifest)
+    }
+
+    /// Returns the newest manifest, or `None` in an empty store.
+    ///
+    /// # Errors
+    /// As [`Manifest::decode`], or [`Error::Storage`].
+    pub(super) fn newest(objects: &dyn Objects) -> Result<Option<Self>> {
+        const TRIES: usize = 8;
+        for _ in 0..TRIES {
+            let listed = objects.list("manifest")?;
+            let Some(number) = listed.iter().filter_map(|object| number_of(&object.path)).max() else {
+                return Ok(None);
+            };
+            // Between listing and reading a writer may have put a newer one and removed this one.
+            if let Some(content) = objects.get(&path(number))? {
+                return Self::decode(number, &content).map(Some);
+            }
+        }
+        Err(Error::storage("manifest", "the newest manifest is listed, but cannot be read"))
+    }
+}

@@ -1,0 +1,74 @@
+//! What a store can be told when it is opened, and where it may lie.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// When the head is cut and when new spans are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// A generation of the head is cut at this many bytes of write-ahead.
+    pub seal_bytes: u64,
+    /// A generation is cut at this many write-ahead objects.
+    pub seal_objects: u64,
+    /// A generation is cut this many seconds after its first trace.
+    pub seal_seconds: u64,
+    /// Spans are refused while more bytes of write-ahead than this are not sealed.
+    pub max_unsealed_bytes: u64,
+    /// Spans are refused while more write-ahead objects than this are not sealed.
+    pub max_unsealed_objects: u64,
+    /// Requests are refused while more bytes than this wait to be written.
+    pub max_waiting_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seal_bytes: 64 << 20,
+            seal_objects: 10_000,
+            seal_seconds: 600,
+            max_unsealed_bytes: 256 << 20,
+            max_unsealed_objects: 20_000,
+            max_waiting_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Returns the folder that an address names: a path, or `file://` and an absolute path.
+///
+/// # Errors
+/// [`Error::Options`] for any other scheme; the message does not repeat what may be a secret.
+pub(super) fn folder_of(url: &str) -> Result<PathBuf> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        if url.is_empty() {
+            return Err(Error::Options("expected a folder, got an empty address".into()));
+        }
+        return Ok(PathBuf::from(url));
+    };
+    if !scheme.eq_ignore_ascii_case("file") {
+        return Err(Error::Options(format!("expected a folder or a `file://` address, got `{scheme}://`")));
+    }
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    match percent_decoded(path) {
+        Some(path) if path.starts_with('/') => Ok(PathBuf::from(path)),
+        _ => Err(Error::Options(format!("expected `file://` and an absolute path, got `{url}`"))),
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let high = char::from(bytes.next()?).to_digit(16)?;
+        let low = char::from(bytes.next()?).to_digit(16)?;
+        decoded.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(decoded).ok()
+}

@@ -1,0 +1,175 @@
+//! Opening: the store is claimed, swept, and brought to where it was.
+//!
+//! 1. The newest manifest is read; a newer format is refused before anything is written.
+//! 2. The next manifest is created with a fresh writer id, then the next write-ahead object as a
+//!    fence. From here on whoever wrote before finds its next number taken and stops.
+//! 3. Segments are opened, and the write-ahead after `wal_folded_through` is replayed in order. A
+//!    replay refuses nothing: what is written was validated.
+//! 4. Objects that the manifest does not name are removed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ulid::Ulid;
+
+use super::arrivals::{Arrival, gather};
+use super::commit::Claim;
+use super::manifest::{self, Manifest};
+use super::objects::{Objects, Put, put};
+use super::options::Options;
+use super::segment::{Segment, read_hidden};
+use super::state::{Sealed, State};
+use super::wal::{self, WalObject};
+use crate::error::{Error, Result};
+use crate::otlp::wire;
+use crate::trace::Span;
+
+/// So many writers may take a number between our look and our try.
+const TRIES: usize = 64;
+
+/// Replayed requests are merged in groups of about this size.
+const GROUP_BYTES: usize = 4 << 20;
+
+/// Claims the store and returns its state.
+///
+/// # Errors
+/// [`Error::Damage`] naming the object that is missing or not what was written, [`Error::Options`]
+/// for a newer format, [`Error::Locked`] if others keep claiming the store, [`Error::Storage`].
+pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim, State)> {
+    let writer = Ulid::generate();
+    let manifest = claim_manifest(objects, writer)?;
+    let fence = put_fence(objects, writer, manifest.wal_folded_through)?;
+    let claim = Claim { writer, manifest: manifest.number, fence };
+    let sealed = open_segments(objects, &manifest)?;
+    let mut state = State::new(manifest, sealed);
+    replay(objects, &mut state, fence, options)?;
+    sweep(objects, &state.manifest)?;
+    Ok((claim, state))
+}
+
+fn claim_manifest(objects: &dyn Objects, writer: Ulid) -> Result<Manifest> {
+    for _ in 0..TRIES {
+        let mut manifest = match Manifest::newest(objects)? {
+            Some(newest) => newest,
+            None => first_manifest(objects)?,
+        };
+        manifest.number += 1;
+        manifest.writer = writer.to_string();
+        match put(objects, &manifest::path(manifest.number), &manifest.encode()) {
+            Put::Done => return Ok(manifest),
+            Put::Taken => {}
+            Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
+        }
+    }
+    Err(Error::Locked("others keep claiming the store".into()))
+}
+
+/// Returns the manifest of a store that is new, and not one that lost its manifests.
+fn first_manifest(objects: &dyn Objects) -> Result<Manifest> {
+    let mut present = objects.list("wal")?;
+    present.extend(objects.list("segments")?);
+    match present.first() {
+        None => Ok(Manifest::default()),
+        Some(object) => {
+            let message = format!("there is no manifest, but `{}`", object.path);
+            Err(Error::damage(manifest::path(1), 0, message))
+        }
+    }
+}
+
+/// Takes the next write-ahead number with an object that holds nothing.
+fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result<u64> {
+    let listed = objects.list("wal")?;
+    let newest = listed.iter().filter_map(|object| wal::number_of(&object.path)).max();
+    let first = newest.map_or(folded_through, |newest| newest.max(folded_through)) + 1;
+    for number in first..first + TRIES as u64 {
+        let path = wal::path(number);
+        match put(objects, &path, &wal::encode(number, writer, &[])) {
+            Put::Done => return Ok(number),
+            // Written by the writer before us in the meantime; it is replayed like any other.
+            Put::Taken => {}
+            Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
+        }
+    }
+    Err(Error::Locked("another writer is at work in the store".into()))
+}
+
+fn open_segments(objects: &dyn Objects, manifest: &Manifest) -> Result<Vec<Sealed>> {
+    let opened = manifest.segments.iter().map(|record| {
+        let hidden = read_hidden(objects, record)?;
+        Ok(Sealed {
+            record: record.clone(),
+            segment: Arc::new(Segment::open(objects, record)?),
+            durably_hidden: hidden.clone(),
+            hidden: Arc::new(hidden),
+        })
+    });
+    opened.collect()
+}
+
+/// Reads a write-ahead object that must be there.
+///
+/// # Errors
+/// [`Error::Damage`], [`Error::Storage`].
+pub(super) fn read_wal(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
+    let path = wal::path(number);
+    let Some(content) = objects.get(&path)? else {
+        return Err(Error::damage(path, 0, "the object is missing"));
+    };
+    Ok((wal::decode(number, &content)?, content.len() as u64))
+}
+
+/// Merges the write-ahead up to object `last`.
+fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
+    let (mut arrivals, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
+    for number in state.manifest.wal_folded_through + 1..=last {
+        let (object, bytes) = read_wal(objects, number)?;
+        object_bytes += bytes;
+        for entry in object.entries {
+            group_bytes += entry.spans.len();
+            arrivals.push(read_arrival(number, entry)?);
+        }
+        if group_bytes < GROUP_BYTES && number < last {
+            continue;
+        }
+        // `MAX_SPANS` was respected when these were accepted; it may have been another number then.
+        let gathered = gather(state, std::mem::take(&mut arrivals), usize::MAX);
+        gathered.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
+        state.apply(gathered.changes, number, object_bytes);
+        (group_bytes, object_bytes) = (0, 0);
+        let open = state.open_generation();
+        if number < last && (open.bytes >= options.seal_bytes || open.objects >= options.seal_objects) {
+            state.cut();
+        }
+    }
+    Ok(())
+}
+
+fn read_arrival(number: u64, entry: wal::Entry) -> Result<Arrival> {
+    let damage = |fault: Error| Error::damage(wal::path(number), 0, fault.to_string());
+    let spans = wire::split(entry.spans.clone()).map_err(damage)?;
+    let spans = spans.into_iter().map(|span| Span::from_wire(span).map(Arc::new));
+    let spans = spans.collect::<Result<Vec<_>>>().map_err(damage)?;
+    Ok(Arrival { received: entry.received, spans, encoded: entry.spans })
+}
+
+/// Removes every object that the manifest does not need, unfinished ones included.
+///
+/// # Errors
+/// [`Error::Locked`] if the store was claimed by another meanwhile, [`Error::Storage`].
+fn sweep(objects: &dyn Objects, manifest: &Manifest) -> Result<()> {
+    let manifests = objects.list("manifest")?;
+    if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
+        return Err(Error::Locked("another writer has claimed the store".into()));
+    }
+    let segments: HashSet<String> =
+        manifest.segments.iter().flat_map(|record| record.paths().collect::<Vec<_>>()).collect();
+    let is_needed = |path: &str| {
+        segments.contains(path)
+            || wal::number_of(path).is_some_and(|number| number > manifest.wal_folded_through)
+            || manifest::number_of(path) == Some(manifest.number)
+    };
+    let present = [manifests, objects.list("segments")?, objects.list("wal")?];
+    let mut unneeded = present.iter().flatten().filter(|object| !is_needed(&object.path));
+    unneeded.try_for_each(|object| objects.delete(&object.path))
+}

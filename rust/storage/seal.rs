@@ -1,0 +1,103 @@
+//! Sealing: a cut generation becomes a segment, on a thread of its own.
+//!
+//! A segment means nothing until a manifest names it, so its files may be written at leisure and
+//! thrown away at any time. The commit of a seal is the committer's ([`super::commit`]).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender};
+use ulid::Ulid;
+
+use super::commit::Order;
+use super::documents::DocumentWriter;
+use super::head::{Entry, HeadBatch};
+use super::manifest::{FileRecord, SegmentRecord};
+use super::objects::Objects;
+use super::segment::{Segment, encode_rows};
+use crate::error::{Error, Result};
+
+/// A written segment, not yet live.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) record: SegmentRecord,
+    pub(super) segment: Arc<Segment>,
+}
+
+/// What a generation will hold as a segment.
+pub(super) type Cut = Arc<[Arc<Entry>]>;
+
+/// Starts the sealing thread: it writes each cut it is handed and reports to the committer. It ends
+/// when the committer drops its end.
+pub(super) fn start(
+    objects: Arc<dyn Objects>,
+    cuts: Receiver<Cut>,
+    reports: Sender<Order>,
+) -> std::io::Result<JoinHandle<()>> {
+    let seal = move || {
+        for cut in cuts {
+            // A thread that dies would leave the committer waiting for ever.
+            let written = catch_unwind(AssertUnwindSafe(|| write_segment(objects.as_ref(), &cut)));
+            let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "sealing panicked")));
+            if reports.send(Order::Sealed(written)).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("spanwise-seal".into()).spawn(seal)
+}
+
+/// Writes the segment of a cut, and opens and verifies what was written.
+///
+/// # Errors
+/// [`Error::Storage`], or [`Error::Damage`] if what is read back is not what was written. The files
+/// are removed as far as possible.
+fn write_segment(objects: &dyn Objects, cut: &[Arc<Entry>]) -> Result<Written> {
+    let nothing = FileRecord { bytes: 0, crc32c: 0 };
+    let mut record = SegmentRecord {
+        id: Ulid::generate().to_string(),
+        rows: cut.len() as u64,
+        traces: nothing,
+        documents: nothing,
+        hidden: None,
+    };
+    let written = write_files(objects, cut, &mut record).and_then(|()| {
+        let segment = Segment::open(objects, &record)?;
+        segment.verify_documents(&record)?;
+        Ok(segment)
+    });
+    match written {
+        Ok(segment) => Ok(Written { record, segment: Arc::new(segment) }),
+        Err(fault) => {
+            discard(objects, &record);
+            Err(fault)
+        }
+    }
+}
+
+fn write_files(objects: &dyn Objects, cut: &[Arc<Entry>], record: &mut SegmentRecord) -> Result<()> {
+    let rows = HeadBatch::new(cut.to_vec());
+    let path = record.documents_path();
+    let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?)?;
+    let mut places = Vec::with_capacity(rows.entries().len());
+    for entry in rows.entries() {
+        places.push(documents.append(&entry.trace.document())?);
+    }
+    record.documents = documents.finish()?;
+    let path = record.traces_path();
+    let content: Bytes = encode_rows(rows.batch(), &places).map_err(|fault| Error::storage(&path, fault))?;
+    record.traces = FileRecord::of(&content);
+    let mut object = objects.create(&path)?;
+    object.write(&content)?;
+    object.finish()
+}
+
+/// Removes the files of a segment that no manifest names. What cannot be removed now is removed when
+/// the store is opened next.
+pub(super) fn discard(objects: &dyn Objects, record: &SegmentRecord) {
+    for path in record.paths() {
+        let _removed_at_next_open = objects.delete(&path);
+    }
+}

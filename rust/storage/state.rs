@@ -1,0 +1,190 @@
+//! The state of the store as its one writer changes it: segments, generations, and who hides what.
+//!
+//! Between two states a trace is known by its id, never by a row's number.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::generation::Generation;
+use super::head::Entry;
+use super::manifest::{Manifest, SegmentRecord};
+use super::segment::Segment;
+use super::snapshot::{Part, Snapshot};
+use crate::error::Result;
+use crate::otlp::TraceId;
+use crate::trace::Trace;
+
+/// A live segment with the rows that are hidden in it.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    pub(super) record: SegmentRecord,
+    pub(super) segment: Arc<Segment>,
+    /// Hidden durably: their traces stand in newer segments.
+    pub(super) durably_hidden: RoaringBitmap,
+    /// Hidden in this state: those, and the rows whose traces stand in the head. After a crash the
+    /// latter are needed again, for the head is replayed on top of them.
+    pub(super) hidden: Arc<RoaringBitmap>,
+}
+
+/// Where a trace stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Sealed { segment: usize, row: u32 },
+    Head { generation: usize, part: usize, row: u32 },
+}
+
+/// A trace as it will stand once a group is durable.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// Where it stands until then.
+    pub(super) replaces: Option<Place>,
+    pub(super) entry: Arc<Entry>,
+}
+
+/// Everything the writer knows.
+#[derive(Debug)]
+pub(super) struct State {
+    /// The newest manifest.
+    pub(super) manifest: Manifest,
+    /// The segments the manifest names, in its order.
+    pub(super) sealed: Vec<Sealed>,
+    /// Oldest first; the last one is open, those before are cut.
+    pub(super) generations: Vec<Generation>,
+}
+
+impl State {
+    /// Returns the state of a store whose head is empty.
+    pub(super) fn new(manifest: Manifest, sealed: Vec<Sealed>) -> Self {
+        let generations = vec![Generation::after(manifest.wal_folded_through)];
+        Self { manifest, sealed, generations }
+    }
+
+    /// Returns where a trace stands.
+    pub(super) fn find(&self, trace_id: TraceId) -> Option<Place> {
+        let generations = self.generations.iter().enumerate().rev();
+        let in_head = generations.map(|(generation, rows)| {
+            let (part, row) = rows.find(trace_id)?;
+            Some(Place::Head { generation, part, row })
+        });
+        let segments = self.sealed.iter().enumerate().rev();
+        let in_segments = segments.map(|(segment, sealed)| {
+            let row = sealed.segment.find(trace_id)?;
+            (!sealed.hidden.contains(row)).then_some(Place::Sealed { segment, row })
+        });
+        in_head.chain(in_segments).flatten().next()
+    }
+
+    /// Returns the trace that stands at `place`.
+    ///
+    /// # Errors
+    /// As [`Segment::trace`].
+    pub(super) fn trace(&self, place: Place) -> Result<Trace> {
+        match place {
+            Place::Sealed { segment, row } => self.sealed[segment].segment.trace(row as usize),
+            Place::Head { generation, part, row } => {
+                let part = &self.generations[generation].parts[part];
+                Ok(part.batch.trace(row as usize).clone())
+            }
+        }
+    }
+
+    /// Returns the open generation.
+    pub(super) fn open_generation(&mut self) -> &mut Generation {
+        self.generations.last_mut().expect("the last generation is always open")
+    }
+
+    /// Makes changes that are durable as write-ahead object `number`, which has `bytes` bytes.
+    pub(super) fn apply(&mut self, changes: Vec<Change>, number: u64, bytes: u64) {
+        for place in changes.iter().filter_map(|change| change.replaces) {
+            match place {
+                Place::Sealed { segment, row } => {
+                    Arc::make_mut(&mut self.sealed[segment].hidden).insert(row);
+                }
+                Place::Head { generation, part, row } => self.generations[generation].hide(part, row),
+            }
+        }
+        let open = self.open_generation();
+        open.add(changes.into_iter().map(|change| change.entry).collect());
+        open.objects += number - open.wal_through;
+        open.bytes += bytes;
+        open.wal_through = number;
+    }
+
+    /// Cuts the open generation: it takes no more rows, and its segment will hold what is live now.
+    pub(super) fn cut(&mut self) {
+        let open = self.open_generation();
+        open.cut = Some(open.live_entries().into());
+        let next = Generation::after(open.wal_through);
+        self.generations.push(next);
+    }
+
+    /// Returns the manifest in which the oldest generation is sealed as `segment`, without the newly
+    /// hidden rows of older segments.
+    pub(super) fn next_manifest(&self, segment: Option<&SegmentRecord>) -> Manifest {
+        let mut next = self.manifest.clone();
+        next.number += 1;
+        next.wal_folded_through = self.generations[0].wal_through;
+        next.segments.extend(segment.cloned());
+        next
+    }
+
+    /// Returns, for each live segment, the rows that must be hidden durably once `segment` is: rows
+    /// hidden by the head whose traces now stand in it.
+    pub(super) fn superseded_by(&self, segment: &Segment) -> Result<Vec<RoaringBitmap>> {
+        let superseded = self.sealed.iter().map(|older| {
+            let mut rows = RoaringBitmap::new();
+            for row in older.hidden.as_ref() - &older.durably_hidden {
+                if segment.find(older.segment.trace_id(row as usize)?).is_some() {
+                    rows.insert(row);
+                }
+            }
+            Ok(rows)
+        });
+        superseded.collect()
+    }
+
+    /// Replaces the oldest generation by its segment, which `manifest` names last.
+    pub(super) fn seal(
+        &mut self,
+        manifest: Manifest,
+        segment: Option<Arc<Segment>>,
+        superseded: &[RoaringBitmap],
+    ) {
+        for ((older, rows), record) in self.sealed.iter_mut().zip(superseded).zip(&manifest.segments) {
+            older.durably_hidden |= rows;
+            older.record = record.clone();
+        }
+        let generation = self.generations.remove(0);
+        if let (Some(segment), Some(record)) = (segment, manifest.segments.last()) {
+            // What came after the cut stands in younger generations and hides rows here.
+            let cut = generation.cut.iter().flat_map(|entries| entries.iter());
+            let gone = cut.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
+            let hidden: RoaringBitmap = gone.filter_map(|id| segment.find(id)).collect();
+            self.sealed.push(Sealed {
+                record: record.clone(),
+                segment,
+                durably_hidden: RoaringBitmap::new(),
+                hidden: Arc::new(hidden),
+            });
+        }
+        self.manifest = manifest;
+    }
+
+    /// Returns this state as searches see it.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let sealed = self.sealed.iter();
+        let sealed = sealed.map(|sealed| Part::sealed(sealed.segment.clone(), sealed.hidden.clone()));
+        let head = self.generations.iter().flat_map(|generation| &generation.parts);
+        let head = head.map(|part| Part::head(part.batch.clone(), part.hidden.clone()));
+        Snapshot::new(sealed.chain(head).collect())
+    }
+
+    /// Returns the bytes and the count of the write-ahead objects that are not folded into segments.
+    pub(super) fn unsealed(&self) -> (u64, u64) {
+        let sum = |(bytes, objects), generation: &Generation| {
+            (bytes + generation.bytes, objects + generation.objects)
+        };
+        self.generations.iter().fold((0, 0), sum)
+    }
+}

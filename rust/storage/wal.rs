@@ -1,0 +1,135 @@
+//! The write-ahead: one object per group commit, the only place where what was just acknowledged is durable.
+//!
+//! ```text
+//! header   magic `SPANWAL1`, format u32, requests u32, number u64, writer 16 bytes,
+//!          bytes of the body u64, CRC32C of the body u32, CRC32C of the header before it u32
+//! request  receipt time i64 (microseconds since 1970), bytes of the spans u64, the spans: one OTLP
+//!          `TracesData` message
+//! ```
+//! All numbers are little endian. Objects are numbered without gaps, so a hole is damage; an object
+//! is created whole, so a short one is damage too. A header without requests is a fence: it takes
+//! the number from the writer before.
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use ulid::Ulid;
+
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"SPANWAL1";
+const FORMAT: u32 = 1;
+const HEADER_BYTES: usize = 56;
+const REQUEST_HEADER_BYTES: usize = 16;
+
+/// The accepted spans of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// When the request was received: microseconds since 1970.
+    pub(super) received: i64,
+    /// An encoded `TracesData` message.
+    pub(super) spans: Bytes,
+}
+
+/// One write-ahead object, read and verified.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WalObject {
+    pub(super) number: u64,
+    pub(super) writer: Ulid,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Returns the path of the object with this number.
+pub(super) fn path(number: u64) -> String {
+    format!("wal/{number:020}.wal")
+}
+
+/// Returns the number that a path spells, or `None` if it is no write-ahead object's path.
+pub(super) fn number_of(path: &str) -> Option<u64> {
+    let digits = path.strip_prefix("wal/")?.strip_suffix(".wal")?;
+    let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
+}
+
+/// Returns the content of an object.
+pub(super) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> Bytes {
+    let body: usize = entries.iter().map(|entry| REQUEST_HEADER_BYTES + entry.spans.len()).sum();
+    let mut content = BytesMut::with_capacity(HEADER_BYTES + body);
+    content.put_bytes(0, HEADER_BYTES);
+    for entry in entries {
+        content.put_i64_le(entry.received);
+        content.put_u64_le(entry.spans.len() as u64);
+        content.put_slice(&entry.spans);
+    }
+    let checksum = crc32c::crc32c(&content[HEADER_BYTES..]);
+    let requests = u32::try_from(entries.len()).expect("a group has far fewer requests");
+    let mut header = &mut content[..HEADER_BYTES];
+    header.put_slice(MAGIC);
+    header.put_u32_le(FORMAT);
+    header.put_u32_le(requests);
+    header.put_u64_le(number);
+    header.put_slice(&writer.to_bytes());
+    header.put_u64_le(body as u64);
+    header.put_u32_le(checksum);
+    let checksum = crc32c::crc32c(&content[..HEADER_BYTES - 4]);
+    content[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    content.freeze()
+}
+
+/// Reads an object that must have this number; its entries share the content's memory.
+///
+/// # Errors
+/// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format.
+pub(super) fn decode(number: u64, content: &Bytes) -> Result<WalObject> {
+    let path = path(number);
+    let damage = |offset: usize, message: &str| Error::damage(&path, offset as u64, message);
+    if content.len() < HEADER_BYTES {
+        return Err(damage(content.len(), "expected a header of 56 bytes"));
+    }
+    let mut header = &content[..HEADER_BYTES];
+    if &header[..8] != MAGIC {
+        return Err(damage(0, "expected `SPANWAL1`"));
+    }
+    header.advance(8);
+    let format = header.get_u32_le();
+    let checksum_holds =
+        crc32c::crc32c(&content[..HEADER_BYTES - 4]).to_le_bytes() == content[HEADER_BYTES - 4..HEADER_BYTES];
+    if !checksum_holds {
+        return Err(damage(HEADER_BYTES - 4, "the header does not match its checksum"));
+    }
+    if format != FORMAT {
+        return Err(Error::Options(format!("`{path}` has format {format}, this program reads {FORMAT}")));
+    }
+    let requests = header.get_u32_le();
+    if header.get_u64_le() != number {
+        return Err(damage(16, "the header has another number than the name"));
+    }
+    let writer = Ulid::from_bytes(header.copy_to_bytes(16).as_ref().try_into().expect("16 bytes"));
+    let body_bytes = header.get_u64_le();
+    let body = content.slice(HEADER_BYTES..);
+    if body.len() as u64 != body_bytes {
+        return Err(damage(content.len(), &format!("expected a body of {body_bytes} bytes")));
+    }
+    if crc32c::crc32c(&body) != header.get_u32_le() {
+        return Err(damage(HEADER_BYTES, "the body does not match its checksum"));
+    }
+    let entries = decode_entries(requests, body).map_err(|offset| damage(offset, "expected a request"))?;
+    Ok(WalObject { number, writer, entries })
+}
+
+/// Returns the entries of a body, or the offset inside the object at which it is malformed.
+fn decode_entries(requests: u32, mut body: Bytes) -> std::result::Result<Vec<Entry>, usize> {
+    let end = HEADER_BYTES + body.len();
+    let mut entries = Vec::new();
+    for _ in 0..requests {
+        let offset = end - body.len();
+        if body.len() < REQUEST_HEADER_BYTES {
+            return Err(offset);
+        }
+        let received = body.get_i64_le();
+        let spans = usize::try_from(body.get_u64_le()).map_err(|_| offset)?;
+        if spans > body.len() {
+            return Err(offset);
+        }
+        entries.push(Entry { received, spans: body.split_to(spans) });
+    }
+    if body.is_empty() { Ok(entries) } else { Err(end - body.len()) }
+}

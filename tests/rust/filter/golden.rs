@@ -1,0 +1,169 @@
+//! The cases of `tests/cases/`, which the Python tests read too.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use spanwise::filter::Filter;
+use spanwise::schema::{AGGREGATES, FIELDS, Kind, trace_schema};
+use spanwise::time::parse_instant;
+
+use super::limits::refused_by_a_limit;
+use super::oracle::{Cell, Row, truth};
+use super::{compiled, mask};
+
+#[derive(Deserialize)]
+struct Accepted {
+    filter: Box<RawValue>,
+    canonical: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    source: String,
+    message: String,
+    path: String,
+}
+
+#[derive(Deserialize)]
+struct Matching {
+    filter: Box<RawValue>,
+    matches: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct Cases<Case, Line = Value> {
+    #[serde(default = "Vec::new")]
+    rows: Vec<Line>,
+    cases: Vec<Case>,
+}
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn cases<Case: for<'de> Deserialize<'de>>(name: &str) -> Cases<Case> {
+    let text = fs::read_to_string(root("tests/cases").join(name)).expect("a file of cases");
+    serde_json::from_str(&text).expect("cases")
+}
+
+#[test]
+fn an_accepted_filter_has_its_canonical_form() {
+    let accepted = cases::<Accepted>("filters.json").cases;
+    assert!(accepted.len() >= 110, "{}", accepted.len());
+    for case in accepted {
+        assert_eq!(compiled(case.filter.get()).canonical(), case.canonical.get(), "{}", case.filter);
+        assert_eq!(compiled(case.canonical.get()).canonical(), case.canonical.get());
+    }
+}
+
+#[test]
+fn a_refused_filter_says_what_and_where() {
+    let refused = cases::<Refused>("refused_filters.json").cases;
+    assert!(refused.len() >= 110, "{}", refused.len());
+    for case in refused {
+        let fault = Filter::compile(case.source.as_bytes()).expect_err(&case.source);
+        assert_eq!((&*fault.message, &*fault.path), (&*case.message, &*case.path), "{}", case.source);
+        assert_eq!(fault.to_string(), format!("{} - at `{}`", case.message, case.path));
+    }
+}
+
+#[test]
+fn every_message_has_a_case() {
+    let mut messages: Vec<String> =
+        cases::<Refused>("refused_filters.json").cases.into_iter().map(|case| case.message).collect();
+    messages.extend(refused_by_a_limit().into_iter().map(|(_, fault)| fault.message));
+    let literal = Regex::new(r#""((?:[^"\\]|\\.)*)""#).expect("a pattern");
+    let placeholder = Regex::new(r"\\\{[A-Za-z_]*\\\}").expect("a pattern");
+    let mut known = 0;
+    for file in ["parse.rs", "bind.rs", "json.rs"] {
+        let text = fs::read_to_string(root("rust/filter").join(file)).expect("a source file");
+        let no_message = ["//", "write_str", "reason = "];
+        for line in text.lines().filter(|line| !no_message.iter().any(|sign| line.contains(sign))) {
+            for found in literal.captures_iter(line).filter(|found| found[1].contains(' ')) {
+                let escaped = regex::escape(&found[1]);
+                let shape = Regex::new(&placeholder.replace_all(&escaped, ".*")).expect("a pattern");
+                assert!(
+                    messages.iter().any(|message| shape.is_match(message)),
+                    "no case for `{}`",
+                    &found[1]
+                );
+                known += 1;
+            }
+        }
+    }
+    assert!(known >= 25, "only {known} messages were found in the sources");
+}
+
+struct JsonRow(HashMap<&'static str, Cell>);
+
+impl Row for JsonRow {
+    fn cell(&self, key: &str) -> Option<&Cell> {
+        self.0.get(key)
+    }
+}
+
+fn row(line: &Value) -> JsonRow {
+    let cells = FIELDS.iter().filter(|info| !line[info.key].is_null()).map(|info| {
+        let value = &line[info.key];
+        let cell = match info.kind {
+            Kind::Text | Kind::Status => Cell::Text(value.as_str().expect("a string").to_owned()),
+            Kind::Number => Cell::Whole(value.as_i64().expect("a whole number").into()),
+            Kind::Time => Cell::Instant(parse_instant(value.as_str().expect("a string")).expect("a time")),
+        };
+        (info.key, cell)
+    });
+    JsonRow(cells.collect())
+}
+
+/// Returns the rows in the engine's own columns.
+fn trace_batch(lines: &[Value]) -> RecordBatch {
+    let schema = trace_schema();
+    let mut columns: Vec<ArrayRef> = FIELDS
+        .iter()
+        .map(|info| {
+            let values = lines.iter().map(|line| &line[info.key]);
+            let column: ArrayRef = match info.kind {
+                Kind::Text | Kind::Status => Arc::new(values.map(Value::as_str).collect::<StringArray>()),
+                Kind::Number => Arc::new(values.map(Value::as_i64).collect::<Int64Array>()),
+                Kind::Time => {
+                    let micros = |value: &Value| {
+                        let nanos = parse_instant(value.as_str().expect("a string")).expect("a time");
+                        i64::try_from(nanos.div_euclid(1_000)).expect("within 64 bits")
+                    };
+                    let column: TimestampMicrosecondArray = values.map(|value| Some(micros(value))).collect();
+                    Arc::new(column.with_timezone("UTC"))
+                }
+            };
+            let own = schema.field_with_name(info.key).expect("a column").data_type();
+            arrow_cast::cast(&column, own).expect("the same values")
+        })
+        .collect();
+    columns.extend(AGGREGATES.map(|_| Arc::new(Int64Array::from(vec![1; lines.len()])) as ArrayRef));
+    RecordBatch::try_new(schema, columns).expect("a trace batch")
+}
+
+#[test]
+fn a_filter_matches_the_rows_of_its_case() {
+    let table = cases::<Matching>("matches.json");
+    let batch = trace_batch(&table.rows);
+    assert!(table.cases.len() >= 50, "{}", table.cases.len());
+    for case in table.cases {
+        let hits = mask(&compiled(case.filter.get()), &batch);
+        let of = |hits: &[bool]| -> Vec<u64> {
+            let ids = table.rows.iter().zip(hits).filter(|(_, hit)| **hit);
+            ids.map(|(line, _)| line["id"].as_u64().expect("an id")).collect()
+        };
+        assert_eq!(of(&hits), case.matches, "{}", case.filter);
+        let filter: Value = serde_json::from_str(case.filter.get()).expect("JSON");
+        let naive: Vec<bool> =
+            table.rows.iter().map(|line| truth(&filter, &row(line)) == Some(true)).collect();
+        assert_eq!(of(&naive), case.matches, "the naive evaluator on {}", case.filter);
+    }
+}

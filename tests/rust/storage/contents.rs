@@ -1,0 +1,51 @@
+//! What a store holds, read the way a search reads it, in a form that two stores can be compared by.
+
+use std::collections::BTreeMap;
+
+use arrow_array::Array as _;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use spanwise::otlp::{TraceId, WireSpan};
+use spanwise::schema::Field;
+use spanwise::storage::{Options, Snapshot, TraceStore};
+use tempfile::TempDir;
+
+/// Every trace: when it was first received, and its spans.
+pub(super) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
+
+/// Returns the contents of a snapshot, having checked that every trace stands in exactly one place,
+/// that rows are ordered, and that each row says what its document says.
+pub(super) fn contents(snapshot: &Snapshot) -> Contents {
+    let mut contents = Contents::new();
+    for (place, part) in snapshot.parts().iter().enumerate() {
+        let batch = part.batch();
+        let ids = batch.column(Field::TraceId.column()).as_string::<i32>();
+        let starts = batch.column(Field::StartTime.column()).as_primitive::<TimestampMicrosecondType>();
+        let created = batch.column(Field::CreatedAt.column()).as_primitive::<TimestampMicrosecondType>();
+        let totals = batch.column_by_name("total_spans").expect("a column").as_primitive::<Int64Type>();
+        let order: Vec<_> = (0..ids.len()).map(|row| (-starts.value(row), ids.value(row))).collect();
+        assert!(order.is_sorted(), "rows stand newest first");
+        for row in (0..ids.len()).filter(|row| !part.hidden().contains(u32::try_from(*row).expect("few"))) {
+            let trace = part.trace(row).expect("a readable document");
+            assert_eq!(trace.trace_id.to_string(), ids.value(row));
+            assert_eq!(trace.created_at, created.value(row));
+            assert_eq!(i64::try_from(trace.spans().len()).expect("few"), totals.value(row));
+            assert!(part.document_bytes(row) > 0);
+            assert_eq!(snapshot.find(trace.trace_id), Some((place, row)));
+            let spans = trace.spans().iter().map(|span| span.wire.clone()).collect();
+            let twice = contents.insert(trace.trace_id, (trace.created_at, spans));
+            assert!(twice.is_none(), "trace {} stands in two places", trace.trace_id);
+        }
+    }
+    contents
+}
+
+/// Opens the store in a folder.
+pub(super) fn open(folder: &TempDir) -> TraceStore {
+    TraceStore::open(address(folder), Options::default()).expect("a store that opens")
+}
+
+/// Returns the address of a folder.
+pub(super) fn address(folder: &TempDir) -> &str {
+    folder.path().to_str().expect("a path in UTF-8")
+}

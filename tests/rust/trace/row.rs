@@ -1,0 +1,227 @@
+//! The row: what searches decide on, against a naive reading of the rules.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array as _, ArrayRef};
+use proptest::prelude::*;
+use spanwise::otlp::proto;
+use spanwise::schema::{AGGREGATES, FIELDS, trace_schema};
+use spanwise::trace::tree::Forest;
+use spanwise::trace::{Trace, TraceRow, row};
+
+use super::made::{RECEIVED, attribute, detail_of, message, messages, span, text, trace, trace_id};
+
+/// The way from a root down to a span: start and id of each span on it.
+fn path(trace: &Trace, forest: &Forest, place: usize) -> Vec<(u64, usize)> {
+    let up = std::iter::successors(Some(place), |place| forest.parent(*place));
+    let mut path: Vec<_> = up.map(|place| (trace.spans()[place].start, place)).collect();
+    path.reverse();
+    path
+}
+
+/// The shallowest of the spans that fit, ties by start, then id.
+fn shallowest(trace: &Trace, forest: &Forest, fits: impl Fn(usize) -> bool) -> Option<usize> {
+    let fitting = (0..trace.spans().len()).filter(|place| fits(*place));
+    fitting.min_by_key(|place| (path(trace, forest, *place).len(), trace.spans()[*place].start, *place))
+}
+
+fn naive_run_root(trace: &Trace, forest: &Forest) -> usize {
+    let facts = |place: usize| &trace.spans()[place].facts;
+    shallowest(trace, forest, |place| ["AGENT", "CHAIN"].contains(&facts(place).node_type.word()))
+        .or_else(|| shallowest(trace, forest, |place| facts(place).node_type.word() != "UNKNOWN"))
+        .or_else(|| shallowest(trace, forest, |_| true))
+        .expect("a span")
+}
+
+/// The session nearest to `run`: below it breadth first, else above it.
+fn naive_session(trace: &Trace, forest: &Forest, run: usize) -> Option<String> {
+    let has = |place: &usize| trace.spans()[*place].facts.session_id.is_some();
+    let way = path(trace, forest, run);
+    let below = (0..trace.spans().len()).filter(|place| path(trace, forest, *place).starts_with(&way));
+    let nearest_below = below.filter(has).min_by_key(|place| {
+        let path = path(trace, forest, *place);
+        (path.len(), path)
+    });
+    let nearest_above = || way.iter().rev().map(|(_, place)| *place).find(has);
+    let found = nearest_below.or_else(nearest_above)?;
+    trace.spans()[found].facts.session_id.as_deref().map(str::to_owned)
+}
+
+proptest! {
+    #[test]
+    fn a_row_is_what_the_rules_say(messages in messages()) {
+        let trace = trace(&messages);
+        let forest = Forest::of(trace.spans());
+        let row = TraceRow::of(&trace);
+        let run = naive_run_root(&trace, &forest);
+        prop_assert_eq!(&row.name, &messages[run].name);
+        prop_assert_eq!(&row.session_id, &naive_session(&trace, &forest, run));
+        let failed = messages.iter().filter(|message| message.status.is_some()).count();
+        prop_assert_eq!(usize::try_from(row.total_spans), Ok(messages.len()));
+        prop_assert_eq!(usize::try_from(row.error_count), Ok(failed));
+        prop_assert_eq!(row.is_error, failed > 0);
+        let starts = messages.iter().map(|message| message.start_time_unix_nano);
+        let ends = messages.iter().map(|message| message.end_time_unix_nano);
+        prop_assert_eq!(row.start_time.cast_unsigned(), starts.min().unwrap_or(0) / 1_000);
+        prop_assert_eq!(row.end_time.cast_unsigned(), ends.max().unwrap_or(0) / 1_000);
+    }
+
+    #[test]
+    fn neither_order_nor_repetition_of_arrival_matters(
+        (messages, shuffled) in messages().prop_flat_map(|messages| {
+            let twice = [messages.clone(), messages.clone()].concat();
+            (Just(messages), Just(twice).prop_shuffle())
+        }),
+        batch in 1..5_usize,
+    ) {
+        let at_once = trace(&messages);
+        let mut in_batches = Trace::new(trace_id(), RECEIVED);
+        for messages in shuffled.chunks(batch) {
+            in_batches = in_batches.with(messages.iter().map(span));
+        }
+        prop_assert_eq!(TraceRow::of(&at_once), TraceRow::of(&in_batches));
+        prop_assert_eq!(detail_of(&at_once), detail_of(&in_batches));
+    }
+
+    #[test]
+    fn a_batch_holds_the_rows_it_was_made_of(traces in prop::collection::vec(messages(), 0..6)) {
+        let rows: Vec<TraceRow> = traces.iter().map(|messages| TraceRow::of(&trace(messages))).collect();
+        let batch = row::to_batch(&rows);
+        prop_assert_eq!(batch.schema(), trace_schema());
+        prop_assert_eq!(batch.num_rows(), rows.len());
+        for (place, row) in rows.iter().enumerate() {
+            let texts = [
+                ("status", Some(if row.is_error { "ERROR" } else { "OK" })),
+                ("user_id", row.user_id.as_deref()),
+                ("agent_id", row.agent_id.as_deref()),
+                ("team_id", row.team_id.as_deref()),
+                ("workflow_id", row.workflow_id.as_deref()),
+                ("session_id", row.session_id.as_deref()),
+                ("run_id", row.run_id.as_deref()),
+                ("name", Some(row.name.as_str())),
+                ("trace_id", Some("07070707070707070707070707070707")),
+            ];
+            for (key, text) in texts {
+                let present = text_at(&batch[key], place);
+                prop_assert_eq!(present.as_deref(), text, "{}", key);
+            }
+            let numbers = [
+                ("duration_ms", row.duration_ms),
+                ("start_time", row.start_time),
+                ("end_time", row.end_time),
+                ("created_at", RECEIVED),
+                ("total_spans", row.total_spans),
+                ("error_count", row.error_count),
+                ("input_tokens", row.input_tokens),
+                ("output_tokens", row.output_tokens),
+            ];
+            for (key, number) in numbers {
+                prop_assert_eq!(number_at(&batch[key], place), number, "{}", key);
+            }
+            prop_assert_eq!(texts.len() + numbers.len(), FIELDS.len() + AGGREGATES.len());
+        }
+    }
+}
+
+fn text_at(column: &ArrayRef, place: usize) -> Option<String> {
+    if column.is_null(place) {
+        return None;
+    }
+    let Some(coded) = column.as_dictionary_opt::<Int32Type>() else {
+        return Some(column.as_string::<i32>().value(place).to_owned());
+    };
+    let code = usize::try_from(coded.keys().value(place)).expect("a code");
+    Some(coded.values().as_string::<i32>().value(code).to_owned())
+}
+
+fn number_at(column: &ArrayRef, place: usize) -> i64 {
+    let instants = column.as_primitive_opt::<TimestampMicrosecondType>().map(|column| column.value(place));
+    instants.unwrap_or_else(|| column.as_primitive::<Int64Type>().value(place))
+}
+
+fn run(id: u64, parent: u64, start: u64, attributes: &[(&str, &str)]) -> proto::Span {
+    let mut message = message(id, parent, start);
+    message.attributes = attributes.iter().map(|(key, value)| text(key, value)).collect();
+    message
+}
+
+#[test]
+fn identity_is_the_run_roots_below_an_http_span() {
+    let row = TraceRow::of(&trace(&[
+        run(1, 0, 1, &[("http.route", "/chat"), ("user.id", "from above")]),
+        run(
+            2,
+            1,
+            2,
+            &[
+                ("openinference.span.kind", "AGENT"),
+                ("agno.team.id", "t"),
+                ("agno.run.id", "r"),
+                ("agent.name", "T"),
+            ],
+        ),
+        run(
+            3,
+            2,
+            3,
+            &[
+                ("openinference.span.kind", "AGENT"),
+                ("agno.agent.id", "a"),
+                ("agno.run.id", "member's"),
+                ("session.id", "s"),
+            ],
+        ),
+    ]));
+    assert_eq!(row.name, "span 2");
+    assert_eq!(row.run_id.as_deref(), Some("r"));
+    assert_eq!(row.team_id.as_deref(), Some("t"));
+    assert_eq!(row.agent_id, None, "a team's trace is not also its members'");
+    assert_eq!(row.session_id.as_deref(), Some("s"), "from below");
+    assert_eq!(row.user_id.as_deref(), Some("from above"));
+}
+
+#[test]
+fn creating_an_agent_is_no_run() {
+    let row = TraceRow::of(&trace(&[
+        run(1, 0, 1, &[("gen_ai.operation.name", "create_agent")]),
+        run(2, 1, 2, &[("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", "planner")]),
+    ]));
+    assert_eq!((row.name.as_str(), row.agent_id.as_deref()), ("span 2", Some("planner")));
+}
+
+#[test]
+fn tokens_are_summed_over_model_spans_only() {
+    let spans = [(1, 0, "AGENT"), (2, 1, "LLM"), (3, 1, "EMBEDDING"), (4, 1, "TOOL"), (5, 1, "LLM")];
+    let messages = spans.map(|(id, parent, kind)| {
+        let mut message = run(id, parent, id, &[("openinference.span.kind", kind)]);
+        let tokens = proto::any_value::Value::IntValue(if id == 5 { i64::MAX } else { 10 });
+        message.attributes.push(attribute("llm.token_count.prompt", tokens));
+        message
+            .attributes
+            .push(attribute("llm.token_count.completion", proto::any_value::Value::IntValue(-3)));
+        message
+    });
+    let row = TraceRow::of(&trace(&messages[..4]));
+    assert_eq!((row.input_tokens, row.output_tokens), (20, 0), "a negative count is none");
+    assert_eq!(TraceRow::of(&trace(&messages)).input_tokens, i64::MAX, "a sum never overflows");
+}
+
+#[test]
+fn times_are_whole_microseconds_and_odd_ends_do_no_harm() {
+    let times = |spans: &[(u64, u64)]| {
+        let messages: Vec<_> = spans
+            .iter()
+            .enumerate()
+            .map(|(place, (start, end))| proto::Span {
+                end_time_unix_nano: *end,
+                ..message(place as u64 + 1, 0, *start)
+            })
+            .collect();
+        let row = TraceRow::of(&trace(&messages));
+        (row.start_time, row.end_time, row.duration_ms)
+    };
+    assert_eq!(times(&[(1_999, 2_001_999)]), (1, 2_001, 2), "truncated");
+    assert_eq!(times(&[(5_000_000, 0)]), (5_000, 5_000, 0), "no end counts as the start");
+    assert_eq!(times(&[(5_000_000, 1_000_000)]), (5_000, 5_000, 0), "an end before its start");
+    assert_eq!(times(&[(9_000_000, 1_000_000), (2_000_000, 3_000_000)]), (2_000, 9_000, 7));
+}

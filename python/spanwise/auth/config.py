@@ -115,14 +115,10 @@ def key_material(config: AuthorizationConfig, environ: Mapping[str, str]) -> Key
         ConfigurationError: a source is empty, ambiguous or unreadable, or the algorithm is not one of ours.
     """
     keys = [(f"`verification_keys[{place}]`", text) for place, text in enumerate(config.verification_keys)]
-    algorithm_source, algorithm = _first(("`algorithm`", config.algorithm), environ, ALGORITHM_VARIABLE) or (
-        "the default",
-        DEFAULT_ALGORITHM,
-    )
+    found = _first(("`algorithm`", config.algorithm), environ, ALGORITHM_VARIABLE)
+    source, algorithm = found or ("the default", DEFAULT_ALGORITHM)
     if algorithm not in ALGORITHMS:
-        raise ConfigurationError(
-            f"{algorithm_source} is no algorithm for tokens; expected one of {', '.join(ALGORITHMS)}"
-        )
+        raise ConfigurationError(f"{source} is no algorithm for tokens; expected one of {', '.join(ALGORITHMS)}")
     jwks_url = _first(("`jwks_url`", config.jwks_url), environ, JWKS_URL_VARIABLE)
     if jwks_url:
         _check_url(*jwks_url)
@@ -136,11 +132,9 @@ def key_material(config: AuthorizationConfig, environ: Mapping[str, str]) -> Key
 
 def configured_sources(config: AuthorizationConfig, environ: Mapping[str, str]) -> list[str]:
     """Returns the names of all sources of keys that are given, usable or not, to warn where authorization is off."""
+    in_code = [name for name in ("verification_keys", "jwks_file", "jwks_url") if getattr(config, name)]
     variables = (KEY_VARIABLE, KEY_FILE_VARIABLE, JWKS_FILE_VARIABLE, JWKS_URL_VARIABLE)
-    fields = ("verification_keys", "jwks_file", "jwks_url")
-    return [f"`{name}`" for name in fields if getattr(config, name)] + [
-        f"`{name}`" for name in variables if environ.get(name)
-    ]
+    return [f"`{name}`" for name in (*in_code, *filter(environ.get, variables))]
 
 
 def _first(in_code: tuple[str, str | None], environ: Mapping[str, str], variable: str) -> tuple[str, str] | None:

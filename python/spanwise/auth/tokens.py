@@ -121,13 +121,14 @@ class TokenVerifier:
         for key in candidates:
             if key.verifies(token):
                 return key
-        if header.kid is not None and not keys.names(header.kid):
-            if not candidates:
-                raise UnknownKeyError("Invalid token: No verification key matches")
-            raise UnknownKeyError("Invalid token: Signature verification failed")
-        if not candidates:
-            raise UnauthenticatedError("Invalid token: The specified alg value is not allowed")
-        raise UnauthenticatedError("Invalid token: Signature verification failed")
+        is_unknown = header.kid is not None and not keys.names(header.kid)
+        if candidates:
+            why = "Signature verification failed"
+        elif is_unknown:
+            why = "No verification key matches"
+        else:
+            why = "The specified alg value is not allowed"
+        raise (UnknownKeyError if is_unknown else UnauthenticatedError)(f"Invalid token: {why}")
 
     def _remember(self, digest: bytes, cached: _Cached) -> None:
         with self._lock:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from spanwise.auth.config import AuthorizationConfig
 from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
+from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
 from spanwise.settings import load_settings
 from spanwise.traces import TraceStore
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spanwise.http.application import Application
+    from spanwise.http.authorization import Admission
     from spanwise.settings import Settings
 
 Source: TypeAlias = str | Path | TraceStore
@@ -28,8 +32,8 @@ Source: TypeAlias = str | Path | TraceStore
 class Service:
     """One service: its traces, its limits, its web application.
 
-    What is not built yet is refused, never ignored: a service that was asked to check its callers, or to host
-    an agent, does not start without doing so.
+    What is not built yet is refused, never ignored: a service that was asked to host an agent does not start
+    without doing so.
 
     Attributes:
         name: the service's name, for people.
@@ -43,8 +47,8 @@ class Service:
         teams: Sequence[object] | None = None,
         workflows: Sequence[object] | None = None,
         db: object | None = None,
-        authorization: bool = False,
-        authorization_config: object | None = None,
+        authorization: bool | None = None,
+        authorization_config: AuthorizationConfig | None = None,
         traces: Source | Mapping[str, Source] | None = None,
         settings: Mapping[str, object] | None = None,
         name: str = "Spanwise",
@@ -57,8 +61,8 @@ class Service:
             teams: not built yet.
             workflows: not built yet.
             db: not built yet.
-            authorization: not built yet.
-            authorization_config: not built yet.
+            authorization: whether every caller needs a token; if not given, the setting of that name says.
+            authorization_config: how tokens are verified; what it leaves out comes from the environment.
             traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
                 several of them by the id that `db_id` gives, the first being the one that is meant without; if not
                 given, the folder `traces` of the data folder.
@@ -74,16 +78,17 @@ class Service:
             "teams": teams,
             "workflows": workflows,
             "db": db,
-            "authorization": authorization,
-            "authorization_config": authorization_config,
         }
         for part, value in asked.items():
-            if value is not None and value is not False and value != []:
+            if value is not None and value != []:
                 raise ConfigurationError(f"`{part}` is not built yet: the service does not start without it")
         self.name = name
         self.id = id
         self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_ID: traces}
-        self._code = settings
+        self._code = (
+            dict(settings or {}) if authorization is None else {**(settings or {}), "authorization": authorization}
+        )
+        self._authorization_config = authorization_config or AuthorizationConfig()
         self._flags: Mapping[str, str] | None = None
         self._config: Path | None = None
 
@@ -106,11 +111,22 @@ class Service:
 
         Mounted in an application that does not pass the lifespan on, call `open` and `close`; without, the
         first request begins to open the store and is answered 503 with `Retry-After`.
+
+        Raises:
+            ConfigurationError: authorization is on, and there is no key, or one is not usable.
         """
-        readers = body_readers(self.settings)
-        return build_application(
-            Backend(id=self.id, name=self.name, traces=self._traces, readers=readers), self._lifespan
+        backend = Backend(
+            id=self.id,
+            name=self.name,
+            traces=self._traces,
+            admission=self._admission,
+            readers=body_readers(self.settings),
         )
+        return build_application(backend, self._lifespan)
+
+    @cached_property
+    def _admission(self) -> Admission:
+        return admission(is_on=self.settings.authorization, config=self._authorization_config, environ=os.environ)
 
     @cached_property
     def _traces(self) -> Traces:
@@ -119,17 +135,19 @@ class Service:
         return Traces(paths, self.settings)
 
     async def open(self) -> None:
-        """Opens the trace store, replay included.
+        """Loads the keys and opens the trace stores, replay included.
 
         Raises:
-            ConfigurationError: a setting, or the store's address, is not usable.
+            ConfigurationError: a setting, a key, or a store's address, is not usable.
             StoreError: another process holds the store, it is damaged, or the storage below failed.
         """
+        _ = self.app
         await self._traces.open()
 
     async def close(self) -> None:
-        """Waits for what runs, then closes the trace store. A closed service stays closed."""
+        """Waits for what runs, then closes the trace stores. A closed service stays closed."""
         await self._traces.close()
+        self._admission.close()
 
     @asynccontextmanager
     async def _lifespan(self, _application: object) -> AsyncIterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
-from spanwise.http.middleware import Authorization, RequestId
+from spanwise.http.middleware import RequestId
 from spanwise.http.routes import TABLE
 from spanwise.http.traffic import NO_ROUTE
 
@@ -40,8 +41,8 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
         lifespan: what surrounds the time in which it serves.
     """
     application = Starlette(
-        routes=[Route(row.path, _endpoint(row, backend), methods=[row.method]) for row in TABLE],
-        middleware=[Middleware(RequestId), Middleware(Authorization)],
+        routes=[_route(row, backend) for row in TABLE],
+        middleware=[Middleware(RequestId)],
         exception_handlers={HTTPException: _no_route(backend)},
         lifespan=lifespan,
     )
@@ -50,12 +51,20 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
     return application
 
 
+def _route(row: Row, backend: Backend) -> Route:
+    route = Route(row.path, _endpoint(row, backend), methods=[row.method])
+    # The end of the path is its end: a dollar would also match before a last newline.
+    route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    return route
+
+
 def _endpoint(row: Row, backend: Backend) -> Answer:
     reader = backend.readers.get(row.body or "")
 
     async def answer(request: Request) -> Response:
         begun = time.perf_counter()
         try:
+            await backend.admission.admit(request, row)
             async with reader.body(request) if reader else nullcontext(b"") as body:
                 answer = await row.handler(request, body, backend)
         except Exception as error:  # noqa: BLE001  # whatever escapes a handler gets an answer
@@ -71,6 +80,10 @@ def _endpoint(row: Row, backend: Backend) -> Answer:
 def _no_route(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def answer(request: Request, error: Exception) -> Response:
         refused, headers = no_route(request, error)
+        try:
+            await backend.admission.admit(request, None)
+        except Exception as unknown:  # noqa: BLE001  # whatever escapes gets an answer
+            refused, headers = as_spanwise_error(request, unknown), {}
         backend.traffic.add_error(refused)
         backend.traffic.add(NO_ROUTE, refused.status, 0.0)
         answer = json_refusal(request, refused)

@@ -11,6 +11,7 @@ from spanwise.http.traffic import Traffic
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spanwise.http.authorization import Admission
     from spanwise.settings import Settings
     from spanwise.traces.service import Traces
 
@@ -23,6 +24,7 @@ class Backend:
         id: the service's name, for programs.
         name: the service's name, for people.
         traces: its traces.
+        admission: what decides about its requests.
         readers: what reads request bodies, by the name that rows of the route table have for it.
         traffic: what is counted of its requests.
     """
@@ -30,6 +32,7 @@ class Backend:
     id: str
     name: str
     traces: Traces
+    admission: Admission
     readers: Mapping[str, BodyReader]
     traffic: Traffic = field(default_factory=Traffic)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
-from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnavailableError
+from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnauthenticatedError, UnavailableError
 from spanwise.models import ErrorBody
 
 if TYPE_CHECKING:
@@ -38,7 +38,13 @@ def as_spanwise_error(request: Request, error: Exception) -> SpanwiseError:
 
 def headers_of(error: SpanwiseError) -> dict[str, str]:
     """Returns the headers that belong to an error, whatever the encoding of its body."""
-    return {"Retry-After": str(RETRY_AFTER_SECONDS)} if error.status == UnavailableError.status else {}
+    match error.status:
+        case UnavailableError.status:
+            return {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        case UnauthenticatedError.status:
+            return {"WWW-Authenticate": "Bearer"}
+        case _:
+            return {}
 
 
 def json_refusal(_request: Request, error: SpanwiseError) -> Response:

@@ -31,7 +31,7 @@ async def info(_request: Request, _body: bytes, backend: Backend) -> Response:
             team_count=0,
             workflow_count=0,
             mcp=ToolServer(),
-            auth_mode="none",
+            auth_mode=backend.admission.mode,
         )
     )
 

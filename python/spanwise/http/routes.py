@@ -9,6 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from spanwise.auth.scopes import Need
 from spanwise.errors import SpanwiseError
 from spanwise.http import health, public, traces, traffic
 from spanwise.http.backend import Backend
@@ -25,7 +26,8 @@ class Row(Struct, frozen=True):
         method: the HTTP method.
         path: the path, with its parameters in braces.
         handler: what answers.
-        scopes: a caller needs one of these. Not enforced yet, see `http.middleware.Authorization`.
+        need: what a caller needs, where authorization is on; a row that is not public and needs nothing is open to
+            nobody.
         is_public: whether it is open to everyone, authorization or not.
         body: whose limits the body is under; a route without takes none, and what is sent is not read.
         refusal: how an error is written.
@@ -34,15 +36,15 @@ class Row(Struct, frozen=True):
     method: str
     path: str
     handler: Handler
-    scopes: frozenset[str] = frozenset()
+    need: Need | None = None
     is_public: bool = False
     body: Literal["search", "ingest"] | None = None
     refusal: Refusal = json_refusal
 
 
-_READ = frozenset({"traces:read"})
-_WRITE = frozenset({"traces:write"})
-_METRICS = frozenset({"metrics:read"})
+_READ = Need.of("traces:read")
+_WRITE = Need.of("traces:write")
+_METRICS = Need.of("metrics:read")
 
 TABLE: tuple[Row, ...] = (
     Row("GET", "/", public.overview, is_public=True),

@@ -78,7 +78,7 @@ async def _finished(request: Request, answer: Awaitable[bytes]) -> Response:
 
 
 def _view(request: Request, backend: Backend) -> View:
-    return backend.traces.view(request.query_params.get("db_id"), None)
+    return backend.traces.view(request.query_params.get("db_id"), request.state.identity.owner_filter)
 
 
 def _query(request: Request, shape: type[Query]) -> Query:

@@ -48,11 +48,19 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
     """`GET /metrics`, for Prometheus."""
     traffic = backend.traffic
     bodies = {name: reader.in_memory for name, reader in backend.readers.items()}
+    age = backend.admission.jwks_age_seconds
+    ages = {} if age is None else {"url": age}
     families: list[Family] = [
         traffic.requests,
         traffic.seconds,
         traffic.errors,
         Gauge("spanwise_body_bytes", "Bytes of request bodies in memory.", "kind", bodies),
+        Gauge(
+            "spanwise_jwks_age_seconds",
+            "Since the last good fetch of keys.",
+            "source",
+            ages,
+        ),
         *await backend.traces.measure(),
     ]
     return Response(exposition(families), headers={"Content-Type": CONTENT_TYPE})

@@ -35,6 +35,7 @@ impl Committer {
         });
         if is_due {
             self.state.cut();
+            self.publish_progress();
         }
         self.seal_next();
     }
@@ -44,6 +45,7 @@ impl Committer {
         let refusal = self.stopped.clone().map(Error::Stopped);
         if !self.state.open_generation().parts.is_empty() {
             self.state.cut();
+            self.publish_progress();
         }
         let cut = self.state.generations.iter().rev().nth(1).map(|generation| generation.wal_through);
         match (refusal, cut) {

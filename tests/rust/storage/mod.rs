@@ -6,4 +6,5 @@ mod faults;
 mod limits;
 mod model;
 mod reopen;
+mod seals;
 mod writers;

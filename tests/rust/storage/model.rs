@@ -1,15 +1,13 @@
 //! Whatever happens to a store, it equals a map from traces to spans.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use proptest::prelude::*;
 use spanwise::otlp::{SpanId, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{address, contents};
+use super::contents::{address, contents, crashed};
 use crate::spans::{MILLISECOND, export, span};
 
 /// What can happen to a store.
@@ -66,20 +64,6 @@ impl Model {
     }
 }
 
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let target = to.join(path.file_name().expect("a name"));
-        // What the living store removes meanwhile is as if it had been removed before.
-        if path.is_dir() {
-            copy_folder(&path, &target);
-        } else {
-            let _removed = fs::copy(&path, &target);
-        }
-    }
-}
-
 fn open(folder: &TempDir, options: &Options) -> TraceStore {
     TraceStore::open(address(folder), options.clone()).expect("a store that opens")
 }
@@ -110,35 +94,13 @@ proptest! {
                     store = open(&folder, &options);
                 }
                 Event::Crash => {
-                    let copy = TempDir::new().expect("a folder");
-                    copy_folder_at_rest(folder.path(), copy.path());
-                    store = open(&copy, &options);
-                    folder = copy;
+                    folder = crashed(&folder);
+                    store = open(&folder, &options);
                 }
             }
             model.assert_equals(&store);
         }
         store.close().expect("closed");
         TraceStore::check(address(&folder)).expect("a sound store");
-    }
-}
-
-/// Copies a folder in one state: again if a new manifest or write-ahead object appeared meanwhile.
-fn copy_folder_at_rest(from: &Path, to: &Path) {
-    let state = || {
-        ["manifest", "wal"].map(|folder| {
-            let entries = fs::read_dir(from.join(folder)).expect("a folder");
-            let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
-            names.sort();
-            names
-        })
-    };
-    loop {
-        let before = state();
-        copy_folder(from, to);
-        if state() == before {
-            return;
-        }
-        fs::remove_dir_all(to).expect("removed");
     }
 }

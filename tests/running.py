@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
@@ -83,13 +83,17 @@ class Running:
         return self.http.post("/traces/search", json=body)
 
     def trace_ids(self, **body: object) -> list[str]:
-        """Returns the trace ids of all pages of a search of runs."""
-        found: list[str] = []
+        """Returns the trace ids of all pages of a search."""
+        return [item["trace_id"] for item in self.items(**body)]
+
+    def items(self, **body: object) -> list[dict[str, Any]]:
+        """Returns the items of all pages of a search."""
+        found: list[dict[str, Any]] = []
         pages = 1
         page = 1
         while page <= pages:
             answer = self.search(**body, page=page, limit=100).raise_for_status().json()
-            found += (item["trace_id"] for item in answer["data"])
+            found += answer["data"]
             pages = answer["meta"]["total_pages"]
             page += 1
         return found

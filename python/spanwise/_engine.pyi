@@ -2,6 +2,17 @@
 
 from typing import Any, Protocol, final
 
+__all__ = [
+    "Cancel",
+    "Filter",
+    "IngestReport",
+    "Page",
+    "TraceStore",
+    "__version__",
+    "filter_schema",
+    "otlp_status",
+]
+
 __version__: str
 
 class _ArrowArray(Protocol):

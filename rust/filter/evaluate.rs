@@ -253,6 +253,7 @@ where
     spanned(array, &native, truth)
 }
 
+#[allow(clippy::needless_bitwise_bool, reason = "without a branch to guess wrong, half the time")]
 fn spanned<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     spans: &Spans<T::Native>,
@@ -262,7 +263,7 @@ fn spanned<T: ArrowPrimitiveType>(
     match spans.only() {
         Some((first, last)) => BooleanBuffer::collect_bool(values.len(), |row| {
             let value = values[row];
-            (first <= value && value <= last) == truth
+            ((first <= value) & (value <= last)) == truth
         }),
         None => BooleanBuffer::collect_bool(values.len(), |row| spans.contains(values[row]) == truth),
     }

@@ -11,7 +11,7 @@
 //! | false | unknown | true | false | unknown |
 //! | unknown | unknown | unknown | unknown | unknown |
 //!
-//! Only `EXISTS` is always true or false. A filter matches where it is true: unknown is no match.
+//! `AND` and `OR` do not mind the order. Only `EXISTS` is always true or false. A filter matches where it is true: unknown is no match.
 //!
 //! The phases are files: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `fold` (the same,
 //! smaller), `evaluate` (x batch -> rows). See the specification, "Filter expression".

@@ -17,16 +17,18 @@ use crate::schema::Operator;
 
 /// Rows searched at a stretch: few enough for their text to stay in the processor's cache.
 const STRETCH: usize = 4_096;
+/// Longest stretch that is folded as one, in bytes; of longer texts each is folded by itself.
+const STRETCH_BYTES: usize = 1 << 20;
 
-/// Answers one question about a text; nothing is left to look up.
+/// One test of a text; nothing is left to look up.
 #[derive(Debug, Clone)]
 pub(super) struct TextMatcher {
-    question: Question,
+    test: Test,
     folding: Option<Folding>,
 }
 
 #[derive(Debug, Clone)]
-enum Question {
+enum Test {
     /// Sorted, each once.
     IsOneOf(Vec<String>),
     Lies(Bound<String>, Bound<String>),
@@ -47,15 +49,15 @@ impl TextMatcher {
                 *text = folded;
             }
         }
-        let question = match operator {
+        let test = match operator {
             Operator::Eq | Operator::Neq | Operator::In | Operator::Exists => {
                 texts.sort_unstable();
                 texts.dedup();
-                Question::IsOneOf(texts)
+                Test::IsOneOf(texts)
             }
-            _ => Question::about(operator, texts.pop().unwrap_or_default()),
+            _ => Test::about(operator, texts.pop().unwrap_or_default()),
         };
-        Self { question, folding }
+        Self { test, folding }
     }
 
     /// Returns whether `text` is what was asked for. What `scratch` holds is of no matter.
@@ -67,15 +69,15 @@ impl TextMatcher {
                 scratch.as_str()
             }
         };
-        match &self.question {
-            Question::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
-            Question::Lies(from, to) => {
+        match &self.test {
+            Test::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
+            Test::Lies(from, to) => {
                 let span: (Bound<&str>, Bound<&str>) =
                     (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str));
                 RangeBounds::<str>::contains(&span, text)
             }
-            Question::StartsWith(prefix) => text.starts_with(prefix.as_str()),
-            Question::Contains(finder) => finder.find(text.as_bytes()).is_some(),
+            Test::StartsWith(prefix) => text.starts_with(prefix.as_str()),
+            Test::Contains(finder) => finder.find(text.as_bytes()).is_some(),
         }
     }
 
@@ -85,7 +87,7 @@ impl TextMatcher {
         &self,
         texts: &GenericStringArray<O>,
     ) -> Option<BooleanBuffer> {
-        let Question::Contains(finder) = &self.question else { return None };
+        let Test::Contains(finder) = &self.test else { return None };
         if finder.needle().is_empty() {
             return Some(BooleanBuffer::new_set(texts.len()));
         }
@@ -97,7 +99,7 @@ impl TextMatcher {
             let last = texts.len().min(first + STRETCH);
             let offsets = &texts.value_offsets()[first..=last];
             let stretch = &texts.value_data()[offsets[0].as_usize()..offsets[last - first].as_usize()];
-            if self.folding.is_some() && !stretch.is_ascii() {
+            if self.folding.is_some() && (stretch.len() > STRETCH_BYTES || !stretch.is_ascii()) {
                 let found = (first..last).filter(|row| self.matches(texts.value(*row), &mut scratch));
                 found.for_each(|row| hits.set_bit(row, true));
                 continue;
@@ -149,7 +151,7 @@ fn find_in_each<O: ArrowNativeType>(
     }
 }
 
-impl Question {
+impl Test {
     fn about(operator: Operator, text: String) -> Self {
         match operator {
             Operator::Gt => Self::Lies(Bound::Excluded(text), Bound::Unbounded),

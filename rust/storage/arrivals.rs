@@ -74,8 +74,8 @@ pub(super) fn gather(state: &State, arrivals: Vec<Arrival>, limit: usize) -> Gat
         outcomes.push(Ok(outcome));
         entries.extend(entry);
     }
-    let changed = known.into_values().filter(|known| known.changed).collect();
-    let changes = together(changed, |known: Known| {
+    let moved = known.into_values().filter(|known| known.changed).collect();
+    let changes = together(moved, |known: Known| {
         let trace = known.trace.ok().flatten()?;
         Some(Change { replaces: known.place, entry: Arc::new(Entry::new(trace)) })
     });

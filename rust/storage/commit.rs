@@ -126,6 +126,9 @@ impl Committer {
     /// How long there is nothing to do unless an order comes.
     fn patience(&self) -> Duration {
         const LONG: Duration = Duration::from_secs(3_600);
+        if self.stopped.is_some() {
+            return LONG;
+        }
         let now = Instant::now();
         let until = |instant: Instant| instant.saturating_duration_since(now);
         let retry = self.retry_at.map_or(LONG, until);

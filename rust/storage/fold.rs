@@ -23,6 +23,9 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Committer {
     /// Cuts the open generation if it is large or old enough, and sees that sealing goes on.
     pub(super) fn fold_due(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
         let options = &self.options;
         let is_due = self.state.generations.last().is_some_and(|open| {
             open.bytes >= options.seal_bytes

@@ -164,7 +164,8 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::decode`], or [`Error::Storage`].
     pub(super) fn newest(objects: &dyn Objects) -> Result<Option<Self>> {
-        loop {
+        const TRIES: usize = 8;
+        for _ in 0..TRIES {
             let listed = objects.list("manifest")?;
             let Some(number) = listed.iter().filter_map(|object| number_of(&object.path)).max() else {
                 return Ok(None);
@@ -174,5 +175,6 @@ impl Manifest {
                 return Self::decode(number, &content).map(Some);
             }
         }
+        Err(Error::storage("manifest", "the newest manifest is listed, but cannot be read"))
     }
 }

@@ -3,6 +3,7 @@
 //! A segment means nothing until a manifest names it, so its files may be written at leisure and
 //! thrown away at any time. The commit of a seal is the committer's ([`super::commit`]).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -37,7 +38,9 @@ pub(super) fn start(
 ) -> std::io::Result<JoinHandle<()>> {
     let seal = move || {
         for cut in cuts {
-            let written = write_segment(objects.as_ref(), &cut);
+            // A thread that dies would leave the committer waiting for ever.
+            let written = catch_unwind(AssertUnwindSafe(|| write_segment(objects.as_ref(), &cut)));
+            let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "sealing panicked")));
             if reports.send(Order::Sealed(written)).is_err() {
                 return;
             }

@@ -180,8 +180,10 @@ impl TraceStore {
         let progress = self.shared.published.progress.load_full();
         let snapshot = self.snapshot();
         let live = snapshot.parts().iter().map(|part| part.batch().num_rows() as u64 - part.hidden().len());
-        let running = self.shared.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_at_work = running.as_ref().is_some_and(|running| !running.committer.is_finished());
+        // Whoever holds it is closing the store.
+        let running = self.shared.running.try_lock().ok();
+        let is_at_work =
+            running.is_some_and(|running| running.as_ref().is_some_and(|at| !at.committer.is_finished()));
         Stats {
             traces: live.sum(),
             segments: progress.segments as u64,
@@ -224,14 +226,12 @@ impl Shared {
     /// Hands the committer an order and waits for its answer.
     fn ask<T>(&self, order: impl FnOnce(Sender<Result<T>>) -> Order) -> Result<T> {
         let (answer, answered) = bounded(1);
-        let sent = self.orders.send(order(answer)).is_ok();
-        match answered.recv() {
-            Ok(outcome) if sent => outcome,
-            _ => {
-                self.refuse_if_closed()?;
-                Err(Error::Stopped("the committing thread has died".into()))
-            }
-        }
+        // An order that cannot be sent is dropped, and the answer's other end with it.
+        let _ended = self.orders.send(order(answer));
+        answered.recv().unwrap_or_else(|_| {
+            self.refuse_if_closed()?;
+            Err(Error::Stopped("the committing thread has died".into()))
+        })
     }
 
     /// Counts bytes as waiting until the returned value is dropped. A request alone is never too much.

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service that tests share; each looks only for what it sent."""
+    """A service that tests share; each looks only for what it sent. Nothing they send is an error of the service."""
     with Running(tmp_path_factory.mktemp("shared") / "data") as running:
         yield running
+        assert running.stop() == 0
+        log = running.log.read_text()
+        assert all(line.split()[1] in {"info", "warning"} for line in log.splitlines()), log
 
 
 @pytest.fixture

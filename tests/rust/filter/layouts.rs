@@ -82,11 +82,17 @@ impl Table {
 
 /// Returns random tables: every column in a layout of its own, values missing anywhere, some sliced.
 pub(super) fn tables() -> impl Strategy<Value = Table> {
-    (0..40usize, 0..4usize).prop_flat_map(|(rows, skipped)| {
+    (0..70usize, 0..4usize).prop_flat_map(|(rows, skipped)| {
         let seed = prop_oneof![1 => Just(None), 4 => any::<u8>().prop_map(Some)];
         let plan = (any::<u8>(), prop::collection::vec(seed, rows + skipped));
         prop::collection::vec(plan, FIELDS.len()).prop_map(move |plans| table(&plans, skipped))
     })
+}
+
+/// Returns a table whose columns, all of one layout, hold every value there is, and none.
+pub(super) fn every_value(layout: u8) -> Table {
+    let seeds: Vec<Option<u8>> = (0..60).map(Some).chain([None]).collect();
+    table(&vec![(layout, seeds); FIELDS.len()], 0)
 }
 
 fn table(plans: &[Plan], skipped: usize) -> Table {

@@ -5,6 +5,7 @@ mod laws;
 mod layouts;
 mod limits;
 mod oracle;
+mod restrict;
 
 use arrow_array::{Array, RecordBatch};
 use spanwise::filter::Filter;

@@ -1,0 +1,158 @@
+//! Storage that fails at its n-th operation, for every n: what was acknowledged is recovered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use spanwise::error::{Error, Result};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
+use spanwise::storage::{Folder, Options, TraceStore};
+use tempfile::TempDir;
+
+use super::contents::{Contents, contents, open};
+use crate::spans::{export, span};
+
+/// How an operation fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// It does not happen.
+    Before,
+    /// It happens, but its caller is told it did not.
+    After,
+    /// It does not happen, nor does any operation after it.
+    FromThenOn,
+}
+
+/// A folder whose operations are counted, and of which one fails.
+#[derive(Debug)]
+struct Faulty {
+    folder: Folder,
+    fault: Arc<Fault>,
+}
+
+#[derive(Debug)]
+struct Fault {
+    count: AtomicUsize,
+    /// Which operation fails, counted from zero.
+    at: usize,
+    failure: Failure,
+}
+
+impl Fault {
+    fn around<T>(&self, path: &str, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let injected = || Err(Error::storage(path, "injected"));
+        match self.failure {
+            Failure::Before if number == self.at => injected(),
+            Failure::FromThenOn if number >= self.at => injected(),
+            Failure::After if number == self.at => operation().and_then(|_| injected()),
+            _ => operation(),
+        }
+    }
+}
+
+impl Objects for Faulty {
+    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+        let mut outcome = Ok(());
+        let happened = self.fault.around(path, || {
+            outcome = self.folder.put_new(path, content);
+            Ok(())
+        });
+        happened.map_err(PutFault::Failed).and(outcome)
+    }
+
+    fn get(&self, path: &str) -> Result<Option<Bytes>> {
+        self.fault.around(path, || self.folder.get(path))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+        self.fault.around(folder, || self.folder.list(folder))
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.fault.around(path, || self.folder.delete(path))
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        let writer = self.fault.around(path, || self.folder.create(path))?;
+        Ok(Box::new(FaultyWriter { path: path.to_owned(), writer, fault: self.fault.clone() }))
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
+        self.fault.around(path, || self.folder.open(path))
+    }
+}
+
+struct FaultyWriter {
+    path: String,
+    writer: Box<dyn ObjectWriter>,
+    fault: Arc<Fault>,
+}
+
+impl ObjectWriter for FaultyWriter {
+    fn write(&mut self, content: &[u8]) -> Result<()> {
+        self.fault.around(&self.path, || self.writer.write(content))
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        let Self { path, writer, fault } = *self;
+        fault.around(&path, || writer.finish())
+    }
+}
+
+/// The requests of every run: new traces, late spans of each, and copies.
+const REQUESTS: [&[(u64, u64)]; 5] =
+    [&[(1, 1), (2, 1)], &[(1, 2), (3, 1)], &[(2, 2)], &[(1, 1), (1, 3)], &[(4, 1), (3, 2)]];
+
+/// Opens a store, ingests and flushes in turn; returns what was acknowledged.
+fn run(objects: Arc<dyn Objects>) -> Vec<(u64, u64)> {
+    let mut acknowledged = Vec::new();
+    let Ok(store) = TraceStore::open_in(objects, Options::default()) else { return acknowledged };
+    for request in REQUESTS {
+        let spans: Vec<_> = request.iter().map(|(trace, id)| span(*trace, *id, 0)).collect();
+        match store.ingest(export(&spans)) {
+            Ok(_) => acknowledged.extend(request),
+            Err(Error::Busy(_) | Error::Stopped(_) | Error::Storage { .. }) => {}
+            Err(fault) => panic!("expected a refusal, got {fault}"),
+        }
+        let _failed = store.flush();
+        let held = contents_without_reading(&store);
+        assert!(acknowledged.iter().all(|(trace, _)| held.contains(trace)), "searches go on");
+    }
+    store.close().expect("closed");
+    acknowledged
+}
+
+/// Returns the traces that a snapshot finds; the storage may be broken, so no document is read.
+fn contents_without_reading(store: &TraceStore) -> Vec<u64> {
+    let snapshot = store.snapshot();
+    let of_trace = |trace: u64| export(&[span(trace, 1, 0)]).spans[0].trace_id;
+    (1..=4).filter(|trace| snapshot.find(of_trace(*trace)).is_some()).collect()
+}
+
+fn holds(held: &Contents, (trace, id): (u64, u64)) -> bool {
+    let expected = export(&[span(trace, id, 0)]).spans.remove(0);
+    held.get(&expected.trace_id).is_some_and(|(_, spans)| spans.contains(&expected.wire))
+}
+
+#[test]
+fn what_was_acknowledged_is_recovered_whichever_operation_fails() {
+    for failure in [Failure::Before, Failure::After, Failure::FromThenOn] {
+        for at in 0.. {
+            let folder = TempDir::new().expect("a folder");
+            let fault = Arc::new(Fault { count: AtomicUsize::new(0), at, failure });
+            let local = Folder::prepared(folder.path()).expect("a folder");
+            let acknowledged = run(Arc::new(Faulty { folder: local, fault: fault.clone() }));
+            let store = open(&folder);
+            let held = contents(&store.snapshot());
+            for span in &acknowledged {
+                assert!(holds(&held, *span), "{failure:?} at operation {at}: {span:?} is lost");
+            }
+            assert!(store.ingest(export(&[span(9, 1, 0)])).is_ok(), "{failure:?} at operation {at}");
+            if fault.count.load(Ordering::Relaxed) <= at {
+                assert_eq!(acknowledged.len(), 9, "without a fault all is acknowledged");
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Whatever happens to a store, it equals a map from traces to spans.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use spanwise::otlp::{SpanId, TraceId, WireSpan, proto};
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use super::contents::{address, contents};
+use crate::spans::{MILLISECOND, export, span};
+
+/// What can happen to a store.
+#[derive(Debug, Clone)]
+enum Event {
+    /// Spans arrive: trace, span, and how much later than usual the span ends.
+    Ingest(Vec<(u64, u64, u64)>),
+    Flush,
+    /// The store is closed and opened.
+    Reopen,
+    /// The machine fails: the store is opened from what is on disk, the old one never closed.
+    Crash,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let arrivals = proptest::collection::vec((1..7_u64, 1..5_u64, 0..3_u64), 1..6);
+    let event = prop_oneof![
+        6 => arrivals.prop_map(Event::Ingest),
+        2 => Just(Event::Flush),
+        1 => Just(Event::Reopen),
+        1 => Just(Event::Crash),
+    ];
+    proptest::collection::vec(event, 1..24)
+}
+
+/// The store as it should be: of each span the copy with the later end, and when each trace was
+/// first seen.
+#[derive(Default)]
+struct Model {
+    spans: BTreeMap<TraceId, BTreeMap<SpanId, (u64, WireSpan)>>,
+    created: BTreeMap<TraceId, i64>,
+}
+
+impl Model {
+    fn ingest(&mut self, spans: &[proto::Span]) {
+        for accepted in export(spans).spans {
+            let copy = (accepted.message.end_time_unix_nano, accepted.wire);
+            let trace = self.spans.entry(accepted.trace_id).or_default();
+            let kept = trace.entry(accepted.span_id).or_insert_with(|| copy.clone());
+            if copy > *kept {
+                *kept = copy;
+            }
+        }
+    }
+
+    fn assert_equals(&mut self, store: &TraceStore) {
+        let held = contents(&store.snapshot());
+        assert!(held.keys().eq(self.spans.keys()), "the store holds {held:?}");
+        for (trace_id, (created_at, spans)) in held {
+            let expected: Vec<_> = self.spans[&trace_id].values().map(|(_, wire)| wire.clone()).collect();
+            assert_eq!(spans, expected);
+            assert_eq!(*self.created.entry(trace_id).or_insert(created_at), created_at);
+        }
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        // What the living store removes meanwhile is as if it had been removed before.
+        if path.is_dir() {
+            copy_folder(&path, &target);
+        } else {
+            let _removed = fs::copy(&path, &target);
+        }
+    }
+}
+
+fn open(folder: &TempDir, options: &Options) -> TraceStore {
+    TraceStore::open(address(folder), options.clone()).expect("a store that opens")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_store_equals_its_model(events in events(), seal_objects in 1..6_u64) {
+        let options = Options { seal_objects, ..Options::default() };
+        let mut folder = TempDir::new().expect("a folder");
+        let mut store = open(&folder, &options);
+        let mut model = Model::default();
+        for event in events {
+            match event {
+                Event::Ingest(arrivals) => {
+                    let spans: Vec<_> = arrivals.into_iter().map(|(trace, id, later)| {
+                        let mut made = span(trace, id, id);
+                        made.end_time_unix_nano += later * MILLISECOND;
+                        made
+                    }).collect();
+                    store.ingest(export(&spans)).expect("ingested");
+                    model.ingest(&spans);
+                }
+                Event::Flush => store.flush().expect("flushed"),
+                Event::Reopen => {
+                    store.close().expect("closed");
+                    store = open(&folder, &options);
+                }
+                Event::Crash => {
+                    let copy = TempDir::new().expect("a folder");
+                    copy_folder_at_rest(folder.path(), copy.path());
+                    store = open(&copy, &options);
+                    folder = copy;
+                }
+            }
+            model.assert_equals(&store);
+        }
+        store.close().expect("closed");
+        TraceStore::check(address(&folder)).expect("a sound store");
+    }
+}
+
+/// Copies a folder in one state: again if a new manifest or write-ahead object appeared meanwhile.
+fn copy_folder_at_rest(from: &Path, to: &Path) {
+    let state = || {
+        ["manifest", "wal"].map(|folder| {
+            let entries = fs::read_dir(from.join(folder)).expect("a folder");
+            let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+            names.sort();
+            names
+        })
+    };
+    loop {
+        let before = state();
+        copy_folder(from, to);
+        if state() == before {
+            return;
+        }
+        fs::remove_dir_all(to).expect("removed");
+    }
+}

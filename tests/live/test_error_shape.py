@@ -7,15 +7,16 @@ kept out of caches. A refused OTLP export is a `google.rpc.Status` instead, in t
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from google.rpc.status_pb2 import Status
 
 from spanwise import errors
 from spanwise.http.routes import TABLE
+from spanwise.models import FilterSchema
 
 if TYPE_CHECKING:
     import httpx
@@ -305,10 +306,10 @@ def test_health_is_alive_and_ready(service: Running) -> None:
 def test_the_filter_schema_is_served_as_it_is_described(service: Running) -> None:
     answer = service.http.get("/traces/filter-schema")
     assert_manners(answer)
-    keys = [field["key"] for field in answer.json()["fields"]]
-    assert len(keys) == 13
-    for field in answer.json()["fields"]:
-        assert "EXISTS" in field["operators"]
-        probe = {"op": "EXISTS", "key": field["key"]}
-        assert service.search(filter=probe, limit=1).status_code == 200
-    assert json.loads(answer.content)["logical_operators"]
+    described = msgspec.json.decode(answer.content, type=FilterSchema, strict=True)
+    assert len({field.key for field in described.fields}) == len(described.fields) == 13
+    assert set(described.logical_operators) == {"AND", "OR", "NOT"}
+    for field in described.fields:
+        assert "EXISTS" in field.operators
+        assert (field.type == "enum") == (field.values is not None)
+        assert service.search(filter={"op": "EXISTS", "key": field.key}, limit=1).status_code == 200

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from exports import export_of
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
-from spanwise import Service, TraceStore
+from spanwise import Service, StoreLockedError, TraceStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, MutableMapping
     from pathlib import Path
 
 JSON = {"Content-Type": "application/json"}
@@ -52,6 +54,52 @@ def test_not_opened_the_first_request_begins_to_open_it(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
             assert (await client.get("/health", params={"ready": "true"})).status_code == 200
         await service.close()
+
+    asyncio.run(scenario())
+
+
+def test_below_a_prefix_of_another_application_the_routes_are_the_same(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = Service(traces=tmp_path / "traces")
+        outer = Starlette(routes=[Mount("/observed", service.app)])
+        await service.open()
+        transport = httpx.ASGITransport(outer)
+        async with httpx.AsyncClient(transport=transport, base_url="http://outer") as client:
+            assert (await client.post("/observed/traces/search", json={})).status_code == 200
+            unknown = await client.get("/observed/nope")
+            assert (unknown.status_code, unknown.json()["error_code"]) == (404, "NOT_FOUND")
+        await service.close()
+
+    asyncio.run(scenario())
+
+
+async def live(service: Service, *events: str) -> list[str]:
+    """Returns how the application answers the events of its lifespan."""
+    answers: list[str] = []
+    waiting = list(events)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": waiting.pop(0)}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        answers.append(message["type"])
+
+    with suppress(StoreLockedError):
+        await service.app({"type": "lifespan", "state": {}}, receive, send)
+    return answers
+
+
+def test_its_lifespan_opens_and_closes_the_store(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        events = ["lifespan.startup", "lifespan.shutdown"]
+        folder = str(tmp_path / "traces")
+        assert await live(Service(traces=folder), *events) == [
+            "lifespan.startup.complete",
+            "lifespan.shutdown.complete",
+        ]
+        holder = TraceStore.open(folder)
+        assert await live(Service(traces=folder), *events) == ["lifespan.startup.failed"]
+        holder.close()
 
     asyncio.run(scenario())
 

@@ -18,7 +18,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from spanwise.errors import ConfigurationError
+from spanwise.errors import ConfigurationError, SpanwiseError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -54,7 +54,7 @@ async def serve(
 
     Raises:
         ConfigurationError: something listens on the address already, or it is not ours.
-        SpanwiseError: the service could not be opened.
+        SpanwiseError: the service could not be opened, or the server ended without being told to.
     """
     expect_free(address)
     server = _server(application, address)
@@ -69,6 +69,8 @@ async def serve(
             opening.result()
             _log.info("ready")
             await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+        if not told_to_end.is_set():
+            raise SpanwiseError("the server ended by itself")
     finally:
         _stop(server)
         await asyncio.wait([serving], timeout=DRAIN_SECONDS)

@@ -35,7 +35,7 @@ async def search(request: Request, body: bytes, traces: Traces) -> Response:
     _expect_plain_json(request)
     asked = _decode(body)
     check_database(request.query_params.get("db_id"))
-    return Response(await _unless_disconnected(request, traces.search(asked)), media_type=JSON)
+    return Response(await unless_disconnected(request, traces.search(asked)), media_type=JSON)
 
 
 async def trace(request: Request, _body: bytes, traces: Traces) -> Response:
@@ -44,7 +44,7 @@ async def trace(request: Request, _body: bytes, traces: Traces) -> Response:
     trace_id = request.path_params["trace_id"]
     span_id = request.query_params.get("span_id")
     asked = traces.span(trace_id, span_id) if span_id else traces.trace(trace_id)
-    return Response(await _unless_disconnected(request, asked), media_type=JSON)
+    return Response(await unless_disconnected(request, asked), media_type=JSON)
 
 
 async def schema(_request: Request, _body: bytes, _traces: Traces) -> Response:
@@ -94,7 +94,7 @@ def _decode(body: bytes) -> SearchRequest:
         raise ValidationError("JSON is nested too deeply") from error
 
 
-async def _unless_disconnected(request: Request, answer: Awaitable[Result]) -> Result:
+async def unless_disconnected(request: Request, answer: Awaitable[Result]) -> Result:
     """Returns the answer, or cancels it when the caller leaves."""
     answering = asyncio.ensure_future(answer)
     leaving = asyncio.ensure_future(_departure(request))

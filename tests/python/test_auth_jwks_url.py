@@ -117,6 +117,18 @@ def test_the_age_of_the_keys_is_known_and_the_thread_ends() -> None:
     assert source.refetch() is None
 
 
+def test_nobody_waits_for_what_is_closed() -> None:
+    published, clock = Published(jwks("old")), Clock()
+    source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, clock)
+    clock.now += 1
+    with source._changed:  # noqa: SLF001  # the thread does not get between the two
+        waiting = source.refetch()
+        source.close()
+    assert waiting
+    waiting.result(10)
+    assert published.fetches == 1
+
+
 def test_keys_are_fetched_again_without_anyone_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spanwise.auth.jwks_url.REFRESH_SECONDS", 0.01)
     published = Published(jwks("old"))

@@ -6,8 +6,11 @@ import asyncio
 import os
 import threading
 import time
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from typing import TYPE_CHECKING
+from urllib.request import Request
 
 import pytest
 from forging import (
@@ -21,6 +24,7 @@ from forging import (
     token,
 )
 
+from spanwise.auth import jwks_url
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.jwks_url import FetchError, JwksUrl, fetch
 from spanwise.auth.key_ring import KeyRing
@@ -224,6 +228,14 @@ def test_what_is_no_jwks_is_not_fetched(provider: str, place: str, why: str) -> 
     with pytest.raises(FetchError) as refused:
         fetch(provider + place)
     assert str(refused.value) == why
+
+
+def test_a_redirect_keeps_its_protection() -> None:
+    redirects = jwks_url._SafeRedirect()  # noqa: SLF001  # a server with a certificate would show no more
+    answer = (BytesIO(), 302, "Found", Message())
+    assert redirects.redirect_request(Request("https://id.test/a"), *answer, "https://id.test/b")
+    with pytest.raises(FetchError, match=r"^redirects to another scheme$"):
+        redirects.redirect_request(Request("https://id.test/a"), *answer, "http://id.test/b")
 
 
 def test_a_slow_answer_is_given_up(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,7 +207,8 @@ fn golden_sessions() {
         let page = case["page"].as_u64().unwrap_or(1);
         let limit = usize::try_from(case["limit"].as_u64().unwrap_or(20)).expect("a limit");
         let window = Window { page, limit };
-        let answer = search::sessions(&store.snapshot(), &filter, window, &Cancel::default()).expect("a page");
+        let answer =
+            search::sessions(&store.snapshot(), &filter, window, &Cancel::default()).expect("a page");
         let rows: Value = serde_json::from_slice(&answer.data).expect("a JSON array");
         assert_eq!(rows, case["sessions"], "{}", case["name"]);
         assert_eq!(answer.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);

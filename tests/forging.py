@@ -100,14 +100,16 @@ def jwks(*names: str, **members: object) -> str:
     return json.dumps({"keys": [{**(key(name, "ES256").jwk or {}), "kid": name, **members} for name in names]})
 
 
+@cache
 def token(name: str, kid: str | None = None, **claims: object) -> str:
-    """Returns a genuine token of one of those keys, which it names, or names `kid` instead."""
+    """Returns a genuine token of one of those keys, which it names, or names `kid` instead; the same every time."""
     header = {"alg": "ES256", "kid": name if kid is None else kid}
     return forge(header, {**CLAIMS, **claims}, key(name, "ES256"))
 
 
+@cache
 def nameless(name: str) -> str:
-    """Returns a genuine token that names no key."""
+    """Returns a genuine token that names no key; the same every time."""
     return forge({"alg": "ES256"}, signing=key(name, "ES256"))
 
 

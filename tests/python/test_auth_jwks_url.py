@@ -6,8 +6,11 @@ import asyncio
 import os
 import threading
 import time
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from typing import TYPE_CHECKING
+from urllib.request import Request
 
 import pytest
 from forging import (
@@ -21,6 +24,7 @@ from forging import (
     token,
 )
 
+from spanwise.auth import jwks_url
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.jwks_url import FetchError, JwksUrl, fetch
 from spanwise.auth.key_ring import KeyRing
@@ -115,6 +119,18 @@ def test_the_age_of_the_keys_is_known_and_the_thread_ends() -> None:
     source._thread.join(10)  # noqa: SLF001  # that it ends is what is shown
     assert not source._thread.is_alive()  # noqa: SLF001
     assert source.refetch() is None
+
+
+def test_nobody_waits_for_what_is_closed() -> None:
+    published, clock = Published(jwks("old")), Clock()
+    source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, clock)
+    clock.now += 1
+    with source._changed:  # noqa: SLF001  # the thread does not get between the two
+        waiting = source.refetch()
+        source.close()
+    assert waiting
+    waiting.result(10)
+    assert published.fetches == 1
 
 
 def test_keys_are_fetched_again_without_anyone_asking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,6 +228,14 @@ def test_what_is_no_jwks_is_not_fetched(provider: str, place: str, why: str) -> 
     with pytest.raises(FetchError) as refused:
         fetch(provider + place)
     assert str(refused.value) == why
+
+
+def test_a_redirect_keeps_its_protection() -> None:
+    redirects = jwks_url._SafeRedirect()  # noqa: SLF001  # a server with a certificate would show no more
+    answer = (BytesIO(), 302, "Found", Message())
+    assert redirects.redirect_request(Request("https://id.test/a"), *answer, "https://id.test/b")
+    with pytest.raises(FetchError, match=r"^redirects to another scheme$"):
+        redirects.redirect_request(Request("https://id.test/a"), *answer, "http://id.test/b")
 
 
 def test_a_slow_answer_is_given_up(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:

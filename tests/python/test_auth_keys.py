@@ -208,3 +208,13 @@ def test_no_key_is_ever_printed() -> None:
     loaded = key_from_text(SECRET, "HS256")
     for printed in (repr(config), repr(material), repr(loaded), repr(key("ours", "HS256")), repr(KeyRing(material))):
         assert SECRET not in printed
+
+
+@pytest.mark.parametrize("algorithm", ["RS384", "RS512", "PS256", "PS384", "PS512"])
+def test_a_key_by_itself_verifies_its_own_algorithm_only(algorithm: str) -> None:
+    text = public_pem(key("ours"))
+    for token, bound in ((forge(), "RS256"), (forge(algorithm=algorithm), algorithm)):
+        assert [key_from_text(text, each).verifies(token) for each in ("RS256", algorithm)] == [
+            bound == "RS256",
+            bound == algorithm,
+        ]

@@ -206,6 +206,7 @@ def test_a_token_for_another_purpose_is_refused(typ: object) -> None:
 def test_a_required_type_must_be_named(header: dict[str, str]) -> None:
     expected = "Invalid token: The specified typ value is not allowed"
     assert refusal(forge({"alg": "RS256", **header}), verifier(required_typ="at+jwt")) == expected
+    assert refusal(forge({"alg": "RS256"}), verifier(required_typ="JWT")) == expected
     assert verifier().verify(forge({"alg": "RS256", **header})).user_id == "alice"
 
 

@@ -105,8 +105,7 @@ class AuditLog:
 def _write(now: float, members: dict[str, object]) -> None:
     instant = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     kept = {name: _cut(value) for name, value in members.items() if value is not None}
-    line = json.dumps({"time": instant, **kept}, ensure_ascii=True)
-    _log.info("%s", line.replace("\x7f", "\\u007f"))
+    _log.info("%s", json.dumps({"time": instant, **kept}, ensure_ascii=True))
 
 
 def _cut(value: object) -> object:

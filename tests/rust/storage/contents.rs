@@ -1,14 +1,19 @@
 //! What a store holds, read the way a search reads it, in a form that two stores can be compared by.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use spanwise::filter::Filter;
 use spanwise::otlp::{TraceId, WireSpan};
 use spanwise::schema::Field;
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use tempfile::TempDir;
+
+use crate::spans::{export, span};
 
 /// Every trace: when it was first received, and its spans.
 pub(super) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
@@ -40,6 +45,18 @@ pub(super) fn contents(snapshot: &Snapshot) -> Contents {
     contents
 }
 
+/// Returns the id of trace number `trace`.
+pub(super) fn id_of(trace: u64) -> TraceId {
+    export(&[span(trace, 1, 0)]).spans[0].trace_id
+}
+
+/// Returns the filter that matches these traces.
+pub(super) fn traces_in(traces: &[u64]) -> Filter {
+    let ids: Vec<String> = traces.iter().map(|trace| id_of(*trace).to_string()).collect();
+    let source = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids});
+    Filter::compile(source.to_string().as_bytes()).expect("a good filter")
+}
+
 /// Opens the store in a folder.
 pub(super) fn open(folder: &TempDir) -> TraceStore {
     TraceStore::open(address(folder), Options::default()).expect("a store that opens")
@@ -48,4 +65,40 @@ pub(super) fn open(folder: &TempDir) -> TraceStore {
 /// Returns the address of a folder.
 pub(super) fn address(folder: &TempDir) -> &str {
     folder.path().to_str().expect("a path in UTF-8")
+}
+
+/// Returns what a crash now would leave behind: a copy of the folder in one state, made again if a
+/// manifest or a write-ahead object came or went meanwhile.
+pub(super) fn crashed(folder: &TempDir) -> TempDir {
+    let from = folder.path();
+    let state = || {
+        ["manifest", "wal"].map(|folder| {
+            let entries = fs::read_dir(from.join(folder)).expect("a folder");
+            let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+            names.sort();
+            names
+        })
+    };
+    loop {
+        let before = state();
+        let copy = TempDir::new().expect("a folder");
+        copy_folder(from, copy.path());
+        if state() == before {
+            return copy;
+        }
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        // What the living store removes meanwhile is as if it had been removed before.
+        if path.is_dir() {
+            copy_folder(&path, &target);
+        } else {
+            let _removed = fs::copy(&path, &target);
+        }
+    }
 }

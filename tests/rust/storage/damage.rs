@@ -15,8 +15,8 @@ use crate::spans::{export, span};
 fn closed_store() -> (TempDir, Contents) {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
-    for (trace, id) in [(1, 1), (2, 1), (1, 2)] {
-        store.ingest(export(&[span(trace, id, 0)])).expect("ingested");
+    for spans in [[(1, 1), (4, 1)], [(2, 1), (5, 1)], [(1, 2), (6, 1)]] {
+        store.ingest(export(&spans.map(|(trace, id)| span(trace, id, 0)))).expect("ingested");
         store.flush().expect("flushed");
     }
     store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
@@ -182,4 +182,27 @@ fn opening_removes_what_no_manifest_names() {
         assert!(!folder.path().join(stray).exists(), "`{stray}` is still there");
     }
     assert!(!folder.path().join("segments/01ARZ3NDEKTSV4RRFFQ69G5FAV").exists());
+}
+
+#[test]
+fn late_spans_of_an_unreadable_trace_are_refused_and_the_store_goes_on() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    store.ingest(export(&[span(1, 1, 0), span(2, 1, 0)])).expect("ingested");
+    store.flush().expect("flushed");
+    let documents = newest(&folder, "segments").join("spans.otlp.zst");
+    let sound = fs::read(&documents).expect("a file");
+    let place = store.snapshot().find(export(&[span(1, 1, 0)]).spans[0].trace_id).expect("a place").1;
+    let mut damaged = sound.clone();
+    // Documents stand in the order of their rows, and these two are equally long.
+    damaged[place * sound.len() / 2 + 20] ^= 1;
+    fs::write(&documents, damaged).expect("written");
+    let before = store.stats();
+    let refused = store.ingest(export(&[span(1, 2, 0), span(3, 1, 0)]));
+    assert!(matches!(refused, Err(Error::Damage { .. })), "{refused:?}");
+    assert_eq!(store.stats(), before, "nothing was written");
+    store.ingest(export(&[span(2, 2, 0), span(4, 1, 0)])).expect("other traces are taken");
+    fs::write(&documents, sound).expect("written");
+    store.ingest(export(&[span(1, 2, 0)])).expect("what is sound again is taken");
+    assert_eq!(contents(&store.snapshot()).len(), 3);
 }

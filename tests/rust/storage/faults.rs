@@ -79,7 +79,25 @@ impl Objects for Faulty {
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
-        self.fault.around(path, || self.folder.open(path))
+        let reader = self.fault.around(path, || self.folder.open(path))?;
+        Ok(Arc::new(FaultyReader { path: path.to_owned(), reader, fault: self.fault.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct FaultyReader {
+    path: String,
+    reader: Arc<dyn ObjectReader>,
+    fault: Arc<Fault>,
+}
+
+impl ObjectReader for FaultyReader {
+    fn bytes(&self) -> u64 {
+        self.reader.bytes()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.fault.around(&self.path, || self.reader.read_at(offset, buffer))
     }
 }
 

@@ -2,8 +2,11 @@
 
 mod contents;
 mod damage;
+mod deletions;
 mod faults;
+mod gated;
 mod limits;
 mod model;
 mod reopen;
+mod seals;
 mod writers;

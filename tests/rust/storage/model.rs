@@ -1,15 +1,13 @@
 //! Whatever happens to a store, it equals a map from traces to spans.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use proptest::prelude::*;
 use spanwise::otlp::{SpanId, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{address, contents};
+use super::contents::{address, contents, crashed, id_of, traces_in};
 use crate::spans::{MILLISECOND, export, span};
 
 /// What can happen to a store.
@@ -18,6 +16,8 @@ enum Event {
     /// Spans arrive: trace, span, and how much later than usual the span ends.
     Ingest(Vec<(u64, u64, u64)>),
     Flush,
+    /// These traces are deleted.
+    Delete(Vec<u64>),
     /// The store is closed and opened.
     Reopen,
     /// The machine fails: the store is opened from what is on disk, the old one never closed.
@@ -29,6 +29,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         6 => arrivals.prop_map(Event::Ingest),
         2 => Just(Event::Flush),
+        2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Event::Delete),
         1 => Just(Event::Reopen),
         1 => Just(Event::Crash),
     ];
@@ -55,6 +56,14 @@ impl Model {
         }
     }
 
+    /// Returns how many traces there were to delete.
+    fn delete(&mut self, traces: &[TraceId]) -> u64 {
+        let before = self.spans.len();
+        self.spans.retain(|trace_id, _| !traces.contains(trace_id));
+        self.created.retain(|trace_id, _| !traces.contains(trace_id));
+        (before - self.spans.len()) as u64
+    }
+
     fn assert_equals(&mut self, store: &TraceStore) {
         let held = contents(&store.snapshot());
         assert!(held.keys().eq(self.spans.keys()), "the store holds {held:?}");
@@ -62,20 +71,6 @@ impl Model {
             let expected: Vec<_> = self.spans[&trace_id].values().map(|(_, wire)| wire.clone()).collect();
             assert_eq!(spans, expected);
             assert_eq!(*self.created.entry(trace_id).or_insert(created_at), created_at);
-        }
-    }
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let target = to.join(path.file_name().expect("a name"));
-        // What the living store removes meanwhile is as if it had been removed before.
-        if path.is_dir() {
-            copy_folder(&path, &target);
-        } else {
-            let _removed = fs::copy(&path, &target);
         }
     }
 }
@@ -105,40 +100,24 @@ proptest! {
                     model.ingest(&spans);
                 }
                 Event::Flush => store.flush().expect("flushed"),
+                Event::Delete(traces) => {
+                    let expected = model.delete(&traces.iter().map(|trace| id_of(*trace)).collect::<Vec<_>>());
+                    let filter = traces_in(&traces);
+                    assert_eq!(store.delete(&filter, true).expect("counted"), expected);
+                    assert_eq!(store.delete(&filter, false).expect("deleted"), expected);
+                }
                 Event::Reopen => {
                     store.close().expect("closed");
                     store = open(&folder, &options);
                 }
                 Event::Crash => {
-                    let copy = TempDir::new().expect("a folder");
-                    copy_folder_at_rest(folder.path(), copy.path());
-                    store = open(&copy, &options);
-                    folder = copy;
+                    folder = crashed(&folder);
+                    store = open(&folder, &options);
                 }
             }
             model.assert_equals(&store);
         }
         store.close().expect("closed");
         TraceStore::check(address(&folder)).expect("a sound store");
-    }
-}
-
-/// Copies a folder in one state: again if a new manifest or write-ahead object appeared meanwhile.
-fn copy_folder_at_rest(from: &Path, to: &Path) {
-    let state = || {
-        ["manifest", "wal"].map(|folder| {
-            let entries = fs::read_dir(from.join(folder)).expect("a folder");
-            let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
-            names.sort();
-            names
-        })
-    };
-    loop {
-        let before = state();
-        copy_folder(from, to);
-        if state() == before {
-            return;
-        }
-        fs::remove_dir_all(to).expect("removed");
     }
 }

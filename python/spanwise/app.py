@@ -14,6 +14,8 @@ from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
+from spanwise.http.openapi import describe
+from spanwise.http.routes import TABLE
 from spanwise.settings import load_settings
 from spanwise.traces import TraceStore
 from spanwise.traces.service import DEFAULT_ID, Traces
@@ -120,6 +122,7 @@ class Service:
             name=self.name,
             traces=self._traces,
             admission=self._admission,
+            description=describe(TABLE, self.name),
             readers=body_readers(self.settings),
         )
         return build_application(backend, self._lifespan)

@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// The format of the store as a whole; a newer one is refused before anything is written.
 pub(super) const FORMAT: u32 = 1;
 
+/// No manifest is larger; a larger file is not even read.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// What is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +28,20 @@ pub(super) struct Manifest {
     pub(super) wal_folded_through: u64,
     /// The segments, oldest first.
     pub(super) segments: Vec<SegmentRecord>,
+    /// Damaged segments that no answer shows any more. They stay named, so that the store never
+    /// forgets that it was larger.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) aside: Vec<AsideRecord>,
+}
+
+/// One segment that was set aside; its files stay where they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AsideRecord {
+    /// The segment as it was named while it was live.
+    pub(super) segment: SegmentRecord,
+    /// What is wrong with it: an object, a byte, and what was found there.
+    pub(super) fault: String,
 }
 
 /// One live segment.
@@ -170,6 +187,13 @@ impl Manifest {
             let Some(number) = listed.iter().filter_map(|object| number_of(&object.path)).max() else {
                 return Ok(None);
             };
+            if let Some(large) = listed.iter().find(|object| object.bytes > MAX_BYTES) {
+                return Err(Error::damage(
+                    &large.path,
+                    MAX_BYTES,
+                    format!("expected at most {MAX_BYTES} bytes"),
+                ));
+            }
             // Between listing and reading a writer may have put a newer one and removed this one.
             if let Some(content) = objects.get(&path(number))? {
                 return Self::decode(number, &content).map(Some);

@@ -21,6 +21,7 @@
 //! it was written is named as damage; nothing is ever answered with a silently smaller store.
 
 mod arrivals;
+mod aside;
 mod check;
 mod commit;
 mod documents;
@@ -40,6 +41,7 @@ mod state;
 pub mod store;
 mod wal;
 
+pub use aside::Aside;
 pub use check::Report;
 pub use folder::Folder;
 pub use objects::Objects;

@@ -8,6 +8,7 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use serde::Serialize;
 
 use super::arrivals::Arrival;
+use super::aside::Aside;
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
 use super::folder::Folder;
@@ -60,6 +61,8 @@ pub struct Stats {
     pub stopped: Option<String>,
     /// Why the last seal failed; it is tried again.
     pub seal_fault: Option<String>,
+    /// Damaged segments that were set aside and are in no answer.
+    pub aside: Vec<Aside>,
 }
 
 /// A durable store of traces with one writer. Clones are the same store.
@@ -197,6 +200,7 @@ impl TraceStore {
             is_acknowledging: is_at_work && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
             seal_fault: progress.seal_fault.clone(),
+            aside: progress.aside.clone(),
         }
     }
 

@@ -2,7 +2,10 @@
 
 mod contents;
 mod damage;
+mod aside;
 mod faults;
+mod forge;
+mod golden;
 mod limits;
 mod model;
 mod reopen;

@@ -154,20 +154,6 @@ fn a_store_without_its_manifests_is_not_an_empty_store() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_nothing_is_touched() {
-    let (folder, _) = closed_store();
-    let path = newest(&folder, "manifest");
-    let newer = fs::read_to_string(&path).expect("text").replacen("\"format\":1", "\"format\":2", 1);
-    fs::write(&path, newer).expect("written");
-    let before = files(folder.path());
-    let Err(Error::Options(message)) = TraceStore::open(address(&folder), Options::default()) else {
-        panic!("expected a refusal");
-    };
-    assert!(message.ends_with("has format 2, this program reads 1"), "{message}");
-    assert_eq!(files(folder.path()), before);
-}
-
-#[test]
 fn opening_removes_what_no_manifest_names() {
     let (folder, held) = closed_store();
     let strays = ["segments/01ARZ3NDEKTSV4RRFFQ69G5FAV/traces.parquet", "wal/stray", "manifest/x.json#1"];

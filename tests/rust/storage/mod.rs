@@ -8,6 +8,8 @@ mod forge;
 mod golden;
 mod limits;
 mod model;
+mod processes;
 mod reopen;
 mod seals;
+mod world;
 mod writers;

@@ -56,9 +56,7 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> 
         check_segment(objects, record, &mut report)?;
     }
     let folded_through = manifest.wal_folded_through;
-    let listed = objects.list("wal")?;
-    let newest = listed.iter().filter_map(|object| wal::number_of(&object.path)).max();
-    for number in folded_through + 1..=newest.unwrap_or(folded_through) {
+    for number in folded_through + 1..=wal::newest(objects, folded_through)? {
         let (_, bytes) = wal::read(objects, number)?;
         report.wal_objects += 1;
         report.bytes += bytes;

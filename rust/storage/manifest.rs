@@ -107,8 +107,14 @@ impl SegmentRecord {
 
     /// Returns the paths of all objects of the segment that are live.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
-        let hidden = self.hidden.map(|hidden| self.hidden_path(hidden.number));
-        [self.traces_path(), self.documents_path()].into_iter().chain(hidden)
+        self.files().map(|(path, _)| path)
+    }
+
+    /// Returns the path, size and checksum of all objects of the segment that are live.
+    pub(super) fn files(&self) -> impl Iterator<Item = (String, FileRecord)> {
+        let hidden = self.hidden.map(|hidden| (self.hidden_path(hidden.number), hidden.file));
+        let files = [(self.traces_path(), self.traces), (self.documents_path(), self.documents)];
+        files.into_iter().chain(hidden)
     }
 }
 
@@ -174,6 +180,11 @@ impl Manifest {
             return Err(Error::damage(&path, 0, "the manifest has another number than its name"));
         }
         Ok(manifest)
+    }
+
+    /// Returns whether the newest manifest is another one by now.
+    pub(super) fn is_superseded(&self, objects: &dyn Objects) -> bool {
+        Self::newest(objects).is_ok_and(|newest| newest.is_some_and(|newest| newest.number != self.number))
     }
 
     /// Returns the newest manifest, or `None` in an empty store.

@@ -22,6 +22,7 @@
 
 mod arrivals;
 mod aside;
+mod backup;
 mod check;
 mod commit;
 mod documents;
@@ -42,6 +43,7 @@ pub mod store;
 mod wal;
 
 pub use aside::Aside;
+pub use backup::Copied;
 pub use check::Report;
 pub use folder::Folder;
 pub use objects::Objects;

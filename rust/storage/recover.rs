@@ -43,11 +43,10 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
             Some(newest) => newest,
             None => first_manifest(objects)?,
         };
-        let number = newest.number;
-        let mut state = match read_state(objects, newest, options) {
+        let mut state = match read_state(objects, newest.clone(), options) {
             Ok(state) => state,
             // What we miss may have been folded meanwhile by the writer before us.
-            Err(_) if has_moved_on(objects, number) => continue,
+            Err(_) if newest.is_superseded(objects) => continue,
             Err(fault) => return Err(fault),
         };
         state.manifest.number += 1;
@@ -68,21 +67,10 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
 /// Reads what `manifest` and the write-ahead after it say, writing nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
     let sealed = open_segments(objects, &mut manifest, options.recover)?;
-    let newest = newest_wal(objects, manifest.wal_folded_through)?;
+    let newest = wal::newest(objects, manifest.wal_folded_through)?;
     let mut state = State::new(manifest, sealed);
     replay(objects, &mut state, newest, options)?;
     Ok(state)
-}
-
-fn has_moved_on(objects: &dyn Objects, number: u64) -> bool {
-    Manifest::newest(objects).is_ok_and(|newest| newest.is_some_and(|newest| newest.number != number))
-}
-
-/// Returns the number of the newest write-ahead object, listed or folded.
-fn newest_wal(objects: &dyn Objects, folded_through: u64) -> Result<u64> {
-    let listed = objects.list("wal")?;
-    let numbers = listed.iter().filter_map(|object| wal::number_of(&object.path));
-    Ok(numbers.max().map_or(folded_through, |newest| newest.max(folded_through)))
 }
 
 /// Returns the manifest of a store that is new, and not one that lost its manifests.
@@ -100,7 +88,7 @@ fn first_manifest(objects: &dyn Objects) -> Result<Manifest> {
 
 /// Takes the next write-ahead number with an object that holds nothing.
 fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result<u64> {
-    let first = newest_wal(objects, folded_through)? + 1;
+    let first = wal::newest(objects, folded_through)? + 1;
     for number in first..first + TRIES as u64 {
         let path = wal::path(number);
         match put(objects, &path, &wal::encode(number, writer, &[])) {

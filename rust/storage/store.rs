@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::arrivals::Arrival;
 use super::aside::Aside;
+use super::backup::{self, Copied};
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
 use super::folder::Folder;
@@ -219,6 +220,16 @@ impl TraceStore {
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
         check::check(&Folder::existing(&folder_of(url)?)?)
+    }
+
+    /// Copies the store in the folder `url`, which may be at work in another process, into the folder
+    /// `target`. What was acknowledged before is in the copy, which opens like any store.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not
+    /// empty, [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
+    pub fn backup(url: &str, target: &str) -> Result<Copied> {
+        backup::backup(&Folder::existing(&folder_of(url)?)?, &folder_of(target)?)
     }
 }
 

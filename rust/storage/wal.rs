@@ -86,38 +86,64 @@ struct Header {
     body_checksum: u32,
 }
 
+/// Returns the number of the newest object, be it there or folded and gone.
+///
+/// # Errors
+/// [`Error::Storage`].
+pub(super) fn newest(objects: &dyn Objects, folded_through: u64) -> Result<u64> {
+    let listed = objects.list("wal")?;
+    let numbers = listed.iter().filter_map(|object| number_of(&object.path));
+    Ok(numbers.max().map_or(folded_through, |newest| newest.max(folded_through)))
+}
+
 /// Reads an object that must be there and have this number; its entries share its memory. Returns it
-/// with its size. The header is verified, and the size compared with it, before the body is read.
+/// with its size.
 ///
 /// # Errors
 /// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format,
 /// [`Error::Storage`].
 pub(super) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
+    let (header, content) = read_verified(objects, number)?;
+    let bytes = content.len() as u64;
+    let entries = decode_entries(header.requests, content.slice(HEADER_BYTES..))
+        .map_err(|offset| Error::damage(path(number), offset as u64, "expected a request"))?;
+    Ok((WalObject { number, writer: header.writer, entries }, bytes))
+}
+
+/// Returns the content of an object, verified.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn content(objects: &dyn Objects, number: u64) -> Result<Bytes> {
+    read_verified(objects, number).map(|(_, content)| content)
+}
+
+/// Reads an object; its header is verified, and its size compared with it, before the body is read.
+fn read_verified(objects: &dyn Objects, number: u64) -> Result<(Header, Bytes)> {
     let path = path(number);
     let damage = |offset: u64, message: &str| Error::damage(&path, offset, message);
     let object = objects.open(&path)?;
     let bytes = object.bytes();
-    let mut header = [0; HEADER_BYTES];
-    if bytes < header.len() as u64 {
+    let mut encoded = [0; HEADER_BYTES];
+    if bytes < encoded.len() as u64 {
         return Err(damage(bytes, "expected a header of 56 bytes"));
     }
-    object.read_at(0, &mut header)?;
-    let header = decode_header(number, &header)?;
+    object.read_at(0, &mut encoded)?;
+    let header = decode_header(number, &encoded)?;
     let present = bytes - HEADER_BYTES as u64;
     if present != header.body_bytes {
         let message = format!("expected a body of {} bytes, found {present}", header.body_bytes);
         return Err(damage(bytes.min(header.body_bytes.saturating_add(HEADER_BYTES as u64)), &message));
     }
-    let length = usize::try_from(present).ok().filter(|_| bytes <= MAX_BYTES);
+    let length = usize::try_from(bytes).ok().filter(|_| bytes <= MAX_BYTES);
     let length = length.ok_or_else(|| damage(MAX_BYTES, "the object is larger than any that is written"))?;
-    let mut body = BytesMut::zeroed(length);
-    object.read_at(HEADER_BYTES as u64, &mut body)?;
-    if crc32c::crc32c(&body) != header.body_checksum {
+    let mut content = BytesMut::zeroed(length);
+    content[..HEADER_BYTES].copy_from_slice(&encoded);
+    object.read_at(HEADER_BYTES as u64, &mut content[HEADER_BYTES..])?;
+    if crc32c::crc32c(&content[HEADER_BYTES..]) != header.body_checksum {
         return Err(damage(HEADER_BYTES as u64, "the body does not match its checksum"));
     }
-    let entries = decode_entries(header.requests, body.freeze())
-        .map_err(|offset| damage(offset as u64, "expected a request"))?;
-    Ok((WalObject { number, writer: header.writer, entries }, bytes))
+    Ok((header, content.freeze()))
 }
 
 fn decode_header(number: u64, content: &[u8; HEADER_BYTES]) -> Result<Header> {

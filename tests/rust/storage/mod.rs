@@ -1,5 +1,6 @@
 //! Tests of `rust/storage/`.
 
+mod backups;
 mod contents;
 mod damage;
 mod aside;

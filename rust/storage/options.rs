@@ -22,6 +22,10 @@ pub struct Options {
     pub max_unsealed_objects: u64,
     /// Requests are refused while more bytes than this wait to be written.
     pub max_waiting_bytes: u64,
+    /// Spans are refused while the disk of a local store has less than this free; 0 never refuses.
+    pub min_free_bytes: u64,
+    /// Whether opening sets damaged segments aside instead of refusing.
+    pub recover: bool,
 }
 
 impl Default for Options {
@@ -33,6 +37,8 @@ impl Default for Options {
             max_unsealed_bytes: 256 << 20,
             max_unsealed_objects: 20_000,
             max_waiting_bytes: 64 << 20,
+            min_free_bytes: 1 << 30,
+            recover: false,
         }
     }
 }

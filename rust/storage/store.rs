@@ -9,6 +9,8 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use serde::Serialize;
 
 use super::arrivals::Arrival;
+use super::aside::Aside;
+use super::backup::{self, Copied};
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
 use super::delete;
@@ -63,6 +65,8 @@ pub struct Stats {
     pub stopped: Option<String>,
     /// Why the last seal failed; it is tried again.
     pub seal_fault: Option<String>,
+    /// Damaged segments that were set aside and are in no answer.
+    pub aside: Vec<Aside>,
 }
 
 /// A durable store of traces with one writer. Clones are the same store.
@@ -219,6 +223,7 @@ impl TraceStore {
             is_acknowledging: is_at_work && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
             seal_fault: progress.seal_fault.clone(),
+            aside: progress.aside.clone(),
         }
     }
 
@@ -237,6 +242,16 @@ impl TraceStore {
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
         check::check(&Folder::existing(&folder_of(url)?)?)
+    }
+
+    /// Copies the store in the folder `url`, which may be at work in another process, into the folder
+    /// `target`. What was acknowledged before is in the copy, which opens like any store.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not
+    /// empty, [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
+    pub fn backup(url: &str, target: &str) -> Result<Copied> {
+        backup::backup(&Folder::existing(&folder_of(url)?)?, &folder_of(target)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of `rust/storage/`.
 
+mod compactions;
 mod contents;
 mod damage;
 mod deletions;

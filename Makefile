@@ -30,7 +30,7 @@ $(ENGINE): $(PACKAGES) $(SOURCES)
 lint: $(PACKAGES)
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
-	cargo clippy --quiet --features python,cloud -- -D warnings
+	cargo clippy --quiet --features python -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
@@ -53,7 +53,8 @@ wheel: $(PACKAGES)
 wheel-test: wheel
 	$(BIN)/python -m pytest tests/wheel
 
-# Licences, sources and duplicates of the crates; known faults of the Python packages.
+# Licences, sources and duplicates of the crates; known faults of the Python packages. Where the index of faults
+# cannot be reached, pip-audit says of every package that it was not audited.
 supply: $(PACKAGES)
 	test -x $(TOOLS)/bin/cargo-deny || cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
 	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources

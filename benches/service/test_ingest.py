@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from itertools import count
-from threading import local
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,21 +38,28 @@ class Clients:
     """So many clients, each with a connection of its own that is kept open."""
 
     def __init__(self, port: int, clients: int) -> None:
-        self.port = port
         self.threads = ThreadPoolExecutor(clients)
-        self.own = local()
+        self.connections = [HTTPConnection("127.0.0.1", port) for _ in range(clients)]
+        self.free: SimpleQueue[HTTPConnection] = SimpleQueue()
+        for connection in self.connections:
+            self.free.put(connection)
 
     def send(self, bodies: list[bytes]) -> None:
         """Returns when every body was acknowledged, whole."""
         for answer in self.threads.map(self._post, bodies):
             assert answer == {}, answer
 
+    def close(self) -> None:
+        self.threads.shutdown()
+        for connection in self.connections:
+            connection.close()
+
     def _post(self, body: bytes) -> dict[str, object]:
-        if not hasattr(self.own, "connection"):
-            self.own.connection = HTTPConnection("127.0.0.1", self.port)
-        self.own.connection.request("POST", "/v1/traces", body, {"Content-Type": CONTENT_TYPE})
-        answer = self.own.connection.getresponse()
+        connection = self.free.get()
+        connection.request("POST", "/v1/traces", body, {"Content-Type": CONTENT_TYPE})
+        answer = connection.getresponse()
         text = answer.read()
+        self.free.put(connection)
         assert answer.status == 200, text
         decoded: dict[str, object] = json.loads(text)
         return decoded
@@ -59,7 +67,6 @@ class Clients:
 
 @pytest.mark.parametrize("clients", [1, 8])
 def test_ingest(clients: int, receiver: Running, benchmark: BenchmarkFixture) -> None:
-    senders = Clients(receiver.port, clients)
     seeds = count(1)
     spans: list[int] = []
 
@@ -70,7 +77,8 @@ def test_ingest(clients: int, receiver: Running, benchmark: BenchmarkFixture) ->
         return ([export.body for export in sent],), {}
 
     benchmark.group = "ingest over HTTP"
-    benchmark.pedantic(senders.send, setup=draw, rounds=ROUNDS, warmup_rounds=1)
+    with closing(Clients(receiver.port, clients)) as senders:
+        benchmark.pedantic(senders.send, setup=draw, rounds=ROUNDS, warmup_rounds=1)
     assert receiver.search(limit=1).json()["meta"]["total_count"] == TRACES * len(spans)
     timed = spans[-ROUNDS:]
     benchmark.extra_info["spans"] = sum(timed) / len(timed)

@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use ulid::Ulid;
 
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
+use super::aside::Aside;
 use super::compact::Compaction;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
@@ -69,6 +70,7 @@ pub(super) struct Progress {
     pub(super) wal_through: u64,
     pub(super) wal_folded_through: u64,
     pub(super) manifest: u64,
+    pub(super) aside: Vec<Aside>,
 }
 
 /// The numbers with which this writer claimed the store. They are kept while it lives, so that a
@@ -191,10 +193,29 @@ impl Committer {
         if let Some(reason) = &self.stopped {
             return Some(Error::Stopped(reason.clone()));
         }
-        self.is_overfull().then(|| {
+        if self.is_overfull() {
             let (bytes, objects) = self.state.unsealed();
-            Error::Busy(format!("{bytes} bytes in {objects} write-ahead objects wait to be sealed"))
-        })
+            return Some(Error::Busy(format!(
+                "{bytes} bytes in {objects} write-ahead objects wait to be sealed"
+            )));
+        }
+        self.shortage()
+    }
+
+    /// Returns that the disk is too full to take anything, if it is. What is there is sealed all the
+    /// same, so that its write-ahead can be let go.
+    fn shortage(&self) -> Option<Error> {
+        let least = self.options.min_free_bytes;
+        if least == 0 {
+            return None;
+        }
+        match self.objects.free_bytes() {
+            Ok(Some(free)) if free < least => {
+                Some(Error::Busy(format!("the disk has {free} bytes free, expected at least {least}")))
+            }
+            Ok(_) => None,
+            Err(fault) => Some(Error::Busy(fault.to_string())),
+        }
     }
 
     /// Whether more is not sealed than may be.
@@ -230,14 +251,14 @@ impl Committer {
 
     /// Acknowledges nothing from here on.
     pub(super) fn stop(&mut self, reason: String) -> Error {
+        self.stopped = Some(reason.clone());
+        self.publish_progress();
         for (_, answer) in self.flushes.drain(..) {
             let _gone = answer.send(Err(Error::Stopped(reason.clone())));
         }
         for asked in self.compaction.asked.drain(..) {
             let _gone = asked.answer.send(Err(Error::Stopped(reason.clone())));
         }
-        self.stopped = Some(reason.clone());
-        self.publish_progress();
         Error::Stopped(reason)
     }
 
@@ -261,6 +282,7 @@ impl Committer {
             wal_through: self.state.open_generation().wal_through,
             wal_folded_through: self.state.manifest.wal_folded_through,
             manifest: self.state.manifest.number,
+            aside: self.state.manifest.aside.iter().map(Aside::of).collect(),
         }));
     }
 

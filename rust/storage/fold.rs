@@ -117,12 +117,13 @@ impl Committer {
 
     /// Remembers the fault and tries again later. Until then the generation stays as it is.
     fn seal_failed(&mut self, fault: Error) {
-        for (_, answer) in self.flushes.drain(..) {
-            let _gone = answer.send(Err(fault.clone()));
-        }
         self.retry_at = Some(Instant::now() + RETRY);
+        let told = fault.clone();
         self.seal_fault = Some(fault);
         self.publish_progress();
+        for (_, answer) in self.flushes.drain(..) {
+            let _gone = answer.send(Err(told.clone()));
+        }
     }
 
     /// Makes the oldest generation's segment live; without one, only its write-ahead is folded.

@@ -23,6 +23,8 @@
 //! it was written is named as damage; nothing is ever answered with a silently smaller store.
 
 mod arrivals;
+mod aside;
+mod backup;
 mod check;
 mod commit;
 mod compact;
@@ -47,6 +49,8 @@ mod state;
 pub mod store;
 mod wal;
 
+pub use aside::Aside;
+pub use backup::Copied;
 pub use check::Report;
 pub use folder::Folder;
 pub use objects::Objects;

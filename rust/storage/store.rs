@@ -9,6 +9,8 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use serde::Serialize;
 
 use super::arrivals::Arrival;
+use super::aside::Aside;
+use super::backup::{self, Copied};
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
 use super::compact::Compaction;
@@ -69,6 +71,8 @@ pub struct Stats {
     pub is_merging: bool,
     /// Why the last merge failed; it is tried again, and nothing is lost.
     pub merge_fault: Option<String>,
+    /// Damaged segments that were set aside and are in no answer.
+    pub aside: Vec<Aside>,
 }
 
 /// A durable store of traces with one writer. Clones are the same store.
@@ -248,6 +252,7 @@ impl TraceStore {
             seal_fault: progress.seal_fault.clone(),
             is_merging: progress.is_merging,
             merge_fault: progress.merge_fault.clone(),
+            aside: progress.aside.clone(),
         }
     }
 
@@ -266,6 +271,16 @@ impl TraceStore {
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
         check::check(&Folder::existing(&folder_of(url)?)?)
+    }
+
+    /// Copies the store in the folder `url`, which may be at work in another process, into the folder
+    /// `target`. What was acknowledged before is in the copy, which opens like any store.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not
+    /// empty, [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
+    pub fn backup(url: &str, target: &str) -> Result<Copied> {
+        backup::backup(&Folder::existing(&folder_of(url)?)?, &folder_of(target)?)
     }
 }
 

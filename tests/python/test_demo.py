@@ -24,6 +24,7 @@ from spanwise.demo.timetable import timetable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from spanwise._engine import IngestReport
     from spanwise.demo.exports import Export
     from spanwise.demo.spans import TraceWriter
 
@@ -243,13 +244,13 @@ class BusyStore:
     def __init__(self, store: TraceStore, patience: int) -> None:
         self.store = store
         self.patience = patience
-        self.sent = 0
+        self.sent: Counter[bytes] = Counter()
 
-    def ingest(self, *request: object) -> object:
-        self.sent += 1
-        if self.sent % self.patience:
+    def ingest(self, body: bytes, *headers: str | None) -> IngestReport:
+        self.sent[body] += 1
+        if self.sent[body] < self.patience:
             raise UnavailableError("busy")
-        return self.store.ingest(*request)  # type: ignore[arg-type]
+        return self.store.ingest(body, *headers)  # type: ignore[arg-type]
 
     def flush(self) -> None:
         self.store.flush()

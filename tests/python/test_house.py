@@ -61,7 +61,15 @@ def test_a_module_imports_only_modules_above_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "room"), [("starlette", "http"), ("granian", "http"), ("spanwise._engine", "traces"), ("click", "cli")]
+    ("package", "room"),
+    [
+        ("starlette", "http"),
+        ("granian", "http"),
+        ("spanwise._engine", "traces"),
+        ("click", "cli"),
+        ("jwt", "auth"),
+        ("cryptography", "auth"),
+    ],
 )
 def test_a_package_is_known_in_one_room_only(package: str, room: str) -> None:
     knowing = {

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,8 @@ from spanwise.demo.exports import CONTENT_TYPE, exports
 from spanwise.errors import ConfigurationError, StoreStoppedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from spanwise.traces import TraceStore
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 TRACES = 20_000
 SEED = 7
 
+_SENDERS = 4
+"""Requests on their way at once: those of one moment become durable together."""
 _ATTEMPTS = 10
 _SECONDS_BETWEEN = 0.2
 
@@ -76,19 +81,30 @@ def fill(store: TraceStore, filling: Filling, advance: Callable[[int], None]) ->
     Args:
         store: the store to fill.
         filling: what with.
-        advance: told how many of the made-up traces each request completed.
+        advance: told how many of the made-up traces each request completes.
 
     Returns:
         How many spans the store did not accept.
     """
     rejected = 0
-    for export in exports(filling.traces, filling.seed, filling.now):
-        rejected += _send(store, export.body, CONTENT_TYPE, None)
-        advance(export.traces)
-    for capture in captures():
-        rejected += _send(store, capture.body, capture.content_type, capture.content_encoding)
+    sending: deque[Future[int]] = deque()
+    with ThreadPoolExecutor(_SENDERS) as senders:
+        for body, content_type, content_encoding, completed in _requests(filling):
+            sending.append(senders.submit(_send, store, body, content_type, content_encoding))
+            if len(sending) > _SENDERS:
+                rejected += sending.popleft().result()
+            advance(completed)
+        rejected += sum(sent.result() for sent in sending)
     store.flush()
     return rejected
+
+
+def _requests(filling: Filling) -> Iterator[tuple[bytes, str, str | None, int]]:
+    """Yields body, content type, content encoding, and how many made-up traces the request completes."""
+    for export in exports(filling.traces, filling.seed, filling.now):
+        yield export.body, CONTENT_TYPE, None, export.traces
+    for capture in captures():
+        yield capture.body, capture.content_type, capture.content_encoding, 0
 
 
 def _send(store: TraceStore, body: bytes, content_type: str, content_encoding: str | None) -> int:

@@ -30,7 +30,12 @@ impl Committer {
             self.state.cut();
             self.publish_progress();
         }
-        self.seal_next();
+        self.merge_next();
+        // At the most segments there may be, the smallest are merged before there is another.
+        let is_crowded = self.state.sealed.len() as u64 >= self.options.max_segments;
+        if !(is_crowded && self.compaction.under_way.is_some()) {
+            self.seal_next();
+        }
     }
 
     /// Cuts the open generation and lets `answer` know once everything before is sealed.
@@ -51,7 +56,6 @@ impl Committer {
             (None, Some(through)) => {
                 self.flushes.push((through, answer));
                 self.retry_at = None;
-                self.seal_next();
             }
         }
     }

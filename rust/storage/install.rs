@@ -50,6 +50,7 @@ impl Committer {
         self.state.sealed = sealed;
         let previous = std::mem::replace(&mut self.state.manifest, next);
         self.remove_what_only(&previous);
+        self.compaction.may_be_due = true;
         Ok(())
     }
 

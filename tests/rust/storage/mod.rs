@@ -1,6 +1,7 @@
 //! Tests of `rust/storage/`.
 
 mod backups;
+mod compactions;
 mod contents;
 mod damage;
 mod aside;

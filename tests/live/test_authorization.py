@@ -53,7 +53,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def ask(service: Running, row: Row, headers: dict[str, str]) -> httpx.Response:
     """Returns the answer to a good request of a row."""
     path = row.path.replace("{trace_id}", OWN)
-    content = {"search": b"{}", "ingest": b'{"resourceSpans":[]}'}.get(row.body or "")
+    content = {"search": b'{"filter":{},"dry_run":true}', "ingest": b'{"resourceSpans":[]}'}.get(row.body or "")
     return service.http.request(row.method, path, content=content, headers={**(JSON if content else {}), **headers})
 
 
@@ -127,6 +127,7 @@ SCOPES = [
 GRANTED = {
     "traces:read": {"traces:read", "traces:*:read", "agent_os:admin"},
     "traces:write": {"traces:write", "agent_os:admin"},
+    "traces:delete": {"traces:delete", "agent_os:admin"},
     "metrics:read": {"metrics:read", "agent_os:admin"},
 }
 

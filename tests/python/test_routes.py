@@ -21,6 +21,7 @@ PUBLISHED = {
     ("GET", "/traces"): "traces:read",
     ("GET", "/trace_session_stats"): "traces:read",
     ("POST", "/traces/search"): "traces:read",
+    ("POST", "/traces/delete"): "traces:delete",
     ("GET", "/traces/filter-schema"): "traces:read",
     ("GET", "/traces/{trace_id}"): "traces:read",
     ("POST", "/v1/traces"): "traces:write",

@@ -16,6 +16,8 @@ from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
 from spanwise.http.openapi import Operation
 from spanwise.models import (
+    Deleted,
+    DeleteRequest,
     DetailPage,
     ExportAnswer,
     FilterSchema,
@@ -66,6 +68,7 @@ class Row(Struct, frozen=True):
 HTML = "text/html"
 _READ = Need.of("traces:read")
 _WRITE = Need.of("traces:write")
+_DELETE = Need.of("traces:delete")
 _METRICS = Need.of("metrics:read")
 
 TABLE: tuple[Row, ...] = (
@@ -144,6 +147,20 @@ TABLE: tuple[Row, ...] = (
             request=SearchRequest,
         ),
         _READ,
+        body="search",
+    ),
+    Row(
+        "POST",
+        "/traces/delete",
+        traces.delete,
+        Operation(
+            "delete_traces",
+            "Deletes the traces that a filter matches",
+            (Deleted,),
+            query=StoreQuery,
+            request=DeleteRequest,
+        ),
+        _DELETE,
         body="search",
     ),
     Row(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spanwise._engine import TraceStore
 from spanwise.errors import SpanwiseError, StoreClosedError, StoreStoppedError, UnavailableError
 
 if TYPE_CHECKING:
-    from spanwise._engine import IngestReport
+    from collections.abc import Callable
 
+    from spanwise._engine import Filter, IngestReport
+
+Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
 
@@ -77,12 +80,23 @@ class OpeningStore:
         Raises:
             SpanwiseError: see `TraceStore.ingest`.
         """
+        return self._changed(lambda store: store.ingest(body, content_type, content_encoding))
+
+    def delete(self, compiled: Filter, *, dry_run: bool) -> int:
+        """Returns how many traces were deleted, or would be. Blocks; for a thread, after `opened`.
+
+        Raises:
+            SpanwiseError: see `TraceStore.delete`.
+        """
+        return self._changed(lambda store: store.delete(compiled, dry_run))
+
+    def _changed(self, change: Callable[[TraceStore], Result]) -> Result:
         assert self._store is not None  # noqa: S101  # `opened` came before
         try:
-            return self._store.ingest(body, content_type, content_encoding)
+            return change(self._store)
         except UnavailableError as error:
             # The engine's words may name files; they are for the log.
-            _log.warning("an export was not stored: %s", error)
+            _log.warning("the trace store was not changed: %s", error)
             self._stopped = self._stopped or isinstance(error, StoreStoppedError | StoreClosedError)
             raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
 

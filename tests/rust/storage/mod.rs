@@ -5,7 +5,7 @@ mod contents;
 mod damage;
 mod aside;
 mod faults;
-mod forge;
+pub(crate) mod forge;
 mod golden;
 mod limits;
 mod model;

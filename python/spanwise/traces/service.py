@@ -12,9 +12,9 @@ from spanwise.errors import (
     NotFoundError,
     SpanwiseError,
     StoreClosedError,
-    StoreStoppedError,
     UnavailableError,
 )
+from spanwise.traces.opened import is_acknowledging, open_store
 from spanwise.traces.pools import Pool
 from spanwise.traces.search import search_page
 
@@ -46,7 +46,7 @@ class Traces:
         self._store = None if isinstance(source, str) else source
         self._opening: asyncio.Task[None] | None = None
         self._closed = False
-        self._stopped = False
+        self._settings = settings
         self._cancels: set[Cancel] = set()
         self._deadline_seconds = settings.search_deadline_seconds
         self._searches = Pool("search", settings.search_threads, settings.search_waiting)
@@ -55,7 +55,7 @@ class Traces:
     @property
     def is_ready(self) -> bool:
         """Returns whether the store is open and acknowledges what it is sent."""
-        return self._store is not None and not self._closed and not self._stopped
+        return self._store is not None and not self._closed and is_acknowledging(self._store)
 
     async def open(self) -> None:
         """Opens the store, replay included; a no-op when it is open.
@@ -137,7 +137,6 @@ class Traces:
         except UnavailableError as error:
             # The engine's words may name files; they are for the log.
             _log.warning("an export was not stored: %s", error)
-            self._stopped = self._stopped or isinstance(error, StoreStoppedError | StoreClosedError)
             raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
 
     async def _read(self, read: Callable[[TraceStore, Filter], bytes | None]) -> bytes | None:
@@ -167,7 +166,7 @@ class Traces:
 
     async def _open(self) -> None:
         assert self._url is not None  # noqa: S101  # a store that was handed in is open
-        self._store = await asyncio.to_thread(TraceStore.open, self._url)
+        self._store = await asyncio.to_thread(open_store, self._url, self._settings)
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

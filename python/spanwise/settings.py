@@ -37,6 +37,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "./spanwise-data"
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
+    authorization: Annotated[
+        bool, Meta(description="Whether every caller needs a token, except for the public pages.")
+    ] = False
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe event that is logged."),

@@ -60,15 +60,10 @@ pub(super) fn open_segments(
 }
 
 fn open_segment(objects: &dyn Objects, record: &SegmentRecord, recover: bool) -> Result<Sealed> {
-    let hidden = read_hidden(objects, record)?;
+    let hidden = Arc::new(read_hidden(objects, record)?);
     let segment = Segment::open(objects, record)?;
     if recover {
         segment.verify_documents(record)?;
     }
-    Ok(Sealed {
-        record: record.clone(),
-        segment: Arc::new(segment),
-        durably_hidden: hidden.clone(),
-        hidden: Arc::new(hidden),
-    })
+    Ok(Sealed { record: record.clone(), segment: Arc::new(segment), durably_hidden: hidden.clone(), hidden })
 }

@@ -74,5 +74,6 @@ fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Rep
     report.hidden_rows += hidden.len();
     report.bytes += record.traces.bytes + record.documents.bytes;
     report.bytes += record.hidden.map_or(0, |hidden| hidden.file.bytes);
+    report.bytes += record.dictionary.map_or(0, |dictionary| dictionary.bytes);
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! publishes the snapshot, and only then answers. One put is in flight at a time, so the numbers have
 //! no holes. What it folds into segments is in [`super::fold`].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use ulid::Ulid;
 
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
 use super::aside::Aside;
+use super::compact::Compaction;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
 use super::seal::{Cut, Written};
@@ -20,6 +22,7 @@ use super::snapshot::Snapshot;
 use super::state::State;
 use super::wal;
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::trace::MAX_SPANS;
 
 /// A group is written once it has this many bytes, however many requests still wait.
@@ -31,8 +34,14 @@ pub(super) enum Order {
     Ingest { arrival: Arrival, answer: Sender<Result<Outcome>> },
     /// Seal what is there now.
     Flush(Sender<Result<()>>),
+    /// Delete the traces that the filter matches; the answer is how many.
+    Delete { filter: Filter, answer: Sender<Result<u64>> },
+    /// Merge all there is to merge.
+    Compact { purge: bool, answer: Sender<Result<()>> },
     /// The sealing thread is done with the oldest generation.
     Sealed(Result<Written>),
+    /// The merging thread is done; `None` if no row was left.
+    Merged(Result<Option<Written>>),
     /// End.
     Close,
 }
@@ -51,6 +60,9 @@ pub(super) struct Progress {
     pub(super) stopped: Option<String>,
     /// Why the last seal failed, if it did.
     pub(super) seal_fault: Option<String>,
+    /// Why the last merge failed, if it did.
+    pub(super) merge_fault: Option<String>,
+    pub(super) is_merging: bool,
     pub(super) segments: usize,
     pub(super) generations: usize,
     pub(super) unsealed_bytes: u64,
@@ -87,6 +99,9 @@ pub(super) struct Committer {
     pub(super) stopped: Option<String>,
     /// Who waits until what is there up to a write-ahead number is sealed.
     pub(super) flushes: Vec<(u64, Sender<Result<()>>)>,
+    /// Orders that came while the committer did what nothing may come between.
+    pub(super) held_back: VecDeque<Order>,
+    pub(super) compaction: Compaction,
 }
 
 /// A request with the one who waits for its answer.
@@ -97,11 +112,12 @@ impl Committer {
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         loop {
             self.fold_due();
-            let mut next = match orders.recv_timeout(self.patience()) {
-                Ok(order) => Some(order),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
+            let mut next =
+                match self.held_back.pop_front().map_or_else(|| orders.recv_timeout(self.patience()), Ok) {
+                    Ok(order) => Some(order),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                };
             let (mut group, mut bytes) = (Vec::new(), 0);
             while let Some(order) = next {
                 match order {
@@ -113,13 +129,24 @@ impl Committer {
                         self.commit(std::mem::take(&mut group));
                         self.flush(answer);
                     }
+                    Order::Delete { filter, answer } => {
+                        self.commit(std::mem::take(&mut group));
+                        let _gone = answer.send(self.delete(&filter, orders));
+                    }
+                    Order::Compact { purge, answer } => self.compact(purge, answer),
                     Order::Sealed(written) => self.sealed(written),
+                    Order::Merged(written) => self.merged(written),
                     Order::Close => {
                         self.commit(group);
                         return self.close(orders);
                     }
                 }
-                next = if bytes < GROUP_BYTES { orders.try_recv().ok() } else { None };
+                let is_full = bytes >= GROUP_BYTES;
+                next = if is_full {
+                    None
+                } else {
+                    self.held_back.pop_front().or_else(|| orders.try_recv().ok())
+                };
             }
             self.commit(group);
         }
@@ -133,7 +160,8 @@ impl Committer {
         }
         let now = Instant::now();
         let until = |instant: Instant| instant.saturating_duration_since(now);
-        let retry = self.retry_at.map_or(LONG, until);
+        let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
+        let retry = self.retry_at.map_or(LONG, until).min(merge.map_or(LONG, until));
         let age = self.state.generations.last().and_then(|open| open.since);
         let cut = age.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
         retry.min(cut.map_or(LONG, until))
@@ -228,6 +256,9 @@ impl Committer {
         for (_, answer) in self.flushes.drain(..) {
             let _gone = answer.send(Err(Error::Stopped(reason.clone())));
         }
+        for asked in self.compaction.asked.drain(..) {
+            let _gone = asked.answer.send(Err(Error::Stopped(reason.clone())));
+        }
         Error::Stopped(reason)
     }
 
@@ -242,6 +273,8 @@ impl Committer {
         self.published.progress.store(Arc::new(Progress {
             stopped: self.stopped.clone(),
             seal_fault: self.seal_fault.as_ref().map(ToString::to_string),
+            merge_fault: self.compaction.fault.as_ref().map(ToString::to_string),
+            is_merging: self.compaction.under_way.is_some(),
             segments: self.state.sealed.len(),
             generations: self.state.generations.len(),
             unsealed_bytes,
@@ -253,18 +286,13 @@ impl Committer {
         }));
     }
 
-    /// Ends: the seal under way is still committed, requests that came too late are refused.
+    /// Ends: the seal under way is still committed. Whoever asks for something now, or waits for a
+    /// merge, learns that nobody is left to answer.
     fn close(mut self, orders: &Receiver<Order>) {
         while self.is_sealing {
             match orders.recv() {
                 Ok(Order::Sealed(written)) => self.sealed(written),
-                Ok(Order::Ingest { answer, .. }) => {
-                    let _gone = answer.send(Err(Error::Closed));
-                }
-                Ok(Order::Flush(answer)) => {
-                    let _gone = answer.send(Err(Error::Closed));
-                }
-                Ok(Order::Close) => {}
+                Ok(_) => {}
                 Err(_) => return,
             }
         }

@@ -62,6 +62,9 @@ pub(super) struct SegmentRecord {
     pub(super) documents: FileRecord,
     /// The rows that are hidden, if any.
     pub(super) hidden: Option<HiddenRecord>,
+    /// `spans.dict`, once the segment was compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dictionary: Option<FileRecord>,
 }
 
 /// The size and checksum of an object.
@@ -104,21 +107,27 @@ impl SegmentRecord {
         format!("segments/{}/spans.otlp.zst", self.id)
     }
 
+    /// Returns the path of the dictionary of the segment's documents.
+    pub(super) fn dictionary_path(&self) -> String {
+        format!("segments/{}/spans.dict", self.id)
+    }
+
     /// Returns the path of a set of hidden rows of the segment.
     pub(super) fn hidden_path(&self, number: u64) -> String {
         format!("segments/{}/hidden-{number}.roaring", self.id)
     }
 
     /// Returns the paths of all objects of the segment that are live.
-    pub(super) fn paths(&self) -> impl Iterator<Item = String> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> + use<> {
         self.files().map(|(path, _)| path)
     }
 
     /// Returns the path, size and checksum of all objects of the segment that are live.
-    pub(super) fn files(&self) -> impl Iterator<Item = (String, FileRecord)> {
+    pub(super) fn files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
         let hidden = self.hidden.map(|hidden| (self.hidden_path(hidden.number), hidden.file));
         let files = [(self.traces_path(), self.traces), (self.documents_path(), self.documents)];
-        files.into_iter().chain(hidden)
+        let dictionary = self.dictionary.map(|file| (self.dictionary_path(), file));
+        files.into_iter().chain(dictionary).chain(hidden)
     }
 }
 

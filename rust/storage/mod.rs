@@ -13,7 +13,9 @@
 //!
 //! ```text
 //! ingest -> arrivals (what would change) -> commit (write-ahead put, publish) -> head
-//! head -> cut -> seal (a segment's files) -> fold (manifest, publish) -> segments
+//! head -> cut -> seal (a segment's files) -> fold -> install (manifest), publish -> segments
+//! segments -> plan -> merge (a segment's files) -> compact -> install (manifest), publish -> segments
+//! delete (rows are hidden) -> install (manifest), publish -> segments
 //! open -> recover (claim, fence, replay, sweep)
 //! ```
 //!
@@ -25,15 +27,20 @@ mod aside;
 mod backup;
 mod check;
 mod commit;
+mod compact;
+mod delete;
 mod documents;
 pub mod folder;
 mod fold;
 mod generation;
 mod head;
+mod install;
 mod lock;
 mod manifest;
+mod merge;
 pub mod objects;
 mod options;
+mod plan;
 mod recover;
 mod seal;
 mod segment;

@@ -16,7 +16,7 @@ use ulid::Ulid;
 use super::arrivals::{Arrival, gather};
 use super::aside::open_segments;
 use super::commit::Claim;
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Objects, Put, put};
 use super::options::Options;
 use super::state::State;
@@ -58,8 +58,9 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
         }
         let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
         replay(objects, &mut state, fence, options)?;
-        sweep(objects, &state.manifest)?;
-        return Ok((Claim { writer, manifest: state.manifest.number, fence }, state));
+        let claim = Claim { writer, manifest: state.manifest.number, fence };
+        sweep(objects, &state.manifest, &claim)?;
+        return Ok((claim, state));
     }
     Err(Error::Locked("others keep claiming the store".into()))
 }
@@ -135,22 +136,24 @@ fn read_arrival(number: u64, entry: wal::Entry) -> Result<Arrival> {
     Ok(Arrival { received: entry.received, spans, encoded: entry.spans })
 }
 
-/// Removes every object that the manifest does not need, unfinished ones included.
+/// Removes every object that neither the manifest nor the claim needs, unfinished ones included.
 ///
 /// # Errors
 /// [`Error::Locked`] if the store was claimed by another meanwhile, [`Error::Storage`].
-fn sweep(objects: &dyn Objects, manifest: &Manifest) -> Result<()> {
+pub(super) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -> Result<()> {
     let manifests = objects.list("manifest")?;
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
         return Err(Error::Locked("another writer has claimed the store".into()));
     }
     let aside = manifest.aside.iter().map(|record| &record.segment);
     let named = manifest.segments.iter().chain(aside);
-    let segments: HashSet<String> = named.flat_map(|record| record.paths().collect::<Vec<_>>()).collect();
+    let segments: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
     let is_needed = |path: &str| {
         segments.contains(path)
-            || wal::number_of(path).is_some_and(|number| number > manifest.wal_folded_through)
-            || manifest::number_of(path) == Some(manifest.number)
+            || wal::number_of(path)
+                .is_some_and(|number| number > manifest.wal_folded_through || number == claim.fence)
+            || manifest::number_of(path)
+                .is_some_and(|number| number == manifest.number || number == claim.manifest)
     };
     let present = [manifests, objects.list("segments")?, objects.list("wal")?];
     let mut unneeded = present.iter().flatten().filter(|object| !is_needed(&object.path));

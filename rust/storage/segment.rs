@@ -20,7 +20,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use roaring::RoaringBitmap;
 
-use super::documents::{self, Documents, Place};
+use super::documents::{self, Dictionary, Documents, Place};
 use super::manifest::SegmentRecord;
 use super::objects::Objects;
 use crate::error::{Error, Result};
@@ -57,8 +57,9 @@ impl Segment {
         let whole = decode_rows(&path, content, record.rows)?;
         let (batch, places) =
             part_columns(&whole).map_err(|fault| Error::damage(&path, 0, fault.to_string()))?;
-        let documents =
-            Documents { path: record.documents_path(), object: objects.open(&record.documents_path())? };
+        let path = record.documents_path();
+        let object = objects.open(&path)?;
+        let documents = Documents { path, object, dictionary: read_dictionary(objects, record)? };
         documents::verify_size(&documents.path, documents.object.as_ref(), record.documents)?;
         let mut by_trace_id: Vec<u32> = (0u32..).take(batch.num_rows()).collect();
         let ids = trace_ids(&batch);
@@ -112,6 +113,29 @@ impl Segment {
         Ok(trace)
     }
 
+    /// Reads the document of a row.
+    ///
+    /// # Errors
+    /// As [`Segment::trace`].
+    pub(super) fn document(&self, row: usize) -> Result<Bytes> {
+        self.documents.read(self.place(row))
+    }
+
+    /// Returns the start times of the rows: microseconds since 1970, newest first.
+    pub(super) fn start_times(&self) -> &[i64] {
+        self.batch.column(Field::StartTime.column()).as_primitive::<TimestampMicrosecondType>().values()
+    }
+
+    /// Returns the trace id of a row as it is written.
+    pub(super) fn trace_id_text(&self, row: usize) -> &str {
+        trace_ids(&self.batch).value(row)
+    }
+
+    /// Returns the size of a row's document as it is stored.
+    pub(super) fn stored_bytes(&self, row: usize) -> u64 {
+        self.places[1].value(row)
+    }
+
     pub(super) fn document_bytes(&self, row: usize) -> u64 {
         self.places[2].value(row)
     }
@@ -120,6 +144,13 @@ impl Segment {
         let [offset, length, decoded] = &self.places;
         Place { offset: offset.value(row), length: length.value(row), decoded: decoded.value(row) }
     }
+}
+
+fn read_dictionary(objects: &dyn Objects, record: &SegmentRecord) -> Result<Option<Dictionary>> {
+    let Some(file) = record.dictionary else { return Ok(None) };
+    let path = record.dictionary_path();
+    let content = documents::read_file(&path, objects.open(&path)?.as_ref(), file)?;
+    Ok(Some(Dictionary::new(&content)))
 }
 
 /// Reads a set of hidden rows of a segment; none if the record names none.

@@ -1,5 +1,6 @@
 //! The store as its users see it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -12,14 +13,18 @@ use super::aside::Aside;
 use super::backup::{self, Copied};
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
+use super::compact::Compaction;
+use super::delete;
 use super::folder::Folder;
 use super::lock::Lock;
+use super::merge;
 use super::objects::Objects;
 use super::options::{Options, folder_of};
 use super::recover::recover;
 use super::seal;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::otlp::{Export, wire};
 use crate::time::now_micros;
 use crate::trace::Span;
@@ -62,6 +67,10 @@ pub struct Stats {
     pub stopped: Option<String>,
     /// Why the last seal failed; it is tried again.
     pub seal_fault: Option<String>,
+    /// Whether segments are being merged.
+    pub is_merging: bool,
+    /// Why the last merge failed; it is tried again, and nothing is lost.
+    pub merge_fault: Option<String>,
     /// Damaged segments that were set aside and are in no answer.
     pub aside: Vec<Aside>,
 }
@@ -87,6 +96,9 @@ struct Shared {
 struct Running {
     committer: JoinHandle<()>,
     sealer: JoinHandle<()>,
+    merging: JoinHandle<()>,
+    /// Tells the merging thread to give up what it is at.
+    is_closing: Arc<AtomicBool>,
     _lock: Option<Lock>,
 }
 
@@ -119,6 +131,10 @@ impl TraceStore {
         let max_waiting_bytes = options.max_waiting_bytes;
         let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
         let sealer = seal::start(objects.clone(), cut, orders.clone()).map_err(no_thread)?;
+        let (merges, due) = unbounded();
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let merging =
+            merge::start(objects.clone(), due, orders.clone(), is_closing.clone()).map_err(no_thread)?;
         let mut committer = Committer {
             objects,
             options,
@@ -131,13 +147,15 @@ impl TraceStore {
             seal_fault: None,
             stopped: None,
             flushes: Vec::new(),
+            held_back: VecDeque::new(),
+            compaction: Compaction::new(merges),
         };
         committer.publish();
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&waiting))
             .map_err(no_thread)?;
-        let running = Mutex::new(Some(Running { committer, sealer, _lock: lock }));
+        let running = Mutex::new(Some(Running { committer, sealer, merging, is_closing, _lock: lock }));
         let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
         let shared = Shared { orders, published, max_waiting_bytes, waiting_bytes, is_closed, running };
         Ok(Self { shared: Arc::new(shared) })
@@ -179,6 +197,37 @@ impl TraceStore {
         self.shared.ask(Order::Flush)
     }
 
+    /// Deletes the traces that `filter` matches and returns how many; with `dry_run` only counts them.
+    /// What was acknowledged before the call and matches is gone from every answer once it returns, and
+    /// after a crash too. Spans of a deleted trace that come later begin a new trace. The bytes of the
+    /// deleted traces stay on disk until their segments are compacted.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]: nothing was deleted, try later. Else as [`TraceStore::ingest`].
+    pub fn delete(&self, filter: &Filter, dry_run: bool) -> Result<u64> {
+        self.shared.refuse_if_closed()?;
+        let found = delete::count(&self.snapshot(), filter)?;
+        if dry_run || found == 0 {
+            return Ok(found);
+        }
+        // Most of the head is sealed before requests have to wait for the rest of it.
+        self.flush()?;
+        self.shared.ask(|answer| Order::Delete { filter: filter.clone(), answer })
+    }
+
+    /// Seals the head, then merges the segments there are into as few as their sizes allow, and returns
+    /// once that is done. With `purge` nothing is left on disk of what was deleted or superseded
+    /// before the call: every segment with hidden rows is rebuilt, its dictionary trained anew, and what
+    /// no manifest needs is removed. Ingest and searches go on.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] or [`Error::Damage`] if a merge or a removal failed, which loses nothing; else
+    /// as [`TraceStore::ingest`].
+    pub fn compact(&self, purge: bool) -> Result<()> {
+        self.flush()?;
+        self.shared.ask(|answer| Order::Compact { purge, answer })
+    }
+
     /// Returns the store in numbers.
     pub fn stats(&self) -> Stats {
         let progress = self.shared.published.progress.load_full();
@@ -201,6 +250,8 @@ impl TraceStore {
             is_acknowledging: is_at_work && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
             seal_fault: progress.seal_fault.clone(),
+            is_merging: progress.is_merging,
+            merge_fault: progress.merge_fault.clone(),
             aside: progress.aside.clone(),
         }
     }
@@ -262,12 +313,16 @@ impl Shared {
     fn close(&self) -> Result<()> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Release);
-        let Some(Running { committer, sealer, _lock }) = running.take() else { return Ok(()) };
+        let Some(Running { committer, sealer, merging, is_closing, _lock }) = running.take() else {
+            return Ok(());
+        };
+        is_closing.store(true, Ordering::Relaxed);
         // A committer that has died takes no order; joining it tells.
         let _died = self.orders.send(Order::Close);
         let committed = committer.join();
         let sealed = sealer.join();
-        if committed.is_err() || sealed.is_err() {
+        let merged = merging.join();
+        if committed.is_err() || sealed.is_err() || merged.is_err() {
             return Err(Error::Stopped("a thread of the store has died".into()));
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Fuzzing without a special toolchain: a seeded mutator over a kept corpus.
 //!
 //! A target is a law about any bytes. Each run draws inputs of the corpus, changes them, and asks the
-//! law; a run is short unless `SPANWISE_FUZZ_SECONDS` says how long each target runs, and the same
-//! inputs come again with the same `SPANWISE_FUZZ_SEED`. An input that breaks a law is written to
+//! law; a run is short unless `FUZZ_SECONDS` says how long each target runs, and the same
+//! inputs come again with the same `FUZZ_SEED`. An input that breaks a law is written to
 //! `target/fuzz/`; it belongs in `tests/fuzz/corpus/<target>/`, where every later run asks it first.
 //!
 //! This mutator is blind: it does not see which branches an input takes, as `cargo fuzz` would.
@@ -32,9 +32,9 @@ fn fuzz(target: &str, more: Vec<Vec<u8>>, law: impl Fn(&[u8])) {
     for input in &corpus {
         ask(target, input, &law);
     }
-    let seed = number_from("SPANWISE_FUZZ_SEED").unwrap_or(20_261_120);
+    let seed = number_from("FUZZ_SEED").unwrap_or(20_261_120);
     let mut random = Random::new(seed);
-    let seconds = number_from("SPANWISE_FUZZ_SECONDS").map(Duration::from_secs);
+    let seconds = number_from("FUZZ_SECONDS").map(Duration::from_secs);
     let began = Instant::now();
     let mut asked = 0_u64;
     while seconds.map_or(asked < SHORT_RUN, |seconds| began.elapsed() < seconds) {

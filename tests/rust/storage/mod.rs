@@ -1,11 +1,14 @@
 //! Tests of `rust/storage/`.
 
 mod backups;
+mod compactions;
 mod contents;
 mod damage;
 mod aside;
+mod deletions;
 mod faults;
 pub(crate) mod forge;
+mod gated;
 mod golden;
 mod limits;
 mod model;

@@ -7,7 +7,7 @@ use spanwise::otlp::{SpanId, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{address, contents, crashed};
+use super::contents::{address, contents, crashed, id_of, traces_in};
 use crate::spans::{MILLISECOND, export, span};
 
 /// What can happen to a store.
@@ -16,6 +16,10 @@ enum Event {
     /// Spans arrive: trace, span, and how much later than usual the span ends.
     Ingest(Vec<(u64, u64, u64)>),
     Flush,
+    /// These traces are deleted.
+    Delete(Vec<u64>),
+    /// Segments are merged; whether nothing may be left of what was deleted.
+    Compact(bool),
     /// The store is closed and opened.
     Reopen,
     /// The machine fails: the store is opened from what is on disk, the old one never closed.
@@ -27,6 +31,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         6 => arrivals.prop_map(Event::Ingest),
         2 => Just(Event::Flush),
+        2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Event::Delete),
+        1 => any::<bool>().prop_map(Event::Compact),
         1 => Just(Event::Reopen),
         1 => Just(Event::Crash),
     ];
@@ -53,6 +59,14 @@ impl Model {
         }
     }
 
+    /// Returns how many traces there were to delete.
+    fn delete(&mut self, traces: &[TraceId]) -> u64 {
+        let before = self.spans.len();
+        self.spans.retain(|trace_id, _| !traces.contains(trace_id));
+        self.created.retain(|trace_id, _| !traces.contains(trace_id));
+        (before - self.spans.len()) as u64
+    }
+
     fn assert_equals(&mut self, store: &TraceStore) {
         let held = contents(&store.snapshot());
         assert!(held.keys().eq(self.spans.keys()), "the store holds {held:?}");
@@ -72,8 +86,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_store_equals_its_model(events in events(), seal_objects in 1..6_u64) {
-        let options = Options { seal_objects, ..Options::default() };
+    fn a_store_equals_its_model(events in events(), seal_objects in 1..6_u64, max_segments in 1..5_u64) {
+        let options = Options { seal_objects, max_segments, ..Options::default() };
         let mut folder = TempDir::new().expect("a folder");
         let mut store = open(&folder, &options);
         let mut model = Model::default();
@@ -89,6 +103,13 @@ proptest! {
                     model.ingest(&spans);
                 }
                 Event::Flush => store.flush().expect("flushed"),
+                Event::Delete(traces) => {
+                    let expected = model.delete(&traces.iter().map(|trace| id_of(*trace)).collect::<Vec<_>>());
+                    let filter = traces_in(&traces);
+                    assert_eq!(store.delete(&filter, true).expect("counted"), expected);
+                    assert_eq!(store.delete(&filter, false).expect("deleted"), expected);
+                }
+                Event::Compact(purge) => store.compact(purge).expect("compacted"),
                 Event::Reopen => {
                     store.close().expect("closed");
                     store = open(&folder, &options);

@@ -42,7 +42,7 @@ class Traces:
         """
         if not sources or not all(sources):
             raise ConfigurationError("expected one or more trace stores, each with an id")
-        self._stores = {db_id: OpeningStore(source) for db_id, source in sources.items()}
+        self._stores = {db_id: OpeningStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
         self._searching = Searching(settings)
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)

@@ -85,6 +85,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         float,
         Meta(gt=0, description="The longest a request's body may take to arrive; then the answer is 408."),
     ] = 30.0
+    min_free_bytes: Annotated[
+        int,
+        Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),
+    ] = 1024 * MEBIBYTE
+    recover: Annotated[
+        bool,
+        Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),
+    ] = False
 
     @property
     def trace_store(self) -> str:

@@ -6,13 +6,14 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise._engine import TraceStore
-from spanwise.errors import SpanwiseError, StoreClosedError, StoreStoppedError, UnavailableError
+from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
+from spanwise.traces.opened import is_acknowledging, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise._engine import Filter, IngestReport
+    from spanwise._engine import Filter, IngestReport, TraceStore
+    from spanwise.settings import Settings
 
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
@@ -21,22 +22,23 @@ _log = logging.getLogger(__name__)
 class OpeningStore:
     """A trace store, seen from the event loop: not open yet, open, or closed. It is opened once."""
 
-    def __init__(self, source: str | TraceStore) -> None:
+    def __init__(self, source: str | TraceStore, settings: Settings) -> None:
         """Prepares the way to a store, without touching it.
 
         Args:
             source: the store's path or URL, or a store that is open already; that one its owner closes.
+            settings: how it is opened.
         """
         self._url = source if isinstance(source, str) else None
         self._store = None if isinstance(source, str) else source
         self._opening: asyncio.Task[None] | None = None
         self._closed = False
-        self._stopped = False
+        self._settings = settings
 
     @property
     def is_ready(self) -> bool:
         """Returns whether the store is open and acknowledges what it is sent."""
-        return self._store is not None and not self._closed and not self._stopped
+        return self._store is not None and not self._closed and is_acknowledging(self._store)
 
     async def open(self) -> None:
         """Opens the store, replay included; a no-op when it is open.
@@ -97,7 +99,6 @@ class OpeningStore:
         except UnavailableError as error:
             # The engine's words may name files; they are for the log.
             _log.warning("the trace store was not changed: %s", error)
-            self._stopped = self._stopped or isinstance(error, StoreStoppedError | StoreClosedError)
             raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
 
     def stats(self) -> bytes:
@@ -116,7 +117,7 @@ class OpeningStore:
 
     async def _open(self) -> None:
         assert self._url is not None  # noqa: S101  # a store that was handed in is open
-        self._store = await asyncio.to_thread(TraceStore.open, self._url)
+        self._store = await asyncio.to_thread(open_store, self._url, self._settings)
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

@@ -42,7 +42,7 @@ class Traces:
         """
         if not sources or not all(sources):
             raise ConfigurationError("expected one or more trace stores, each with an id")
-        self._stores = {db_id: OpeningStore(source) for db_id, source in sources.items()}
+        self._stores = {db_id: OpeningStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
         self._searching = Searching(settings)
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
@@ -179,5 +179,18 @@ def delete_traces(url: str, filter_: bytes, *, dry_run: bool) -> int:
     store = TraceStore.open(url)
     try:
         return store.delete(compiled, dry_run)
+    finally:
+        store.close()
+
+
+def compact_store(url: str, *, purge: bool) -> None:
+    """Merges the segments of a store; with `purge` nothing is left on disk of what was deleted.
+
+    Raises:
+        StoreError: another process holds the store, it is damaged, or the storage below failed.
+    """
+    store = TraceStore.open(url)
+    try:
+        store.compact(purge)
     finally:
         store.close()

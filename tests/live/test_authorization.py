@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -278,6 +279,16 @@ def test_nothing_a_caller_asks_widens_what_it_sees(guarded: Running) -> None:
             answer = guarded.http.get(path, params=query, headers=alice).json()
             assert all(item["user_id"] == "alice" for item in answer["data"])
             assert answer["meta"]["total_count"] == len(answer["data"]) <= 1
+
+
+def test_two_callers_with_one_question_never_get_the_others_answer(guarded: Running) -> None:
+    callers = {"alice": OWN, "bob": FOREIGN}
+    asking = [(trace_id, as_caller(user, READ)) for user, trace_id in callers.items()] * 100
+    with ThreadPoolExecutor(8) as crowd:
+        answers = crowd.map(lambda asked: guarded.http.post("/traces/search", json={}, headers=asked[1]), asking)
+        for (trace_id, _), answer in zip(asking, answers, strict=True):
+            assert [item["trace_id"] for item in answer.json()["data"]] == [trace_id]
+            assert answer.headers["cache-control"] == "no-store"
 
 
 def test_an_admin_sees_everything(guarded: Running) -> None:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-LINGER_SECONDS = 0.04
-"""For how long more of a body that is too large is taken in, before it is refused."""
+LINGER_SECONDS = 0.25
+LINGER_BYTES = 8 * 1024 * 1024
+"""For how long, and up to how much, the rest of a body that is too large is read, before it is refused."""
 
 
 class BodyReader:
@@ -49,7 +50,6 @@ class BodyReader:
             RequestTimeoutError: it did not arrive in time.
             DecodeError: it ended before its announced length.
         """
-        self._check(int(request.headers.get("content-length", "0")))
         chunks: list[bytes] = []
         try:
             await self._read_or_linger(request, chunks)
@@ -59,9 +59,10 @@ class BodyReader:
 
     async def _read_or_linger(self, request: Request, chunks: list[bytes]) -> None:
         try:
+            self._check(int(request.headers.get("content-length", "0")))
             await self._read_in_time(request, chunks)
         except PayloadTooLargeError:
-            await _discard(request)
+            await self._discard(request)
             raise
 
     async def _read_in_time(self, request: Request, chunks: list[bytes]) -> None:
@@ -91,11 +92,13 @@ class BodyReader:
         if size > self._limit:
             raise PayloadTooLargeError(f"the body is larger than {self._limit} bytes")
 
-
-async def _discard(request: Request) -> None:
-    """Reads on for a moment: a connection that is closed while its client still sends may lose our answer."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(LINGER_SECONDS):
-            more = True
-            while more:
-                more = (await request.receive()).get("more_body", False)
+    async def _discard(self, request: Request) -> None:
+        """Reads on for a moment: a connection that is closed while its client still sends loses our answer."""
+        left = max(self._limit, LINGER_BYTES)
+        if int(request.headers.get("content-length", "0")) > self._limit + left:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while left > 0:
+                    message = await request.receive()
+                    left = left - len(message.get("body", b"")) if message.get("more_body", False) else 0

@@ -24,7 +24,7 @@ def command(filter_: str, data_dir: str | None, dry_run: bool) -> None:  # noqa:
     service runs, `POST /traces/delete` does the same. `spanwise compact --purge` then takes the bytes off the disk.
     """
     count = delete_traces(existing_store(data_dir), filter_.encode(), dry_run=dry_run)
-    click.echo(f"{count:,} traces {'would be ' if dry_run else ''}deleted.")
+    click.echo(f"Traces {'to delete' if dry_run else 'deleted'}: {count:,}")
 
 
 def existing_store(data_dir: str | None) -> str:

@@ -10,6 +10,7 @@ mod faults;
 mod forge;
 mod gated;
 mod golden;
+mod history;
 mod limits;
 mod model;
 mod processes;

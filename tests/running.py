@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -30,14 +31,22 @@ def free_port() -> int:
 class Running:
     """A service over one data folder. Always leave it by `with`."""
 
-    def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True) -> None:
-        """Starts the service; waits until it is ready, unless `is_ready` is false."""
+    def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True, **variables: str) -> None:
+        """Starts the service; waits until it is ready, unless `is_ready` is false.
+
+        Args:
+            data_dir: the folder of all its data; its log stands beside it.
+            flags: what its command line says.
+            is_ready: whether to wait until it is ready.
+            variables: what is added to its environment, from which all that is about Spanwise is taken.
+        """
         self.data_dir = data_dir
         self.log = data_dir.with_suffix(".log")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.http = httpx.Client(base_url=self.url, timeout=30)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SPANWISE_")}
+        ours = ("SPANWISE_", "JWT_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | variables
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],
@@ -77,6 +86,10 @@ class Running:
         """Returns the exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(END_SECONDS)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Returns what the service logged."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def search(self, **body: object) -> httpx.Response:
         """Returns the answer to a search."""

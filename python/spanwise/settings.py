@@ -37,10 +37,24 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "./spanwise-data"
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
+    authorization: Annotated[
+        bool, Meta(description="Whether every caller needs a token, except for the public pages.")
+    ] = False
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe event that is logged."),
     ] = "info"
+    log_format: Annotated[
+        Literal["auto", "text", "json"],
+        Meta(description="How an event is written; `auto` is text on a terminal and JSON elsewhere."),
+    ] = "auto"
+    cors_origins: Annotated[
+        str,
+        Meta(
+            description="Origins, separated by commas, whose pages may read answers; `*` is any.",
+            extra={"default": "none"},
+        ),
+    ] = ""
     search_threads: Annotated[
         int,
         Meta(ge=1, le=1024, description="Searches that run at once.", extra={"default": "two per core"}),
@@ -71,6 +85,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         float,
         Meta(gt=0, description="The longest a request's body may take to arrive; then the answer is 408."),
     ] = 30.0
+    min_free_bytes: Annotated[
+        int,
+        Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),
+    ] = 1024 * MEBIBYTE
+    recover: Annotated[
+        bool,
+        Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),
+    ] = False
 
     @property
     def trace_store(self) -> str:
@@ -118,11 +140,17 @@ def _table() -> Iterator[Setting]:
     for described in msgspec.structs.fields(Settings):
         meta = next(meta for meta in get_args(hints[described.name]) if isinstance(meta, Meta))
         default = (meta.extra or {}).get("default", described.default)
-        yield Setting(described.name, hints[described.name], str(default), meta.description or "")
+        written = str(default).lower() if isinstance(default, bool) else str(default)
+        yield Setting(described.name, hints[described.name], written, meta.description or "")
 
 
 TABLE: dict[str, Setting] = {setting.name: setting for setting in _table()}
 """The settings by name, in the order of the documentation."""
+
+
+def is_switch(setting: Setting) -> bool:
+    """Returns whether a setting is only on or off."""
+    return get_args(setting.type)[0] is bool
 
 
 def choices(setting: Setting) -> tuple[str, ...]:

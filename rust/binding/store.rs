@@ -89,6 +89,16 @@ impl PyTraceStore {
         })
     }
 
+    /// Copies the store at `url`, which may be at work in another process, into the folder `target`;
+    /// returns what was copied as JSON.
+    #[staticmethod]
+    fn backup(py: Python<'_>, url: &str, target: &str) -> PyResult<Vec<u8>> {
+        detached(py, || {
+            let copied = TraceStore::backup(url, target)?;
+            serde_json::to_vec(&copied).map_err(|fault| Error::storage(url, fault))
+        })
+    }
+
     /// Stores the spans of one OTLP export request; returns after they are durable.
     #[pyo3(signature = (body, content_type, content_encoding = None))]
     fn ingest(

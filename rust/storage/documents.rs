@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 /// Fast enough for one sealing thread to keep up with ingest.
 const LEVEL: i32 = 3;
 
+/// No zstd frame decodes to more than this many times its own size.
+const MAX_RATIO: u64 = 1 << 16;
+
 /// Where a document stands, and how large it is once decoded. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
@@ -114,7 +117,9 @@ impl Documents {
         let mut frame = vec![0; usize::try_from(place.length).map_err(too_large)?];
         self.object.read_at(place.offset, &mut frame)?;
         // Asked before anything is allocated: a damaged length must not cost memory.
-        if !matches!(get_frame_content_size(&frame), Ok(Some(size)) if size == place.decoded) {
+        let is_possible = place.decoded <= place.length.saturating_mul(MAX_RATIO);
+        if !is_possible || !matches!(get_frame_content_size(&frame), Ok(Some(size)) if size == place.decoded)
+        {
             return Err(damage(format!("expected a zstd frame of {} bytes", place.decoded)));
         }
         let capacity = usize::try_from(place.decoded).map_err(too_large)?;

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use ulid::Ulid;
 
 use super::objects::Objects;
 use crate::error::{Error, Result};
@@ -15,6 +16,9 @@ pub(super) const FORMAT: u32 = 1;
 
 /// No manifest is larger; a larger file is not even read.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// No store lives to count so far.
+const MAX_NUMBER: u64 = 1 << 62;
 
 /// What is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +191,16 @@ impl Manifest {
         let manifest: Self = serde_json::from_str(text).map_err(malformed)?;
         if manifest.number != number {
             return Err(Error::damage(&path, 0, "the manifest has another number than its name"));
+        }
+        // Numbers are counted up from, and ids become parts of paths.
+        if number.max(manifest.wal_folded_through) > MAX_NUMBER {
+            return Err(Error::damage(&path, 0, format!("expected numbers up to {MAX_NUMBER}")));
+        }
+        let segments = manifest.segments.iter().chain(manifest.aside.iter().map(|aside| &aside.segment));
+        for segment in segments {
+            if Ulid::from_string(&segment.id).is_err() {
+                return Err(Error::damage(&path, 0, "expected the id of a segment to be an ULID"));
+            }
         }
         Ok(manifest)
     }

@@ -15,6 +15,7 @@ HOUSE = Path(__file__).parents[2] / "python" / "spanwise"
 ORDER = [
     "errors",
     "models",
+    "metrics",
     "settings",
     "auth",
     "database",

@@ -6,5 +6,6 @@ mod trace;
 mod filter;
 mod storage;
 mod search;
+mod fuzz;
 mod random;
 mod spans;

@@ -13,15 +13,18 @@ from starlette.responses import Response
 
 from spanwise.errors import CancelledError, SpanwiseError, UnsupportedMediaTypeError, ValidationError
 from spanwise.http.errors import headers_of, json_refusal
-from spanwise.models import SearchRequest
-from spanwise.traces.service import check_database, filter_schema, otlp_status
+from spanwise.http.queries import query_of
+from spanwise.models import SearchRequest, SessionsQuery, StoreQuery, TraceQuery, TracesQuery
+from spanwise.traces.listing import listing, session_listing
+from spanwise.traces.service import filter_schema, otlp_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from starlette.requests import Request
 
-    from spanwise.traces.service import Traces
+    from spanwise.http.backend import Backend
+    from spanwise.traces.view import View
 
 JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
@@ -30,33 +33,53 @@ Result = TypeVar("Result")
 _decoder = msgspec.json.Decoder(SearchRequest)
 
 
-async def search(request: Request, body: bytes, traces: Traces) -> Response:
+async def search(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/search`."""
     _expect_plain_json(request)
     asked = _decode(body)
-    check_database(request.query_params.get("db_id"))
-    return Response(await unless_disconnected(request, traces.search(asked)), media_type=JSON)
+    return await _finished(request, _view(request, backend, query_of(request, StoreQuery)).search(asked))
 
 
-async def trace(request: Request, _body: bytes, traces: Traces) -> Response:
+async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /traces`: a page of runs without their output, error and span tree."""
+    query = query_of(request, TracesQuery)
+    return await _finished(request, _view(request, backend, query).search(listing(query), detail=False))
+
+
+async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /trace_session_stats`: a page of sessions."""
+    query = query_of(request, SessionsQuery)
+    return await _finished(request, _view(request, backend, query).search(session_listing(query)))
+
+
+async def trace(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces/{trace_id}`, with `?span_id=` one span of it."""
-    check_database(request.query_params.get("db_id"))
+    query = query_of(request, TraceQuery)
+    view = _view(request, backend, query)
     trace_id = request.path_params["trace_id"]
-    span_id = request.query_params.get("span_id")
-    asked = traces.span(trace_id, span_id) if span_id else traces.trace(trace_id)
-    return Response(await unless_disconnected(request, asked), media_type=JSON)
+    return await _finished(request, view.span(trace_id, query.span_id) if query.span_id else view.trace(trace_id))
 
 
-async def schema(_request: Request, _body: bytes, _traces: Traces) -> Response:
+async def schema(_request: Request, _body: bytes, _backend: Backend) -> Response:
     """`GET /traces/filter-schema`."""
     return Response(filter_schema(), media_type=JSON)
 
 
-async def export(request: Request, body: bytes, traces: Traces) -> Response:
+async def export(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /v1/traces`: an OTLP export. It is stored even if the caller does not wait for the answer."""
     content_type = request.headers.get("content-type", "")
-    report = await traces.ingest(body, content_type, request.headers.get("content-encoding"))
+    content_encoding = request.headers.get("content-encoding")
+    db_id = query_of(request, StoreQuery).db_id
+    report = await backend.traces.ingest(body, content_type, content_encoding, db_id or None)
     return Response(report.response, media_type=report.content_type)
+
+
+async def _finished(request: Request, answer: Awaitable[bytes]) -> Response:
+    return Response(await unless_disconnected(request, answer), media_type=JSON)
+
+
+def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
+    return backend.traces.view(query.db_id or None, request.state.identity.owner_filter)
 
 
 def otlp_refusal(request: Request, error: SpanwiseError) -> Response:

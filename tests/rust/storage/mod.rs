@@ -7,7 +7,7 @@ mod damage;
 mod aside;
 mod deletions;
 mod faults;
-mod forge;
+pub(crate) mod forge;
 mod gated;
 mod golden;
 mod history;

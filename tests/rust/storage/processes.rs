@@ -91,9 +91,9 @@ fn number_in(line: &str) -> Option<u64> {
     line.strip_prefix("acknowledged ")?.parse().ok()
 }
 
-/// How often an opening is killed; `SPANWISE_TEST_KILLS` says otherwise.
+/// How often an opening is killed; `OPENING_KILLS` says otherwise.
 fn kills() -> u32 {
-    std::env::var("SPANWISE_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25)
+    std::env::var("OPENING_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25)
 }
 
 #[test]

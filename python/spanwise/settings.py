@@ -89,6 +89,15 @@ class Settings(Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),
     ] = 1024 * MEBIBYTE
+    retain_seconds: Annotated[
+        int, Meta(ge=0, description="Traces that started longer ago are deleted by themselves; 0 keeps them.")
+    ] = 0
+    retain_bytes: Annotated[
+        int,
+        Meta(
+            ge=0, description="The oldest traces are deleted while documents have more compressed bytes; 0 keeps them."
+        ),
+    ] = 0
     recover: Annotated[
         bool,
         Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),

@@ -14,6 +14,9 @@ from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
+from spanwise.http.cors import read_origins
+from spanwise.http.openapi import describe
+from spanwise.http.routes import TABLE
 from spanwise.settings import load_settings
 from spanwise.traces import TraceStore
 from spanwise.traces.service import DEFAULT_ID, Traces
@@ -113,13 +116,16 @@ class Service:
         first request begins to open the store and is answered 503 with `Retry-After`.
 
         Raises:
-            ConfigurationError: authorization is on, and there is no key, or one is not usable.
+            ConfigurationError: a setting is not usable, or authorization is on and there is no key, or one that is
+                not usable.
         """
         backend = Backend(
             id=self.id,
             name=self.name,
             traces=self._traces,
             admission=self._admission,
+            description=describe(TABLE, self.name),
+            origins=read_origins(self.settings.cors_origins),
             readers=body_readers(self.settings),
         )
         return build_application(backend, self._lifespan)

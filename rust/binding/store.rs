@@ -198,6 +198,12 @@ impl PyTraceStore {
         detached(py, || self.store.flush())
     }
 
+    /// Seals and merges all there is; a purge leaves nothing on disk of what was deleted.
+    #[pyo3(signature = (purge = false))]
+    fn compact(&self, py: Python<'_>, purge: bool) -> PyResult<()> {
+        detached(py, || self.store.compact(purge))
+    }
+
     /// Returns counts and sizes as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || {

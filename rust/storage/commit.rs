@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use ulid::Ulid;
 
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
@@ -51,6 +51,19 @@ pub(super) enum Order {
 pub(super) struct Published {
     pub(super) snapshot: ArcSwap<Snapshot>,
     pub(super) progress: ArcSwap<Progress>,
+    /// Why what is too old could not be deleted.
+    pub(super) retention_fault: ArcSwapOption<String>,
+}
+
+/// Hands the committer an order and waits for its answer; `None` if the committer has ended.
+pub(super) fn ask<T>(
+    orders: &Sender<Order>,
+    order: impl FnOnce(Sender<Result<T>>) -> Order,
+) -> Option<Result<T>> {
+    let (answer, answered) = bounded(1);
+    // An order that cannot be sent is dropped, and the answer's other end with it.
+    let _ended = orders.send(order(answer));
+    answered.recv().ok()
 }
 
 /// How far the committer is.

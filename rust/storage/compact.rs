@@ -104,9 +104,20 @@ impl Committer {
             self.compaction.asked.push_front(asked);
             return false;
         }
-        let sweep = || sweep(self.objects.as_ref(), &self.state.manifest, &self.claim);
-        let _gone = asked.answer.send(if asked.purge { sweep() } else { Ok(()) });
+        let _gone = asked.answer.send(if asked.purge { self.sweep() } else { Ok(()) });
         true
+    }
+
+    /// Removes every object that is not needed.
+    fn sweep(&self) -> Result<()> {
+        sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
+        match self.state.manifest.aside.first() {
+            None => Ok(()),
+            Some(aside) => {
+                let object = format!("segments/{}", aside.segment.id);
+                Err(Error::damage(object, 0, "what was set aside cannot be read, so nothing of it is purged"))
+            }
+        }
     }
 
     fn groups(&self, purge: bool) -> VecDeque<Vec<String>> {
@@ -132,11 +143,27 @@ impl Committer {
             Input { id: sealed.record.id.clone(), segment: sealed.segment.clone(), dropped }
         };
         let inputs: Vec<Input> = places.iter().map(input).collect();
+        if let Some(refusal) = self.refuse_on_a_full_disk(places) {
+            return self.merge_failed(refusal);
+        }
         self.compaction.under_way = Some(inputs.clone());
         if self.compaction.merges.send(inputs).is_err() {
             self.merge_failed(Error::storage("segments", "the merging thread has died"));
         }
         self.publish_progress();
+    }
+
+    /// Returns why there is no room for a merge, if there is none: for a while both copies are on disk.
+    fn refuse_on_a_full_disk(&self, places: &[usize]) -> Option<Error> {
+        let records = places.iter().map(|place| &self.state.sealed[*place].record);
+        let needed: u64 = records.map(|record| record.documents.bytes + record.traces.bytes).sum();
+        match self.objects.free_bytes() {
+            Ok(Some(free)) if free < needed.saturating_add(self.options.min_free_bytes) => Some(
+                Error::storage("segments", format!("merging needs {needed} bytes of {free} that are free")),
+            ),
+            Ok(_) => None,
+            Err(fault) => Some(fault),
+        }
     }
 
     /// Commits what the merging thread wrote.

@@ -42,11 +42,13 @@ pub mod objects;
 mod options;
 mod plan;
 mod recover;
+mod retention;
 mod seal;
 mod segment;
 pub mod snapshot;
 mod state;
 pub mod store;
+mod threads;
 mod wal;
 
 pub use aside::Aside;

@@ -28,6 +28,10 @@ pub struct Options {
     pub max_segment_bytes: u64,
     /// At so many segments the smallest are merged before another is sealed, however large they become.
     pub max_segments: u64,
+    /// Traces that started more than so many seconds ago are deleted, soon after they are that old.
+    pub retain_seconds: Option<u64>,
+    /// The oldest traces are deleted while the sealed documents, as they are stored, have more bytes.
+    pub retain_bytes: Option<u64>,
     /// Spans are refused while the disk of a local store has less than this free; 0 never refuses.
     pub min_free_bytes: u64,
     /// Whether opening sets damaged segments aside instead of refusing.
@@ -46,6 +50,8 @@ impl Default for Options {
             max_segment_traces: 1_000_000,
             max_segment_bytes: 1 << 30,
             max_segments: 64,
+            retain_seconds: None,
+            retain_bytes: None,
             min_free_bytes: 1 << 30,
             recover: false,
         }

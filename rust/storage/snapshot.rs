@@ -28,6 +28,14 @@ impl Snapshot {
         &self.parts
     }
 
+    /// Returns the sealed segments with their hidden rows.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&Segment, &RoaringBitmap)> {
+        self.parts.iter().filter_map(|part| match &part.rows {
+            Rows::Sealed(segment) => Some((segment.as_ref(), part.hidden.as_ref())),
+            Rows::Head(_) => None,
+        })
+    }
+
     /// Returns the part and the row in which the trace stands.
     pub fn find(&self, trace_id: TraceId) -> Option<(usize, usize)> {
         let places = self.parts.iter().enumerate();

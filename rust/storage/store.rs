@@ -1,28 +1,24 @@
 //! The store as its users see it.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
-use crossbeam_channel::{Sender, bounded, unbounded};
+use crossbeam_channel::Sender;
 use serde::Serialize;
 
 use super::arrivals::Arrival;
 use super::aside::Aside;
 use super::backup::{self, Copied};
 use super::check::{self, Report};
-use super::commit::{Committer, Order, Published};
-use super::compact::Compaction;
+use super::commit::{Order, Published, ask};
 use super::delete;
 use super::folder::Folder;
 use super::lock::Lock;
-use super::merge;
 use super::objects::Objects;
 use super::options::{Options, folder_of};
 use super::recover::recover;
-use super::seal;
 use super::snapshot::Snapshot;
+use super::threads::Threads;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Export, wire};
@@ -71,6 +67,8 @@ pub struct Stats {
     pub is_merging: bool,
     /// Why the last merge failed; it is tried again, and nothing is lost.
     pub merge_fault: Option<String>,
+    /// Why what is too old could not be deleted; it is tried again.
+    pub retention_fault: Option<String>,
     /// Damaged segments that were set aside and are in no answer.
     pub aside: Vec<Aside>,
 }
@@ -94,11 +92,7 @@ struct Shared {
 /// What ends when the store is closed.
 #[derive(Debug)]
 struct Running {
-    committer: JoinHandle<()>,
-    sealer: JoinHandle<()>,
-    merging: JoinHandle<()>,
-    /// Tells the merging thread to give up what it is at.
-    is_closing: Arc<AtomicBool>,
+    threads: Threads,
     _lock: Option<Lock>,
 }
 
@@ -124,38 +118,11 @@ impl TraceStore {
     }
 
     fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
-        let (claim, state) = recover(objects.as_ref(), &options)?;
-        let (orders, waiting) = unbounded();
-        let (cuts, cut) = unbounded();
+        let recovered = recover(objects.as_ref(), &options)?;
         let published = Arc::new(Published::default());
         let max_waiting_bytes = options.max_waiting_bytes;
-        let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
-        let sealer = seal::start(objects.clone(), cut, orders.clone()).map_err(no_thread)?;
-        let (merges, due) = unbounded();
-        let is_closing = Arc::new(AtomicBool::new(false));
-        let merging =
-            merge::start(objects.clone(), due, orders.clone(), is_closing.clone()).map_err(no_thread)?;
-        let mut committer = Committer {
-            objects,
-            options,
-            claim,
-            state,
-            published: published.clone(),
-            cuts,
-            is_sealing: false,
-            retry_at: None,
-            seal_fault: None,
-            stopped: None,
-            flushes: Vec::new(),
-            held_back: VecDeque::new(),
-            compaction: Compaction::new(merges),
-        };
-        committer.publish();
-        let committer = std::thread::Builder::new()
-            .name("spanwise-commit".into())
-            .spawn(move || committer.run(&waiting))
-            .map_err(no_thread)?;
-        let running = Mutex::new(Some(Running { committer, sealer, merging, is_closing, _lock: lock }));
+        let (threads, orders) = Threads::start(objects, options, recovered, &published)?;
+        let running = Mutex::new(Some(Running { threads, _lock: lock }));
         let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
         let shared = Shared { orders, published, max_waiting_bytes, waiting_bytes, is_closed, running };
         Ok(Self { shared: Arc::new(shared) })
@@ -236,7 +203,7 @@ impl TraceStore {
         // Whoever holds it is closing the store.
         let running = self.shared.running.try_lock().ok();
         let is_at_work =
-            running.is_some_and(|running| running.as_ref().is_some_and(|at| !at.committer.is_finished()));
+            running.is_some_and(|running| running.as_ref().is_some_and(|at| at.threads.are_at_work()));
         Stats {
             traces: live.sum(),
             segments: progress.segments as u64,
@@ -252,6 +219,7 @@ impl TraceStore {
             seal_fault: progress.seal_fault.clone(),
             is_merging: progress.is_merging,
             merge_fault: progress.merge_fault.clone(),
+            retention_fault: self.shared.published.retention_fault.load_full().map(|fault| fault.to_string()),
             aside: progress.aside.clone(),
         }
     }
@@ -291,10 +259,7 @@ impl Shared {
 
     /// Hands the committer an order and waits for its answer.
     fn ask<T>(&self, order: impl FnOnce(Sender<Result<T>>) -> Order) -> Result<T> {
-        let (answer, answered) = bounded(1);
-        // An order that cannot be sent is dropped, and the answer's other end with it.
-        let _ended = self.orders.send(order(answer));
-        answered.recv().unwrap_or_else(|_| {
+        ask(&self.orders, order).unwrap_or_else(|| {
             self.refuse_if_closed()?;
             Err(Error::Stopped("the committing thread has died".into()))
         })
@@ -313,19 +278,8 @@ impl Shared {
     fn close(&self) -> Result<()> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Release);
-        let Some(Running { committer, sealer, merging, is_closing, _lock }) = running.take() else {
-            return Ok(());
-        };
-        is_closing.store(true, Ordering::Relaxed);
-        // A committer that has died takes no order; joining it tells.
-        let _died = self.orders.send(Order::Close);
-        let committed = committer.join();
-        let sealed = sealer.join();
-        let merged = merging.join();
-        if committed.is_err() || sealed.is_err() || merged.is_err() {
-            return Err(Error::Stopped("a thread of the store has died".into()));
-        }
-        Ok(())
+        let Some(Running { threads, _lock }) = running.take() else { return Ok(()) };
+        threads.end(&self.orders)
     }
 }
 

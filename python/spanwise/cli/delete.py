@@ -23,8 +23,17 @@ def command(filter_: str, data_dir: str | None, dry_run: bool) -> None:  # noqa:
     FILTER is JSON, as in a search; `{}` matches everything. No other process may have the folder open: while the
     service runs, `POST /traces/delete` does the same. `spanwise compact --purge` then takes the bytes off the disk.
     """
-    settings = load_settings(code={"data_dir": data_dir} if data_dir else None)
-    if not Path(settings.trace_store).exists():
-        raise ConfigurationError(f"expected a data folder, found no `{settings.trace_store}`")
-    count = delete_traces(settings.trace_store, filter_.encode(), dry_run=dry_run)
+    count = delete_traces(existing_store(data_dir), filter_.encode(), dry_run=dry_run)
     click.echo(f"{count:,} traces {'would be ' if dry_run else ''}deleted.")
+
+
+def existing_store(data_dir: str | None) -> str:
+    """Returns where the traces of the data folder are: of `data_dir`, or of the one that the settings name.
+
+    Raises:
+        ConfigurationError: there are none, and none shall be created by the way.
+    """
+    store = load_settings(code={"data_dir": data_dir} if data_dir else None).trace_store
+    if not Path(store).exists():
+        raise ConfigurationError(f"expected traces in `{store}`, found no such folder")
+    return store

@@ -13,6 +13,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from spanwise.http.compression import Compression
+from spanwise.http.cors import Cors
 from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
 from spanwise.http.middleware import RequestId
 from spanwise.http.routes import TABLE
@@ -42,13 +44,19 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
     """
     application = Starlette(
         routes=[_route(row, backend) for row in TABLE],
-        middleware=[Middleware(RequestId)],
+        middleware=_middleware(backend),
         exception_handlers={HTTPException: _no_route(backend)},
         lifespan=lifespan,
     )
     # A path is one of the table or none: nothing is redirected to a path that looks like it.
     application.router.redirect_slashes = False
     return application
+
+
+def _middleware(backend: Backend) -> list[Middleware]:
+    """Returns what surrounds every request, outermost first."""
+    cors = [Middleware(Cors, origins=backend.origins)] if backend.origins else []
+    return [Middleware(RequestId), Middleware(Compression), *cors]
 
 
 def _route(row: Row, backend: Backend) -> Route:

@@ -25,6 +25,8 @@ class Backend:
         name: the service's name, for people.
         traces: its traces.
         admission: what decides about its requests.
+        description: the OpenAPI document of its routes.
+        origins: whose pages may read answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
         traffic: what is counted of its requests.
     """
@@ -33,6 +35,8 @@ class Backend:
     name: str
     traces: Traces
     admission: Admission
+    description: bytes
+    origins: frozenset[str]
     readers: Mapping[str, BodyReader]
     traffic: Traffic = field(default_factory=Traffic)
 

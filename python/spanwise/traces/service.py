@@ -181,3 +181,16 @@ def delete_traces(url: str, filter_: bytes, *, dry_run: bool) -> int:
         return store.delete(compiled, dry_run)
     finally:
         store.close()
+
+
+def compact_store(url: str, *, purge: bool) -> None:
+    """Merges the segments of a store; with `purge` nothing is left on disk of what was deleted.
+
+    Raises:
+        StoreError: another process holds the store, it is damaged, or the storage below failed.
+    """
+    store = TraceStore.open(url)
+    try:
+        store.compact(purge)
+    finally:
+        store.close()

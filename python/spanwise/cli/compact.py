@@ -1,0 +1,21 @@
+"""`spanwise compact`: make a store smaller, and take off the disk what was deleted."""
+
+from __future__ import annotations
+
+import click
+
+from spanwise.cli._flags import errors_as_lines
+from spanwise.cli.delete import existing_store
+from spanwise.traces.service import compact_store
+
+
+@click.command()
+@click.argument("data_dir", required=False, metavar="[DIR]")
+@click.option("--purge", is_flag=True, help="Leave nothing on disk of what was deleted.")
+@errors_as_lines
+def command(data_dir: str | None, purge: bool) -> None:  # noqa: FBT001  # a flag is a flag
+    """Merge the segments in the data folder DIR, or in the one that the settings name.
+
+    A service does that by itself. No other process may have the folder open.
+    """
+    compact_store(existing_store(data_dir), purge=purge)

@@ -1,0 +1,102 @@
+//! The threads of a store: started when it is opened, ended when it is closed.
+//!
+//! The committer alone changes the store. The others write files or ask for something, and tell it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Sender, bounded, unbounded};
+
+use super::commit::{Claim, Committer, Order, Published};
+use super::compact::Compaction;
+use super::merge;
+use super::objects::Objects;
+use super::options::Options;
+use super::retention;
+use super::seal;
+use super::state::State;
+use crate::error::{Error, Result};
+
+/// What runs until the store is closed.
+#[derive(Debug)]
+pub(super) struct Threads {
+    committer: JoinHandle<()>,
+    sealing: JoinHandle<()>,
+    merging: JoinHandle<()>,
+    retaining: Option<JoinHandle<()>>,
+    /// Tells the merging thread to give up what it is at.
+    is_closing: Arc<AtomicBool>,
+    /// Ends the thread of retention when dropped.
+    retention: Sender<()>,
+}
+
+impl Threads {
+    /// Publishes the state of a store, and starts what works on it; also returns the way to the committer.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if there are no more threads.
+    pub(super) fn start(
+        objects: Arc<dyn Objects>,
+        options: Options,
+        (claim, state): (Claim, State),
+        published: &Arc<Published>,
+    ) -> Result<(Self, Sender<Order>)> {
+        let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
+        let (orders, waiting) = unbounded();
+        let (cuts, cut) = unbounded();
+        let (merges, due) = unbounded();
+        let (retention, closing) = bounded(0);
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let sealing = seal::start(objects.clone(), cut, orders.clone()).map_err(no_thread)?;
+        let merging = merge::start(objects.clone(), due, orders.clone(), is_closing.clone());
+        let merging = merging.map_err(no_thread)?;
+        let retained = options.clone();
+        let mut committer = Committer {
+            objects,
+            options,
+            claim,
+            state,
+            published: published.clone(),
+            cuts,
+            is_sealing: false,
+            retry_at: None,
+            seal_fault: None,
+            stopped: None,
+            flushes: Vec::new(),
+            held_back: VecDeque::new(),
+            compaction: Compaction::new(merges),
+        };
+        committer.publish();
+        let retaining = retention::start(&retained, published.clone(), orders.clone(), closing);
+        let retaining = retaining.map_err(no_thread)?;
+        let committer = std::thread::Builder::new()
+            .name("spanwise-commit".into())
+            .spawn(move || committer.run(&waiting))
+            .map_err(no_thread)?;
+        Ok((Self { committer, sealing, merging, retaining, is_closing, retention }, orders))
+    }
+
+    /// Whether the committer can be asked for anything.
+    pub(super) fn are_at_work(&self) -> bool {
+        !self.committer.is_finished()
+    }
+
+    /// Ends the threads: what waits is still written, a merge under way is given up.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if one of them had died.
+    pub(super) fn end(self, orders: &Sender<Order>) -> Result<()> {
+        self.is_closing.store(true, Ordering::Relaxed);
+        drop(self.retention);
+        // A committer that has died takes no order; joining it tells.
+        let _died = orders.send(Order::Close);
+        let threads = [Some(self.committer), Some(self.sealing), Some(self.merging), self.retaining];
+        let ended: Vec<_> = threads.into_iter().flatten().map(JoinHandle::join).collect();
+        if ended.iter().any(std::result::Result::is_err) {
+            return Err(Error::Stopped("a thread of the store has died".into()));
+        }
+        Ok(())
+    }
+}

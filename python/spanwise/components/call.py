@@ -116,6 +116,10 @@ class Call:
         """Returns the same call with another message."""
         return replace(self, message=message)
 
+    def heard_by(self, emit_event: Callable[[dict[str, Any]], None]) -> Call:
+        """Returns the same call, whose events go somewhere else."""
+        return replace(self, emit_event=emit_event)
+
     def going_on(self, answers: tuple[Mapping[str, Any], ...], run_id: str, state: object) -> Call:
         """Returns the call that goes on after a pause, under the run id it had."""
         return replace(self, answers=answers, run_id=run_id, state=state, is_continued=True)

@@ -78,7 +78,7 @@ def as_exception(error: BaseException) -> Exception:
     return wrapped
 
 
-def takes_call(function: Callable[..., Any], most: int) -> bool:
+def takes_call(function: object, most: int) -> bool:
     """Returns whether `function` wants the call beside what it is asked.
 
     Args:

@@ -30,14 +30,22 @@ def free_port() -> int:
 class Running:
     """A service over one data folder. Always leave it by `with`."""
 
-    def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True) -> None:
-        """Starts the service; waits until it is ready, unless `is_ready` is false."""
+    def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True, **variables: str) -> None:
+        """Starts the service; waits until it is ready, unless `is_ready` is false.
+
+        Args:
+            data_dir: the folder of all its data; its log stands beside it.
+            flags: what its command line says.
+            is_ready: whether to wait until it is ready.
+            variables: what is added to its environment, from which all that is about Spanwise is taken.
+        """
         self.data_dir = data_dir
         self.log = data_dir.with_suffix(".log")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.http = httpx.Client(base_url=self.url, timeout=30)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SPANWISE_")}
+        ours = ("SPANWISE_", "JWT_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | variables
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],

@@ -1,6 +1,7 @@
 """Receives, keeps and searches the traces of AI agents."""
 
 from spanwise.app import Service
+from spanwise.auth.config import AuthorizationConfig
 from spanwise.errors import (
     BatchError,
     ConfigurationError,
@@ -19,6 +20,7 @@ from spanwise.errors import (
 from spanwise.traces import Filter, TraceStore
 
 __all__ = [
+    "AuthorizationConfig",
     "BatchError",
     "ConfigurationError",
     "DecodeError",

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from spanwise.auth.config import AuthorizationConfig
 from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
+from spanwise.http.authorization import admission
+from spanwise.http.backend import Backend, body_readers
 from spanwise.settings import load_settings
-from spanwise.traces.service import Traces
+from spanwise.traces import TraceStore
+from spanwise.traces.service import DEFAULT_ID, Traces
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from spanwise.http.application import Application
+    from spanwise.http.authorization import Admission
     from spanwise.settings import Settings
-    from spanwise.traces import TraceStore
+
+Source: TypeAlias = str | Path | TraceStore
+"""A trace store: its path, its URL, or itself."""
 
 
 class Service:
     """One service: its traces, its limits, its web application.
 
-    What is not built yet is refused, never ignored: a service that was asked to check its callers, or to host
-    an agent, does not start without doing so.
+    What is not built yet is refused, never ignored: a service that was asked to host an agent does not start
+    without doing so.
 
     Attributes:
         name: the service's name, for people.
@@ -38,9 +47,9 @@ class Service:
         teams: Sequence[object] | None = None,
         workflows: Sequence[object] | None = None,
         db: object | None = None,
-        authorization: bool = False,
-        authorization_config: object | None = None,
-        traces: str | Path | TraceStore | None = None,
+        authorization: bool | None = None,
+        authorization_config: AuthorizationConfig | None = None,
+        traces: Source | Mapping[str, Source] | None = None,
         settings: Mapping[str, object] | None = None,
         name: str = "Spanwise",
         id: str = "spanwise",  # noqa: A002  # the word that every component uses
@@ -52,10 +61,11 @@ class Service:
             teams: not built yet.
             workflows: not built yet.
             db: not built yet.
-            authorization: not built yet.
-            authorization_config: not built yet.
-            traces: the path or URL of a trace store, or one that is open already and that its owner closes;
-                if not given, the folder `traces` of the data folder.
+            authorization: whether every caller needs a token; if not given, the setting of that name says.
+            authorization_config: how tokens are verified; what it leaves out comes from the environment.
+            traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
+                several of them by the id that `db_id` gives, the first being the one that is meant without; if not
+                given, the folder `traces` of the data folder.
             settings: settings by name; they win over flags, environment and file.
             name: the service's name, for people.
             id: the service's name, for programs.
@@ -68,16 +78,17 @@ class Service:
             "teams": teams,
             "workflows": workflows,
             "db": db,
-            "authorization": authorization,
-            "authorization_config": authorization_config,
         }
         for part, value in asked.items():
-            if value is not None and value is not False and value != []:
+            if value is not None and value != []:
                 raise ConfigurationError(f"`{part}` is not built yet: the service does not start without it")
         self.name = name
         self.id = id
-        self._source = str(traces) if isinstance(traces, Path) else traces
-        self._code = settings
+        self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_ID: traces}
+        self._code = (
+            dict(settings or {}) if authorization is None else {**(settings or {}), "authorization": authorization}
+        )
+        self._authorization_config = authorization_config or AuthorizationConfig()
         self._flags: Mapping[str, str] | None = None
         self._config: Path | None = None
 
@@ -100,26 +111,43 @@ class Service:
 
         Mounted in an application that does not pass the lifespan on, call `open` and `close`; without, the
         first request begins to open the store and is answered 503 with `Retry-After`.
+
+        Raises:
+            ConfigurationError: authorization is on, and there is no key, or one is not usable.
         """
-        return build_application(self._traces, self.settings, self._lifespan)
+        backend = Backend(
+            id=self.id,
+            name=self.name,
+            traces=self._traces,
+            admission=self._admission,
+            readers=body_readers(self.settings),
+        )
+        return build_application(backend, self._lifespan)
+
+    @cached_property
+    def _admission(self) -> Admission:
+        return admission(is_on=self.settings.authorization, config=self._authorization_config, environ=os.environ)
 
     @cached_property
     def _traces(self) -> Traces:
-        source = self.settings.trace_store if self._source is None else self._source
-        return Traces(source, self.settings)
+        sources = {DEFAULT_ID: self.settings.trace_store} if self._sources is None else self._sources
+        paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
+        return Traces(paths, self.settings)
 
     async def open(self) -> None:
-        """Opens the trace store, replay included.
+        """Loads the keys and opens the trace stores, replay included.
 
         Raises:
-            ConfigurationError: a setting, or the store's address, is not usable.
+            ConfigurationError: a setting, a key, or a store's address, is not usable.
             StoreError: another process holds the store, it is damaged, or the storage below failed.
         """
+        _ = self.app
         await self._traces.open()
 
     async def close(self) -> None:
-        """Waits for what runs, then closes the trace store. A closed service stays closed."""
+        """Waits for what runs, then closes the trace stores. A closed service stays closed."""
         await self._traces.close()
+        self._admission.close()
 
     @asynccontextmanager
     async def _lifespan(self, _application: object) -> AsyncIterator[None]:

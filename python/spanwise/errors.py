@@ -66,6 +66,20 @@ class ValidationError(SpanwiseError, ValueError):
     error_code = "VALIDATION_ERROR"
 
 
+class UnauthenticatedError(SpanwiseError):
+    """Nobody knows who is calling: the token is missing, forged, expired or says too little."""
+
+    status = 401
+    error_code = "UNAUTHENTICATED"
+
+
+class ForbiddenError(SpanwiseError):
+    """The caller is known, and may not do this."""
+
+    status = 403
+    error_code = "FORBIDDEN"
+
+
 class NotFoundError(SpanwiseError):
     """What was asked for does not exist, or not for this caller."""
 

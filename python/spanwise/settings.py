@@ -37,6 +37,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = "./spanwise-data"
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
+    authorization: Annotated[
+        bool, Meta(description="Whether every caller needs a token, except for the public pages.")
+    ] = False
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe event that is logged."),
@@ -118,11 +121,17 @@ def _table() -> Iterator[Setting]:
     for described in msgspec.structs.fields(Settings):
         meta = next(meta for meta in get_args(hints[described.name]) if isinstance(meta, Meta))
         default = (meta.extra or {}).get("default", described.default)
-        yield Setting(described.name, hints[described.name], str(default), meta.description or "")
+        written = str(default).lower() if isinstance(default, bool) else str(default)
+        yield Setting(described.name, hints[described.name], written, meta.description or "")
 
 
 TABLE: dict[str, Setting] = {setting.name: setting for setting in _table()}
 """The settings by name, in the order of the documentation."""
+
+
+def is_switch(setting: Setting) -> bool:
+    """Returns whether a setting is only on or off."""
+    return get_args(setting.type)[0] is bool
 
 
 def choices(setting: Setting) -> tuple[str, ...]:

@@ -177,6 +177,12 @@ impl PyTraceStore {
         })
     }
 
+    /// Deletes the traces that the filter matches and returns how many; a dry run only counts them.
+    #[pyo3(signature = (filter, dry_run = false))]
+    fn delete(&self, py: Python<'_>, filter: &PyFilter, dry_run: bool) -> PyResult<u64> {
+        detached(py, || self.store.delete(&filter.filter, dry_run))
+    }
+
     /// Seals everything that is not sealed yet.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.store.flush())

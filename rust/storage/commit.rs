@@ -4,6 +4,7 @@
 //! publishes the snapshot, and only then answers. One put is in flight at a time, so the numbers have
 //! no holes. What it folds into segments is in [`super::fold`].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use super::snapshot::Snapshot;
 use super::state::State;
 use super::wal;
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::trace::MAX_SPANS;
 
 /// A group is written once it has this many bytes, however many requests still wait.
@@ -30,6 +32,8 @@ pub(super) enum Order {
     Ingest { arrival: Arrival, answer: Sender<Result<Outcome>> },
     /// Seal what is there now.
     Flush(Sender<Result<()>>),
+    /// Delete the traces that the filter matches; the answer is how many.
+    Delete { filter: Filter, answer: Sender<Result<u64>> },
     /// The sealing thread is done with the oldest generation.
     Sealed(Result<Written>),
     /// End.
@@ -85,6 +89,8 @@ pub(super) struct Committer {
     pub(super) stopped: Option<String>,
     /// Who waits until what is there up to a write-ahead number is sealed.
     pub(super) flushes: Vec<(u64, Sender<Result<()>>)>,
+    /// Orders that came while the committer did what nothing may come between.
+    pub(super) held_back: VecDeque<Order>,
 }
 
 /// A request with the one who waits for its answer.
@@ -95,11 +101,12 @@ impl Committer {
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         loop {
             self.fold_due();
-            let mut next = match orders.recv_timeout(self.patience()) {
-                Ok(order) => Some(order),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
+            let mut next =
+                match self.held_back.pop_front().map_or_else(|| orders.recv_timeout(self.patience()), Ok) {
+                    Ok(order) => Some(order),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                };
             let (mut group, mut bytes) = (Vec::new(), 0);
             while let Some(order) = next {
                 match order {
@@ -111,13 +118,22 @@ impl Committer {
                         self.commit(std::mem::take(&mut group));
                         self.flush(answer);
                     }
+                    Order::Delete { filter, answer } => {
+                        self.commit(std::mem::take(&mut group));
+                        let _gone = answer.send(self.delete(&filter, orders));
+                    }
                     Order::Sealed(written) => self.sealed(written),
                     Order::Close => {
                         self.commit(group);
                         return self.close(orders);
                     }
                 }
-                next = if bytes < GROUP_BYTES { orders.try_recv().ok() } else { None };
+                let is_full = bytes >= GROUP_BYTES;
+                next = if is_full {
+                    None
+                } else {
+                    self.held_back.pop_front().or_else(|| orders.try_recv().ok())
+                };
             }
             self.commit(group);
         }
@@ -240,6 +256,9 @@ impl Committer {
                     let _gone = answer.send(Err(Error::Closed));
                 }
                 Ok(Order::Flush(answer)) => {
+                    let _gone = answer.send(Err(Error::Closed));
+                }
+                Ok(Order::Delete { answer, .. }) => {
                     let _gone = answer.send(Err(Error::Closed));
                 }
                 Ok(Order::Close) => {}

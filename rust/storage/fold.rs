@@ -1,20 +1,13 @@
 //! The committer's other half: generations are cut, sealed, and their write-ahead objects let go.
 //!
-//! One manifest says it all at once: the new segment, the rows it supersedes in older ones, and how
-//! far the write-ahead is folded. Before it is durable the old manifest and the write-ahead hold the
-//! truth; after, what it no longer names is removed.
+//! Until the manifest with a new segment is durable ([`super::install`]), the write-ahead holds the truth.
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use crossbeam_channel::Sender;
-use roaring::RoaringBitmap;
 
 use super::commit::Committer;
-use super::manifest::{self, FileRecord, HiddenRecord, Manifest, SegmentRecord};
-use super::objects::{Put, put};
 use super::seal::{Written, discard};
-use super::wal;
 use crate::error::{Error, Result};
 
 /// How long a failed seal waits before it is tried again.
@@ -64,7 +57,7 @@ impl Committer {
     }
 
     /// Hands the oldest cut generation to the sealing thread, if that is free.
-    fn seal_next(&mut self) {
+    pub(super) fn seal_next(&mut self) {
         while self.stopped.is_none() && !self.is_sealing && self.state.generations.len() > 1 {
             if self.retry_at.is_some_and(|instant| instant > Instant::now()) {
                 return;
@@ -130,67 +123,9 @@ impl Committer {
 
     /// Makes the oldest generation's segment live; without one, only its write-ahead is folded.
     fn commit_seal(&mut self, written: Option<Written>) -> Result<()> {
-        let segment = written.as_ref().map(|written| &written.segment);
-        let superseded = match segment {
-            Some(segment) => self.state.superseded_by(segment)?,
-            None => vec![RoaringBitmap::new(); self.state.sealed.len()],
-        };
-        let mut next = self.state.next_manifest(written.as_ref().map(|written| &written.record));
-        next.writer = self.claim.writer.to_string();
-        for (place, rows) in superseded.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
-            let all = &self.state.sealed[place].durably_hidden | rows;
-            next.segments[place].hidden = Some(self.write_hidden(&next.segments[place], &all)?);
-        }
-        let path = manifest::path(next.number);
-        match put(self.objects.as_ref(), &path, &next.encode()) {
-            Put::Done => {}
-            Put::Absent(fault) => return Err(fault),
-            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
-            Put::Unknown(fault) => {
-                return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
-            }
-        }
-        let previous = self.state.manifest.clone();
-        self.state.seal(next, written.map(|written| written.segment), &superseded);
-        self.remove_what_is_folded(&previous);
+        let sealed = self.state.sealing(written)?;
+        self.install(sealed, self.state.generations[0].wal_through)?;
+        self.state.generations.remove(0);
         Ok(())
-    }
-
-    /// Writes a set of hidden rows under the next number that is free: an earlier try may have left one.
-    fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
-        let mut content = Vec::with_capacity(rows.serialized_size());
-        let path = segment.hidden_path(0);
-        rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
-        let content = Bytes::from(content);
-        let mut number = segment.hidden.map_or(1, |hidden| hidden.number + 1);
-        loop {
-            match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
-                Put::Done => {
-                    return Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) });
-                }
-                Put::Taken => number += 1,
-                Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
-            }
-        }
-    }
-
-    /// Removes what `previous` needed and the present manifest does not. What cannot be removed now is
-    /// removed when the store is opened next.
-    fn remove_what_is_folded(&self, previous: &Manifest) {
-        let mut unneeded = Vec::new();
-        if previous.number != self.claim.manifest {
-            unneeded.push(manifest::path(previous.number));
-        }
-        let now = &self.state.manifest;
-        for (before, after) in previous.segments.iter().zip(&now.segments) {
-            if let Some(hidden) = before.hidden.filter(|_| before.hidden != after.hidden) {
-                unneeded.push(before.hidden_path(hidden.number));
-            }
-        }
-        let folded = previous.wal_folded_through + 1..=now.wal_folded_through;
-        unneeded.extend(folded.filter(|number| *number != self.claim.fence).map(wal::path));
-        for path in unneeded {
-            let _removed_at_next_open = self.objects.delete(&path);
-        }
     }
 }

@@ -89,7 +89,7 @@ impl SegmentRecord {
     }
 
     /// Returns the paths of all objects of the segment that are live.
-    pub(super) fn paths(&self) -> impl Iterator<Item = String> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> + use<> {
         let hidden = self.hidden.map(|hidden| self.hidden_path(hidden.number));
         [self.traces_path(), self.documents_path()].into_iter().chain(hidden)
     }

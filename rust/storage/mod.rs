@@ -13,7 +13,8 @@
 //!
 //! ```text
 //! ingest -> arrivals (what would change) -> commit (write-ahead put, publish) -> head
-//! head -> cut -> seal (a segment's files) -> fold (manifest, publish) -> segments
+//! head -> cut -> seal (a segment's files) -> fold -> install (manifest), publish -> segments
+//! delete (rows are hidden) -> install (manifest), publish -> segments
 //! open -> recover (claim, fence, replay, sweep)
 //! ```
 //!
@@ -23,11 +24,13 @@
 mod arrivals;
 mod check;
 mod commit;
+mod delete;
 mod documents;
 pub mod folder;
 mod fold;
 mod generation;
 mod head;
+mod install;
 mod lock;
 mod manifest;
 pub mod objects;

@@ -14,7 +14,7 @@ use ulid::Ulid;
 
 use super::arrivals::{Arrival, gather};
 use super::commit::Claim;
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Objects, Put, put};
 use super::options::Options;
 use super::segment::{Segment, read_hidden};
@@ -96,12 +96,12 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
 
 fn open_segments(objects: &dyn Objects, manifest: &Manifest) -> Result<Vec<Sealed>> {
     let opened = manifest.segments.iter().map(|record| {
-        let hidden = read_hidden(objects, record)?;
+        let hidden = Arc::new(read_hidden(objects, record)?);
         Ok(Sealed {
             record: record.clone(),
             segment: Arc::new(Segment::open(objects, record)?),
             durably_hidden: hidden.clone(),
-            hidden: Arc::new(hidden),
+            hidden,
         })
     });
     opened.collect()
@@ -162,8 +162,7 @@ fn sweep(objects: &dyn Objects, manifest: &Manifest) -> Result<()> {
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
         return Err(Error::Locked("another writer has claimed the store".into()));
     }
-    let segments: HashSet<String> =
-        manifest.segments.iter().flat_map(|record| record.paths().collect::<Vec<_>>()).collect();
+    let segments: HashSet<String> = manifest.segments.iter().flat_map(SegmentRecord::paths).collect();
     let is_needed = |path: &str| {
         segments.contains(path)
             || wal::number_of(path).is_some_and(|number| number > manifest.wal_folded_through)

@@ -9,6 +9,7 @@ use roaring::RoaringBitmap;
 use super::generation::Generation;
 use super::head::Entry;
 use super::manifest::{Manifest, SegmentRecord};
+use super::seal::Written;
 use super::segment::Segment;
 use super::snapshot::{Part, Snapshot};
 use crate::error::Result;
@@ -16,12 +17,12 @@ use crate::otlp::TraceId;
 use crate::trace::Trace;
 
 /// A live segment with the rows that are hidden in it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Sealed {
     pub(super) record: SegmentRecord,
     pub(super) segment: Arc<Segment>,
-    /// Hidden durably: their traces stand in newer segments.
-    pub(super) durably_hidden: RoaringBitmap,
+    /// Hidden durably: their traces stand in newer segments, or were deleted.
+    pub(super) durably_hidden: Arc<RoaringBitmap>,
     /// Hidden in this state: those, and the rows whose traces stand in the head. After a crash the
     /// latter are needed again, for the head is replayed on top of them.
     pub(super) hidden: Arc<RoaringBitmap>,
@@ -119,56 +120,27 @@ impl State {
         self.generations.push(next);
     }
 
-    /// Returns the manifest in which the oldest generation is sealed as `segment`, without the newly
-    /// hidden rows of older segments.
-    pub(super) fn next_manifest(&self, segment: Option<&SegmentRecord>) -> Manifest {
-        let mut next = self.manifest.clone();
-        next.number += 1;
-        next.wal_folded_through = self.generations[0].wal_through;
-        next.segments.extend(segment.cloned());
-        next
-    }
-
-    /// Returns, for each live segment, the rows that must be hidden durably once `segment` is: rows
-    /// hidden by the head whose traces now stand in it.
-    pub(super) fn superseded_by(&self, segment: &Segment) -> Result<Vec<RoaringBitmap>> {
-        let superseded = self.sealed.iter().map(|older| {
-            let mut rows = RoaringBitmap::new();
-            for row in older.hidden.as_ref() - &older.durably_hidden {
+    /// Returns the segments as they stand once the oldest generation is sealed as `written`: with the
+    /// rows it supersedes hidden durably, and without what came after the cut.
+    pub(super) fn sealing(&self, written: Option<Written>) -> Result<Vec<Sealed>> {
+        let mut sealed = self.sealed.clone();
+        let Some(Written { record, segment }) = written else { return Ok(sealed) };
+        for older in &mut sealed {
+            let mut superseded = RoaringBitmap::new();
+            for row in older.hidden.as_ref() - older.durably_hidden.as_ref() {
                 if segment.find(older.segment.trace_id(row as usize)?).is_some() {
-                    rows.insert(row);
+                    superseded.insert(row);
                 }
             }
-            Ok(rows)
-        });
-        superseded.collect()
-    }
-
-    /// Replaces the oldest generation by its segment, which `manifest` names last.
-    pub(super) fn seal(
-        &mut self,
-        manifest: Manifest,
-        segment: Option<Arc<Segment>>,
-        superseded: &[RoaringBitmap],
-    ) {
-        for ((older, rows), record) in self.sealed.iter_mut().zip(superseded).zip(&manifest.segments) {
-            older.durably_hidden |= rows;
-            older.record = record.clone();
+            older.hide(&superseded);
         }
-        let generation = self.generations.remove(0);
-        if let (Some(segment), Some(record)) = (segment, manifest.segments.last()) {
-            // What came after the cut stands in younger generations and hides rows here.
-            let cut = generation.cut.iter().flat_map(|entries| entries.iter());
-            let gone = cut.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
-            let hidden: RoaringBitmap = gone.filter_map(|id| segment.find(id)).collect();
-            self.sealed.push(Sealed {
-                record: record.clone(),
-                segment,
-                durably_hidden: RoaringBitmap::new(),
-                hidden: Arc::new(hidden),
-            });
-        }
-        self.manifest = manifest;
+        // What came after the cut stands in younger generations and hides rows here.
+        let generation = &self.generations[0];
+        let cut = generation.cut.iter().flat_map(|entries| entries.iter());
+        let gone = cut.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
+        let hidden: RoaringBitmap = gone.filter_map(|id| segment.find(id)).collect();
+        sealed.push(Sealed { record, segment, durably_hidden: Arc::default(), hidden: Arc::new(hidden) });
+        Ok(sealed)
     }
 
     /// Returns this state as searches see it.

@@ -1,5 +1,6 @@
 //! The store as its users see it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use super::arrivals::Arrival;
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
+use super::delete;
 use super::folder::Folder;
 use super::lock::Lock;
 use super::objects::Objects;
@@ -18,6 +20,7 @@ use super::recover::recover;
 use super::seal;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::otlp::{Export, wire};
 use crate::time::now_micros;
 use crate::trace::Span;
@@ -127,6 +130,7 @@ impl TraceStore {
             seal_fault: None,
             stopped: None,
             flushes: Vec::new(),
+            held_back: VecDeque::new(),
         };
         committer.publish();
         let committer = std::thread::Builder::new()
@@ -173,6 +177,24 @@ impl TraceStore {
     pub fn flush(&self) -> Result<()> {
         self.shared.refuse_if_closed()?;
         self.shared.ask(Order::Flush)
+    }
+
+    /// Deletes the traces that `filter` matches and returns how many; with `dry_run` only counts them.
+    /// What was acknowledged before the call and matches is gone from every answer once it returns, and
+    /// after a crash too. Spans of a deleted trace that come later begin a new trace. The bytes of the
+    /// deleted traces stay on disk until their segments are compacted.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]: nothing was deleted, try later. Else as [`TraceStore::ingest`].
+    pub fn delete(&self, filter: &Filter, dry_run: bool) -> Result<u64> {
+        self.shared.refuse_if_closed()?;
+        let found = delete::count(&self.snapshot(), filter)?;
+        if dry_run || found == 0 {
+            return Ok(found);
+        }
+        // Most of the head is sealed before requests have to wait for the rest of it.
+        self.flush()?;
+        self.shared.ask(|answer| Order::Delete { filter: filter.clone(), answer })
     }
 
     /// Returns the store in numbers.

@@ -67,10 +67,10 @@ def test_a_method_that_is_not_in_the_table_is_405(service: Running, row: Any, me
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/nope", "/health/", "/traces", "/traces/a/b", "/v1/traces/", "//health", "/%00"]
+    "path", ["//", "/nope", "/health/", "/traces/", "/traces/a/b", "/v1/traces/", "//health", "/%00", "/info%00"]
 )
 def test_a_path_that_is_not_in_the_table_is_404(service: Running, path: str) -> None:
-    assert assert_error(service.http.get(path), 404) == "Not Found"
+    assert assert_error(service.http.get(service.url + path), 404) == "Not Found"
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Forwarded-Prefix", "X-Rewrite-URL"])
@@ -91,6 +91,8 @@ def test_an_unknown_database_is_404(service: Running, db_id: str) -> None:
     for answer in (
         service.http.post("/traces/search", json={}, params={"db_id": db_id}),
         service.http.get("/traces/abc", params={"db_id": db_id}),
+        service.http.get("/traces", params={"db_id": db_id}),
+        service.http.get("/trace_session_stats", params={"db_id": db_id}),
     ):
         assert answer.status_code == 404
         assert answer.json() == {"detail": expected, "error_code": "NOT_FOUND"}
@@ -159,6 +161,34 @@ def test_no_filter_matches_all(service: Running, body: dict[str, object]) -> Non
 def test_a_page_beyond_the_end_is_empty(service: Running, page: int, group_by: str) -> None:
     answer = service.search(page=page, limit=100, group_by=group_by).json()
     assert (answer["data"], answer["meta"]["page"]) == ([], page)
+
+
+@pytest.mark.parametrize("path", ["/traces", "/trace_session_stats"])
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("page=0", "page"),
+        ("page=x", "page"),
+        ("page=", "page"),
+        ("page=1&page=2", "page"),
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("start_time=soon", "start_time"),
+        ("start_time=", "start_time"),
+        ("end_time=2024-02-30", "end_time"),
+        ("start_time=2024-01-01&end_time=1700000000", "end_time"),
+        ("user_id=a&user_id=b", "user_id"),
+    ],
+)
+def test_a_parameter_that_does_not_fit_is_422_with_its_name(
+    service: Running, path: str, query: str, place: str
+) -> None:
+    assert assert_error(service.http.get(f"{path}?{query}"), 422).endswith(f"- at `{place}`")
+
+
+def test_a_status_that_is_none_is_422(service: Running) -> None:
+    for status in ("UNSET", "", "null"):
+        assert assert_error(service.http.get("/traces", params={"status": status}), 422).endswith("- at `status`")
 
 
 def deep(levels: int) -> dict[str, Any]:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
 from exports import export_of
+from mounting import client_of
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from spanwise import Service, StoreLockedError, TraceStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, MutableMapping
+    from collections.abc import MutableMapping
     from pathlib import Path
 
 JSON = {"Content-Type": "application/json"}
-
-
-@asynccontextmanager
-async def client_of(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(service.app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
-        yield client
 
 
 def test_opened_by_hand_it_serves_and_closed_it_refuses(tmp_path: Path) -> None:

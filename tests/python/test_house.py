@@ -15,6 +15,7 @@ HOUSE = Path(__file__).parents[2] / "python" / "spanwise"
 ORDER = [
     "errors",
     "models",
+    "metrics",
     "settings",
     "auth",
     "database",
@@ -61,7 +62,15 @@ def test_a_module_imports_only_modules_above_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "room"), [("starlette", "http"), ("granian", "http"), ("spanwise._engine", "traces"), ("click", "cli")]
+    ("package", "room"),
+    [
+        ("starlette", "http"),
+        ("granian", "http"),
+        ("spanwise._engine", "traces"),
+        ("click", "cli"),
+        ("jwt", "auth"),
+        ("cryptography", "auth"),
+    ],
 )
 def test_a_package_is_known_in_one_room_only(package: str, room: str) -> None:
     knowing = {

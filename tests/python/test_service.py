@@ -14,8 +14,6 @@ from spanwise import ConfigurationError, Service
         {"teams": [object()]},
         {"workflows": [object()]},
         {"db": object()},
-        {"authorization": True},
-        {"authorization_config": object()},
     ],
     ids=lambda asked: next(iter(asked)),
 )

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use serde_json::Value;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
-use spanwise::otlp::{SpanId, TraceId};
+use spanwise::otlp::{self, SpanId, TraceId};
 use spanwise::search::{self, Cancel, Detail, Page, Window};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use crate::spans::{export, failed, span, with};
+use crate::spans::{EPOCH, MILLISECOND, export, failed, span, with};
 
 /// A trace of one span, as a case describes it.
 #[derive(Debug, Clone)]
@@ -193,4 +193,24 @@ fn a_withdrawn_search_ends() {
     let window = Window { page: 1, limit: 20 };
     let outcome = search::runs(&store.snapshot(), &Filter::all(), window, Detail::Full, &withdrawn);
     assert!(matches!(outcome, Err(Error::Cancelled)));
+}
+
+#[test]
+fn golden_sessions() {
+    let golden: Value = serde_json::from_str(include_str!("../cases/sessions.json")).expect("golden cases");
+    let (_folder, store) = stored(&[], 1, 0);
+    let body = golden["request"].to_string();
+    let export = otlp::decode(body.into(), "application/json", None, EPOCH + 60_000 * MILLISECOND);
+    store.ingest(export.expect("a good request")).expect("an acknowledgement");
+    for case in golden["cases"].as_array().expect("cases") {
+        let filter = Filter::compile(case["filter"].to_string().as_bytes()).expect("a good filter");
+        let page = case["page"].as_u64().unwrap_or(1);
+        let limit = usize::try_from(case["limit"].as_u64().unwrap_or(20)).expect("a limit");
+        let window = Window { page, limit };
+        let answer =
+            search::sessions(&store.snapshot(), &filter, window, &Cancel::default()).expect("a page");
+        let rows: Value = serde_json::from_slice(&answer.data).expect("a JSON array");
+        assert_eq!(rows, case["sessions"], "{}", case["name"]);
+        assert_eq!(answer.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);
+    }
 }

@@ -1,1 +1,1 @@
-"""Who is calling, and what may they do? Not built yet."""
+"""Who is calling, and what may they do? Plain values in and out; only `http` knows a request."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 from spanwise.errors import SpanwiseError
-from spanwise.settings import CONFIG_VARIABLE, TABLE, choices
+from spanwise.settings import CONFIG_VARIABLE, TABLE, choices, is_switch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +22,12 @@ def settings_flags(command: Callable[Parameters, Result]) -> Callable[Parameters
     """Gives `command` a flag for every setting, and `--config`."""
     for setting in reversed(TABLE.values()):
         words = choices(setting)
+        is_flag = is_switch(setting)
         command = click.option(
             setting.flag,
             setting.name,
+            is_flag=is_flag,
+            flag_value="true" if is_flag else None,
             help=f"{setting.description} [{setting.variable}; default: {setting.default}]",
             metavar="|".join(words) if words else None,
         )(command)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,10 +13,10 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from spanwise.http.bodies import BodyReader
-from spanwise.http.errors import as_spanwise_error, no_route
-from spanwise.http.middleware import Authorization, RequestId
+from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
+from spanwise.http.middleware import RequestId
 from spanwise.http.routes import TABLE
+from spanwise.http.traffic import NO_ROUTE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,37 +25,25 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from spanwise.http.backend import Backend
     from spanwise.http.routes import Row
-    from spanwise.settings import Settings
-    from spanwise.traces.service import Traces
 
 Application: TypeAlias = ASGIApp
+Answer: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 Lifespan: TypeAlias = "Callable[[object], AbstractAsyncContextManager[None]]"
 
 
-def build_application(
-    traces: Traces,
-    settings: Settings,
-    lifespan: Lifespan,
-) -> Application:
+def build_application(backend: Backend, lifespan: Lifespan) -> Application:
     """Returns the application that serves the route table.
 
     Args:
-        traces: what the handlers answer from.
-        settings: the limits of bodies.
+        backend: what the handlers answer from.
         lifespan: what surrounds the time in which it serves.
     """
-    readers = {
-        "search": BodyReader(settings.search_body_bytes, settings.search_waiting_bytes, settings.body_deadline_seconds),
-        "ingest": BodyReader(settings.ingest_body_bytes, settings.ingest_waiting_bytes, settings.body_deadline_seconds),
-    }
-    routes = [
-        Route(row.path, _endpoint(row, readers.get(row.body or ""), traces), methods=[row.method]) for row in TABLE
-    ]
     application = Starlette(
-        routes=routes,
-        middleware=[Middleware(RequestId), Middleware(Authorization)],
-        exception_handlers={HTTPException: no_route},
+        routes=[_route(row, backend) for row in TABLE],
+        middleware=[Middleware(RequestId)],
+        exception_handlers={HTTPException: _no_route(backend)},
         lifespan=lifespan,
     )
     # A path is one of the table or none: nothing is redirected to a path that looks like it.
@@ -61,12 +51,43 @@ def build_application(
     return application
 
 
-def _endpoint(row: Row, reader: BodyReader | None, traces: Traces) -> Callable[[Request], Awaitable[Response]]:
+def _route(row: Row, backend: Backend) -> Route:
+    route = Route(row.path, _endpoint(row, backend), methods=[row.method])
+    # The end of the path is its end: a dollar would also match before a last newline.
+    route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    return route
+
+
+def _endpoint(row: Row, backend: Backend) -> Answer:
+    reader = backend.readers.get(row.body or "")
+
     async def answer(request: Request) -> Response:
+        begun = time.perf_counter()
         try:
+            await backend.admission.admit(request, row)
             async with reader.body(request) if reader else nullcontext(b"") as body:
-                return await row.handler(request, body, traces)
+                answer = await row.handler(request, body, backend)
         except Exception as error:  # noqa: BLE001  # whatever escapes a handler gets an answer
-            return row.refusal(request, as_spanwise_error(request, error))
+            refused = as_spanwise_error(request, error)
+            backend.traffic.add_error(refused)
+            answer = row.refusal(request, refused)
+        backend.traffic.add((row.method, row.path), answer.status_code, time.perf_counter() - begun)
+        return answer
+
+    return answer
+
+
+def _no_route(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def answer(request: Request, error: Exception) -> Response:
+        refused, headers = no_route(request, error)
+        try:
+            await backend.admission.admit(request, None)
+        except Exception as unknown:  # noqa: BLE001  # whatever escapes gets an answer
+            refused, headers = as_spanwise_error(request, unknown), {}
+        backend.traffic.add_error(refused)
+        backend.traffic.add(NO_ROUTE, refused.status, 0.0)
+        answer = json_refusal(request, refused)
+        answer.headers.update(headers)
+        return answer
 
     return answer

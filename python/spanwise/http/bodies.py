@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from spanwise.errors import DecodeError, PayloadTooLargeError, RequestTimeoutError, UnavailableError
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from starlette.requests import Request
+
+LINGER_SECONDS = 0.04
+"""For how long more of a body that is too large is taken in, before it is refused."""
 
 
 class BodyReader:
@@ -26,8 +29,13 @@ class BodyReader:
             deadline_seconds: how long one body may take to arrive.
         """
         self._limit = limit
-        self._room = together
+        self._together = self._room = together
         self._deadline_seconds = deadline_seconds
+
+    @property
+    def in_memory(self) -> int:
+        """Returns how many bytes of bodies are in memory."""
+        return self._together - self._room
 
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
@@ -44,10 +52,17 @@ class BodyReader:
         self._check(int(request.headers.get("content-length", "0")))
         chunks: list[bytes] = []
         try:
-            await self._read_in_time(request, chunks)
+            await self._read_or_linger(request, chunks)
             yield b"".join(chunks)
         finally:
             self._room += sum(map(len, chunks))
+
+    async def _read_or_linger(self, request: Request, chunks: list[bytes]) -> None:
+        try:
+            await self._read_in_time(request, chunks)
+        except PayloadTooLargeError:
+            await _discard(request)
+            raise
 
     async def _read_in_time(self, request: Request, chunks: list[bytes]) -> None:
         try:
@@ -75,3 +90,12 @@ class BodyReader:
     def _check(self, size: int) -> None:
         if size > self._limit:
             raise PayloadTooLargeError(f"the body is larger than {self._limit} bytes")
+
+
+async def _discard(request: Request) -> None:
+    """Reads on for a moment: a connection that is closed while its client still sends may lose our answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            more = True
+            while more:
+                more = (await request.receive()).get("more_body", False)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
-from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnavailableError
+from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnauthenticatedError, UnavailableError
 from spanwise.models import ErrorBody
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
@@ -36,7 +38,13 @@ def as_spanwise_error(request: Request, error: Exception) -> SpanwiseError:
 
 def headers_of(error: SpanwiseError) -> dict[str, str]:
     """Returns the headers that belong to an error, whatever the encoding of its body."""
-    return {"Retry-After": str(RETRY_AFTER_SECONDS)} if error.status == UnavailableError.status else {}
+    match error.status:
+        case UnavailableError.status:
+            return {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        case UnauthenticatedError.status:
+            return {"WWW-Authenticate": "Bearer"}
+        case _:
+            return {}
 
 
 def json_refusal(_request: Request, error: SpanwiseError) -> Response:
@@ -50,15 +58,13 @@ def json_refusal(_request: Request, error: SpanwiseError) -> Response:
     )
 
 
-async def no_route(request: Request, error: Exception) -> Response:
-    """Answers a request that the route table has no row for."""
+def no_route(request: Request, error: Exception) -> tuple[SpanwiseError, Mapping[str, str]]:
+    """Returns the error, and its headers, of a request that the route table has no row for."""
     refused: HTTPException = error  # type: ignore[assignment]  # registered for this class
     match refused.status_code:
         case 404:
-            return json_refusal(request, NotFoundError("Not Found"))
+            return NotFoundError("Not Found"), {}
         case 405:
-            answer = json_refusal(request, MethodNotAllowedError("Method Not Allowed"))
-            answer.headers.update(refused.headers or {})
-            return answer
+            return MethodNotAllowedError("Method Not Allowed"), refused.headers or {}
         case _:
-            return json_refusal(request, as_spanwise_error(request, refused))
+            return as_spanwise_error(request, refused), {}

@@ -14,14 +14,14 @@ from spanwise.models import Health
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.traces.service import Traces
+    from spanwise.http.backend import Backend
 
 _INSTANTIATED_AT = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 _ALIVE = msgspec.json.encode(Health(status="ok", instantiated_at=_INSTANTIATED_AT))
 
 
-async def health(request: Request, _body: bytes, traces: Traces) -> Response:
-    """`GET /health`: alive. `?ready=true`: only while the trace store is open and acknowledges."""
-    if request.query_params.get("ready") == "true" and not traces.is_ready:
+async def health(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /health`: alive. `?ready=true`: only while every trace store is open and acknowledges."""
+    if request.query_params.get("ready") == "true" and not backend.traces.is_ready:
         raise UnavailableError("the trace store is not open, or takes in nothing")
     return Response(_ALIVE, media_type="application/json")

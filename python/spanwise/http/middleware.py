@@ -1,4 +1,4 @@
-"""What happens around every request: its id, its place in no cache, and who may send it."""
+"""What happens around every request: its id, and its place in no cache."""
 
 from __future__ import annotations
 
@@ -42,19 +42,3 @@ class RequestId:
             await send(message)
 
         await self._app(scope, receive, send_with_id)
-
-
-class Authorization:
-    """The place where a caller is verified and its scopes are compared with those of the route.
-
-    Not built yet: with authorization off, which is all there is, every request passes. The service refuses to
-    start with authorization on, so nothing is open that was meant to be closed.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        """Wraps `app`."""
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
-        await self._app(scope, receive, send)

@@ -13,50 +13,88 @@ from starlette.responses import Response
 
 from spanwise.errors import CancelledError, SpanwiseError, UnsupportedMediaTypeError, ValidationError
 from spanwise.http.errors import headers_of, json_refusal
-from spanwise.models import SearchRequest
-from spanwise.traces.service import check_database, filter_schema, otlp_status
+from spanwise.models import PageQuery, SearchRequest, SessionsQuery, TracesQuery
+from spanwise.traces.listing import listing, session_listing
+from spanwise.traces.service import filter_schema, otlp_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from starlette.requests import Request
 
-    from spanwise.traces.service import Traces
+    from spanwise.http.backend import Backend
+    from spanwise.traces.view import View
 
 JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
 
+Query = TypeVar("Query", bound=PageQuery)
 Result = TypeVar("Result")
 _decoder = msgspec.json.Decoder(SearchRequest)
 
 
-async def search(request: Request, body: bytes, traces: Traces) -> Response:
+async def search(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/search`."""
     _expect_plain_json(request)
     asked = _decode(body)
-    check_database(request.query_params.get("db_id"))
-    return Response(await unless_disconnected(request, traces.search(asked)), media_type=JSON)
+    return await _finished(request, _view(request, backend).search(asked))
 
 
-async def trace(request: Request, _body: bytes, traces: Traces) -> Response:
+async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /traces`: a page of runs without their output, error and span tree."""
+    asked = listing(_query(request, TracesQuery))
+    return await _finished(request, _view(request, backend).search(asked, detail=False))
+
+
+async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /trace_session_stats`: a page of sessions."""
+    asked = session_listing(_query(request, SessionsQuery))
+    return await _finished(request, _view(request, backend).search(asked))
+
+
+async def trace(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces/{trace_id}`, with `?span_id=` one span of it."""
-    check_database(request.query_params.get("db_id"))
+    view = _view(request, backend)
     trace_id = request.path_params["trace_id"]
     span_id = request.query_params.get("span_id")
-    asked = traces.span(trace_id, span_id) if span_id else traces.trace(trace_id)
-    return Response(await unless_disconnected(request, asked), media_type=JSON)
+    return await _finished(request, view.span(trace_id, span_id) if span_id else view.trace(trace_id))
 
 
-async def schema(_request: Request, _body: bytes, _traces: Traces) -> Response:
+async def schema(_request: Request, _body: bytes, _backend: Backend) -> Response:
     """`GET /traces/filter-schema`."""
     return Response(filter_schema(), media_type=JSON)
 
 
-async def export(request: Request, body: bytes, traces: Traces) -> Response:
+async def export(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /v1/traces`: an OTLP export. It is stored even if the caller does not wait for the answer."""
     content_type = request.headers.get("content-type", "")
-    report = await traces.ingest(body, content_type, request.headers.get("content-encoding"))
+    content_encoding = request.headers.get("content-encoding")
+    report = await backend.traces.ingest(body, content_type, content_encoding, request.query_params.get("db_id"))
     return Response(report.response, media_type=report.content_type)
+
+
+async def _finished(request: Request, answer: Awaitable[bytes]) -> Response:
+    return Response(await unless_disconnected(request, answer), media_type=JSON)
+
+
+def _view(request: Request, backend: Backend) -> View:
+    return backend.traces.view(request.query_params.get("db_id"), request.state.identity.owner_filter)
+
+
+def _query(request: Request, shape: type[Query]) -> Query:
+    """Returns the query of `request`, if it has the shape it must have.
+
+    Raises:
+        ValidationError: it has not; the message ends with the parameter.
+    """
+    given = request.query_params
+    for name in shape.__struct_fields__:
+        if len(given.getlist(name)) > 1:
+            raise ValidationError(f"Expected one value, got more - at `{name}`")
+    try:
+        return msgspec.convert(dict(given), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise ValidationError(str(error).replace("`$.", "`")) from error
 
 
 def otlp_refusal(request: Request, error: SpanwiseError) -> Response:

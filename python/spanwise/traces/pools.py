@@ -17,7 +17,12 @@ Result = TypeVar("Result")
 
 
 class Pool:
-    """Threads for one kind of work. What finds neither a thread nor a place to wait is refused at once."""
+    """Threads for one kind of work. What finds neither a thread nor a place to wait is refused at once.
+
+    Attributes:
+        places: how many pieces of work may run or wait.
+        taken: how many do.
+    """
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         """Prepares a pool; threads start as they are needed.
@@ -28,8 +33,8 @@ class Pool:
             waiting: how many more may wait for a thread.
         """
         self._name = name
-        self._places = threads + waiting
-        self._taken = 0
+        self.places = threads + waiting
+        self.taken = 0
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"spanwise-{name}")
 
@@ -57,10 +62,10 @@ class Pool:
 
     def _admit(self) -> None:
         with self._lock:
-            if self._taken >= self._places:
+            if self.taken >= self.places:
                 raise UnavailableError(f"too many requests for {self._name} at once")
-            self._taken += 1
+            self.taken += 1
 
     def _leave(self, _future: Future[Result] | None) -> None:
         with self._lock:
-            self._taken -= 1
+            self.taken -= 1

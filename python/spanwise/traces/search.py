@@ -16,6 +16,8 @@ from spanwise.errors import ValidationError
 from spanwise.models import GroupBy, Paginated, PaginationInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from spanwise._engine import Cancel, Page, TraceStore
     from spanwise.models import SearchRequest
 
@@ -40,8 +42,17 @@ def compile_filter(source: Raw) -> Filter:
     return Filter.compile(text)
 
 
-def search_page(store: TraceStore, request: SearchRequest, cancel: Cancel) -> bytes:
+def search_page(
+    store: TraceStore, compiled: Callable[[Raw], Filter], request: SearchRequest, cancel: Cancel, *, detail: bool
+) -> bytes:
     """Returns the finished JSON body that answers `request`.
+
+    Args:
+        store: where to search.
+        compiled: returns the compiled filter, with all that restricts it.
+        request: which page, of what.
+        cancel: withdraws the search.
+        detail: whether runs come with output, error and span tree.
 
     Raises:
         ValidationError: the filter is neither an object nor null.
@@ -50,7 +61,7 @@ def search_page(store: TraceStore, request: SearchRequest, cancel: Cancel) -> by
         CancelledError: `cancel` was used.
     """
     started = time.perf_counter()
-    page = _page(store, compile_filter(request.filter), request, cancel)
+    page = _page(store, compiled(request.filter), request, cancel, detail=detail)
     data = Raw(page.data)
     meta = PaginationInfo(
         page=request.page,
@@ -62,10 +73,10 @@ def search_page(store: TraceStore, request: SearchRequest, cancel: Cancel) -> by
     return _encoder.encode(Paginated(data=data, meta=meta))
 
 
-def _page(store: TraceStore, compiled: Filter, request: SearchRequest, cancel: Cancel) -> Page:
+def _page(store: TraceStore, compiled: Filter, request: SearchRequest, cancel: Cancel, *, detail: bool) -> Page:
     page = min(request.page, FURTHEST_PAGE)
     match request.group_by:
         case GroupBy.RUN:
-            return store.search_runs(compiled, page, request.limit, detail=True, cancel=cancel)
+            return store.search_runs(compiled, page, request.limit, detail=detail, cancel=cancel)
         case GroupBy.SESSION:
             return store.search_sessions(compiled, page, request.limit, cancel=cancel)

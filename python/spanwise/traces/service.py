@@ -1,191 +1,152 @@
-"""The traces of one service: a store that opens in its own time, and the two pools that lead to it."""
+"""The traces of one service: its stores, and the two pools that lead to them."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from spanwise import _engine
-from spanwise._engine import Cancel, Filter, TraceStore
-from spanwise.errors import (
-    NotFoundError,
-    SpanwiseError,
-    StoreClosedError,
-    StoreStoppedError,
-    UnavailableError,
-)
+from spanwise._engine import Filter, TraceStore
+from spanwise.errors import ConfigurationError, NotFoundError
+from spanwise.metrics import Counter, Gauge
+from spanwise.traces.opening import OpeningStore
 from spanwise.traces.pools import Pool
-from spanwise.traces.search import search_page
+from spanwise.traces.searching import Searching
+from spanwise.traces.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from spanwise._engine import IngestReport
-    from spanwise.models import SearchRequest
+    from spanwise.metrics import Family
     from spanwise.settings import Settings
 
-DATABASE_ID = "default"
-"""The name of the one store, as `db_id` gives it."""
-
-Result = TypeVar("Result")
-_log = logging.getLogger(__name__)
+DEFAULT_ID = "default"
+"""The name of a store that was given none."""
 
 
 class Traces:
-    """Receives, finds and shows traces, from the event loop's side. One store, opened once."""
+    """Receives, finds and shows traces, from the event loop's side."""
 
-    def __init__(self, source: str | TraceStore, settings: Settings) -> None:
-        """Prepares the way to a store, without touching it.
+    def __init__(self, sources: Mapping[str, str | TraceStore], settings: Settings) -> None:
+        """Prepares the way to the stores, without touching them.
 
         Args:
-            source: the store's path or URL, or a store that is open already; that one its owner closes.
+            sources: by id, a store's path or URL, or a store that is open already; that one its owner closes.
             settings: how many threads, how many may wait, how long.
+
+        Raises:
+            ConfigurationError: there is no store, or one without an id.
         """
-        self._url = source if isinstance(source, str) else None
-        self._store = None if isinstance(source, str) else source
-        self._opening: asyncio.Task[None] | None = None
-        self._closed = False
-        self._stopped = False
-        self._cancels: set[Cancel] = set()
-        self._deadline_seconds = settings.search_deadline_seconds
-        self._searches = Pool("search", settings.search_threads, settings.search_waiting)
+        if not sources or not all(sources):
+            raise ConfigurationError("expected one or more trace stores, each with an id")
+        self._stores = {db_id: OpeningStore(source) for db_id, source in sources.items()}
+        self._first = next(iter(self._stores))
+        self._searching = Searching(settings)
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
+        self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
+        self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether the store is open and acknowledges what it is sent."""
-        return self._store is not None and not self._closed and not self._stopped
+        """Returns whether every store is open and acknowledges what it is sent."""
+        return all(store.is_ready for store in self._stores.values())
 
     async def open(self) -> None:
-        """Opens the store, replay included; a no-op when it is open.
+        """Opens the stores, replay included; a no-op when they are open.
 
         Raises:
-            ConfigurationError: the address or an option is not usable.
-            StoreError: another process holds the store, it is damaged, or the storage below failed.
+            ConfigurationError: an address or an option is not usable.
+            StoreError: another process holds a store, it is damaged, or the storage below failed.
         """
-        if self._store is None and not self._closed:
-            await asyncio.shield(self._begin_to_open())
+        await asyncio.gather(*(store.open() for store in self._stores.values()))
 
     async def close(self) -> None:
-        """Cancels the searches, waits for the exports, then closes the store, unless it was handed in open."""
-        self._closed = True
-        for cancel in self._cancels:
-            cancel.cancel()
-        if self._opening is not None:
-            await asyncio.wait([self._opening])
+        """Cancels the searches, waits for the exports, then closes the stores that were not handed in open."""
+        leaving = [store.refuse_more() for store in self._stores.values()]
+        self._searching.cancel()
+        await asyncio.gather(*leaving)
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._searches.close()
+        self._searching.pool.close()
         self._ingests.close()
-        if self._url is not None and self._store is not None:
-            self._store.close()
+        for store in self._stores.values():
+            store.close()
 
-    async def search(self, request: SearchRequest) -> bytes:
-        """Returns the finished JSON body that answers `request`. A cancelled caller cancels the search.
+    def view(self, db_id: str | None, owner: str | None) -> View:
+        """Returns one store as one caller sees it.
 
-        Raises:
-            SpanwiseError: see `search_page`.
-            UnavailableError: too many searches at once, no answer before the deadline, or no store yet.
-        """
-        store, cancel = self._opened(), Cancel()
-        self._cancels.add(cancel)
-        try:
-            return await self._find(lambda: search_page(store, request, cancel))
-        finally:
-            cancel.cancel()
-            self._cancels.discard(cancel)
-
-    async def trace(self, trace_id: str) -> bytes:
-        """Returns the finished JSON of one trace with its span tree.
+        Args:
+            db_id: the store's id; the first store if absent or empty.
+            owner: the user whose traces are shown; None for everyone's.
 
         Raises:
-            NotFoundError: no such trace.
+            NotFoundError: no store has that id.
         """
-        found = await self._read(lambda store, everything: store.trace(trace_id, everything))
-        if found is None:
-            raise NotFoundError("Trace not found")
-        return found
+        return View(self._store(db_id), self._searching, owner)
 
-    async def span(self, trace_id: str, span_id: str) -> bytes:
-        """Returns the finished JSON of one span, without its children.
-
-        Raises:
-            NotFoundError: no such span in that trace.
-        """
-        found = await self._read(lambda store, everything: store.span(trace_id, span_id, everything))
-        if found is None:
-            raise NotFoundError("Span not found")
-        return found
-
-    async def ingest(self, body: bytes, content_type: str, content_encoding: str | None) -> IngestReport:
+    async def ingest(
+        self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None
+    ) -> IngestReport:
         """Returns what became of one export request, once its spans are durable.
 
         Raises:
+            NotFoundError: no store has that id.
             DecodeError: the body is not what its content type says.
             UnsupportedMediaTypeError: a content type or encoding that is not served.
             PayloadTooLargeError: the body unpacks to more than its limit.
             UnavailableError: nothing was stored; the same request may succeed later.
         """
-        store = self._opened()
-        return await self._ingests.run(lambda: self._ingest(store, body, content_type, content_encoding))
+        store = self._store(db_id)
+        store.opened()
+        report = await self._ingests.run(lambda: store.ingest(body, content_type, content_encoding))
+        self._spans.add("accepted", by=report.accepted_spans)
+        self._spans.add("rejected", by=report.rejected_spans)
+        self._export_bytes.add(by=len(body))
+        return report
 
-    def _ingest(self, store: TraceStore, body: bytes, content_type: str, content_encoding: str | None) -> IngestReport:
-        try:
-            return store.ingest(body, content_type, content_encoding)
-        except UnavailableError as error:
-            # The engine's words may name files; they are for the log.
-            _log.warning("an export was not stored: %s", error)
-            self._stopped = self._stopped or isinstance(error, StoreStoppedError | StoreClosedError)
-            raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
+    async def measure(self) -> list[Family]:
+        """Returns what was counted, and what can be read now of pools and stores."""
+        pools = {"search": self._searching.pool, "ingest": self._ingests}
+        stats = await asyncio.to_thread(self._stats)
+        names = sorted({name for numbers in stats.values() for name in numbers})
+        return [
+            self._spans,
+            self._export_bytes,
+            self._searching.seconds,
+            Gauge("spanwise_pool_taken", "Requests that run or wait.", "pool", {n: p.taken for n, p in pools.items()}),
+            Gauge(
+                "spanwise_pool_places",
+                "Requests that may run or wait.",
+                "pool",
+                {n: p.places for n, p in pools.items()},
+            ),
+            *(
+                Gauge(
+                    f"spanwise_store_{name}",
+                    f"The trace store's own account of its {name.replace('_', ' ')}.",
+                    "db_id",
+                    {db_id: numbers[name] for db_id, numbers in stats.items() if name in numbers},
+                )
+                for name in names
+            ),
+        ]
 
-    async def _read(self, read: Callable[[TraceStore, Filter], bytes | None]) -> bytes | None:
-        store = self._opened()
-        return await self._find(lambda: read(store, Filter.compile(b"null")))
+    def _stats(self) -> dict[str, dict[str, float]]:
+        return {db_id: _numbers(msgspec.json.decode(store.stats())) for db_id, store in self._stores.items()}
 
-    async def _find(self, work: Callable[[], Result]) -> Result:
-        try:
-            async with asyncio.timeout(self._deadline_seconds):
-                return await self._searches.run(work)
-        except TimeoutError as error:
-            raise UnavailableError(f"the search took longer than {self._deadline_seconds:g} s") from error
-
-    def _opened(self) -> TraceStore:
-        if self._closed:
-            raise StoreClosedError("the service is shutting down")
-        if self._store is None:
-            if self._opening is None or self._opening.done():
-                self._begin_to_open().add_done_callback(_log_failure)
-            raise UnavailableError("the trace store is being opened")
-        return self._store
-
-    def _begin_to_open(self) -> asyncio.Task[None]:
-        if self._opening is None or self._opening.done():
-            self._opening = asyncio.create_task(self._open())
-        return self._opening
-
-    async def _open(self) -> None:
-        assert self._url is not None  # noqa: S101  # a store that was handed in is open
-        self._store = await asyncio.to_thread(TraceStore.open, self._url)
-
-
-def _log_failure(opening: asyncio.Task[None]) -> None:
-    error = None if opening.cancelled() else opening.exception()
-    if isinstance(error, SpanwiseError):
-        _log.error("the trace store cannot be opened: %s", error)
-    elif error is not None:
-        _log.error("the trace store cannot be opened", exc_info=error)
+    def _store(self, db_id: str | None) -> OpeningStore:
+        store = self._stores.get(db_id or self._first)
+        if store is None:
+            raise NotFoundError(f"No database found with id '{db_id}'")
+        return store
 
 
-def check_database(db_id: str | None) -> None:
-    """Accepts the one store's id, or none.
-
-    Raises:
-        NotFoundError: another id.
-    """
-    if db_id and db_id != DATABASE_ID:
-        raise NotFoundError(f"No database found with id '{db_id}'")
+def _numbers(stats: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}
 
 
 def filter_schema() -> bytes:
@@ -205,3 +166,18 @@ def check_store(url: str) -> bytes:
         StoreError: the store is damaged or cannot be read.
     """
     return TraceStore.check(url)
+
+
+def delete_traces(url: str, filter_: bytes, *, dry_run: bool) -> int:
+    """Deletes the traces of a store that `filter_` matches, given as JSON, and returns how many.
+
+    Raises:
+        FilterError: the filter is invalid.
+        StoreError: another process holds the store, it is damaged, or the storage below failed.
+    """
+    compiled = Filter.compile(filter_)
+    store = TraceStore.open(url)
+    try:
+        return store.delete(compiled, dry_run)
+    finally:
+        store.close()

@@ -7,10 +7,13 @@ use std::path::Path;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use spanwise::filter::Filter;
 use spanwise::otlp::{TraceId, WireSpan};
 use spanwise::schema::Field;
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use tempfile::TempDir;
+
+use crate::spans::{export, span};
 
 /// Every trace: when it was first received, and its spans.
 pub(super) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
@@ -40,6 +43,18 @@ pub(super) fn contents(snapshot: &Snapshot) -> Contents {
         }
     }
     contents
+}
+
+/// Returns the id of trace number `trace`.
+pub(super) fn id_of(trace: u64) -> TraceId {
+    export(&[span(trace, 1, 0)]).spans[0].trace_id
+}
+
+/// Returns the filter that matches these traces.
+pub(super) fn traces_in(traces: &[u64]) -> Filter {
+    let ids: Vec<String> = traces.iter().map(|trace| id_of(*trace).to_string()).collect();
+    let source = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids});
+    Filter::compile(source.to_string().as_bytes()).expect("a good filter")
 }
 
 /// Opens the store in a folder.

@@ -15,8 +15,8 @@ use crate::spans::{export, span};
 fn closed_store() -> (TempDir, Contents) {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
-    for (trace, id) in [(1, 1), (2, 1), (1, 2)] {
-        store.ingest(export(&[span(trace, id, 0)])).expect("ingested");
+    for spans in [[(1, 1), (4, 1)], [(2, 1), (5, 1)], [(1, 2), (6, 1)]] {
+        store.ingest(export(&spans.map(|(trace, id)| span(trace, id, 0)))).expect("ingested");
         store.flush().expect("flushed");
     }
     store.ingest(export(&[span(3, 1, 0)])).expect("ingested");

@@ -2,7 +2,9 @@
 
 mod contents;
 mod damage;
+mod deletions;
 mod faults;
+mod gated;
 mod limits;
 mod model;
 mod reopen;

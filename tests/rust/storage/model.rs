@@ -7,7 +7,7 @@ use spanwise::otlp::{SpanId, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{address, contents, crashed};
+use super::contents::{address, contents, crashed, id_of, traces_in};
 use crate::spans::{MILLISECOND, export, span};
 
 /// What can happen to a store.
@@ -16,6 +16,8 @@ enum Event {
     /// Spans arrive: trace, span, and how much later than usual the span ends.
     Ingest(Vec<(u64, u64, u64)>),
     Flush,
+    /// These traces are deleted.
+    Delete(Vec<u64>),
     /// The store is closed and opened.
     Reopen,
     /// The machine fails: the store is opened from what is on disk, the old one never closed.
@@ -27,6 +29,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         6 => arrivals.prop_map(Event::Ingest),
         2 => Just(Event::Flush),
+        2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Event::Delete),
         1 => Just(Event::Reopen),
         1 => Just(Event::Crash),
     ];
@@ -51,6 +54,14 @@ impl Model {
                 *kept = copy;
             }
         }
+    }
+
+    /// Returns how many traces there were to delete.
+    fn delete(&mut self, traces: &[TraceId]) -> u64 {
+        let before = self.spans.len();
+        self.spans.retain(|trace_id, _| !traces.contains(trace_id));
+        self.created.retain(|trace_id, _| !traces.contains(trace_id));
+        (before - self.spans.len()) as u64
     }
 
     fn assert_equals(&mut self, store: &TraceStore) {
@@ -89,6 +100,12 @@ proptest! {
                     model.ingest(&spans);
                 }
                 Event::Flush => store.flush().expect("flushed"),
+                Event::Delete(traces) => {
+                    let expected = model.delete(&traces.iter().map(|trace| id_of(*trace)).collect::<Vec<_>>());
+                    let filter = traces_in(&traces);
+                    assert_eq!(store.delete(&filter, true).expect("counted"), expected);
+                    assert_eq!(store.delete(&filter, false).expect("deleted"), expected);
+                }
                 Event::Reopen => {
                     store.close().expect("closed");
                     store = open(&folder, &options);

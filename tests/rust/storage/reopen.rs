@@ -113,3 +113,19 @@ fn addresses_that_are_no_folder_are_refused() {
     TraceStore::open(&url, Options::default()).expect("a store").close().expect("closed");
     assert!(folder.path().join("with space/manifest").is_dir());
 }
+
+#[test]
+fn many_small_commits_stay_few_parts_and_lose_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for commit in 1..=70 {
+        // Every third request brings a late span of a trace that an earlier batch holds.
+        let spans = if commit % 3 == 0 { [span(commit - 2, 2, 5)] } else { [span(commit, 1, 0)] };
+        store.ingest(export(&spans)).expect("ingested");
+        assert!(store.snapshot().parts().len() <= 16, "after commit {commit}");
+    }
+    let before = contents(&store.snapshot());
+    assert_eq!(before.len(), (1..=70).filter(|commit| commit % 3 != 0).count());
+    store.close().expect("closed");
+    assert_eq!(contents(&open(&folder).snapshot()), before);
+}

@@ -1,0 +1,120 @@
+"""Keys and tokens for development: what an identity provider does elsewhere. The service never mints."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from spanwise.auth.keys import CURVES, SECRET_BYTES
+from spanwise.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PrivateMaterial: TypeAlias = bytes | RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey
+"""A shared secret, or a private key."""
+
+_NEW: dict[str, Callable[[], PrivateMaterial]] = {
+    "RS256": lambda: generate_rsa_key(65537, 2048),
+    "ES256": lambda: generate_private_key(SECP256R1()),
+    "EdDSA": Ed25519PrivateKey.generate,
+    "HS256": lambda: secrets.token_hex(SECRET_BYTES["HS256"]).encode(),
+}
+MINTABLE = tuple(_NEW)
+"""The algorithms that keys are made for."""
+
+_PUBLIC_MEMBERS = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
+"""The members of a public key, in the order in which a thumbprint takes them."""
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """What tokens are signed with.
+
+    Attributes:
+        algorithm: the algorithm it signs with.
+        material: the private key or the secret; never printed.
+    """
+
+    algorithm: str
+    material: PrivateMaterial = field(repr=False)
+
+    @property
+    def private_text(self) -> str:
+        """Returns the key as a file holds it: the secret, or PKCS #8 as PEM."""
+        if isinstance(self.material, bytes):
+            return self.material.decode() + "\n"
+        return self.material.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+    @property
+    def public_text(self) -> str | None:
+        """Returns the key that verifies, as PEM; None for a secret, which verifies itself."""
+        if isinstance(self.material, bytes):
+            return None
+        return self.material.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+    @property
+    def jwk(self) -> dict[str, Any] | None:
+        """Returns the key that verifies, named by its thumbprint (RFC 7638); None for a secret."""
+        if isinstance(self.material, bytes):
+            return None
+        algorithm = jwt.get_algorithm_by_name(self.algorithm)
+        jwk = algorithm.to_jwk(self.material.public_key(), as_dict=True)
+        members = {name: jwk[name] for name in _PUBLIC_MEMBERS[jwk["kty"]]}
+        digest = sha256(json.dumps(members, separators=(",", ":")).encode()).digest()
+        kid = urlsafe_b64encode(digest).rstrip(b"=").decode()
+        return {**members, "kid": kid, "alg": self.algorithm, "use": "sig"}
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """Returns a token that says `claims`."""
+        headers = {"kid": self.jwk["kid"]} if self.jwk else None
+        return jwt.encode(dict(claims), self.material, self.algorithm, headers)
+
+
+def new_signing_key(algorithm: str) -> SigningKey:
+    """Returns a fresh key for `algorithm`, which is one of `MINTABLE`."""
+    return SigningKey(algorithm, _NEW[algorithm]())
+
+
+def read_signing_key(text: str) -> SigningKey:
+    """Returns the key in a file: a private key as PEM, or a shared secret. Its type says the algorithm.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    text = text.removesuffix("\n").removesuffix("\r")
+    if "-----BEGIN" not in text:
+        if len(text.encode()) < SECRET_BYTES["HS256"]:
+            raise ConfigurationError(f"the secret is too short; expected {SECRET_BYTES['HS256']} bytes or more")
+        return SigningKey("HS256", text.encode())
+    try:
+        material = load_pem_private_key(text.encode(), None)
+    except (ValueError, TypeError):
+        raise ConfigurationError("expected a private key in PEM form, without a passphrase, or a secret") from None
+    match material:
+        case RSAPrivateKey():
+            return SigningKey("RS256", material)
+        case Ed25519PrivateKey():
+            return SigningKey("EdDSA", material)
+        case EllipticCurvePrivateKey(curve=curve):
+            for algorithm, name in CURVES.items():
+                if curve.name == name:
+                    return SigningKey(algorithm, material)
+    raise ConfigurationError("the private key is of a type that signs no tokens here")

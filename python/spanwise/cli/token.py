@@ -1,0 +1,83 @@
+"""`spanwise token`: keys and tokens for development, where no identity provider is at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import click
+
+from spanwise.auth.minting import MINTABLE, new_signing_key, read_signing_key
+from spanwise.cli._flags import errors_as_lines
+from spanwise.errors import ConfigurationError
+
+PRIVATE_FILE = 0o600
+PUBLIC_FILE = 0o644
+PRIVATE_FOLDER = 0o700
+
+
+@click.group()
+def command() -> None:
+    """Make keys and tokens for development."""
+
+
+@command.command()
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="The folder to write to.")
+@click.option(
+    "--algorithm", default="RS256", show_default=True, type=click.Choice(MINTABLE), help="What it signs with."
+)
+@errors_as_lines
+def keygen(out: Path, algorithm: str) -> None:
+    """Make a key pair and its JWKS, or a shared secret for HS256. Nothing is overwritten."""
+    key = new_signing_key(algorithm)
+    try:
+        out.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot make the folder `{out}`: {error.strerror}") from error
+    if key.public_text is None:
+        secret = out / "secret.txt"
+        _write(secret, key.private_text, PRIVATE_FILE)
+        verify, sign = f"JWT_ALGORITHM={algorithm} JWT_VERIFICATION_KEY_FILE={secret}", secret
+    else:
+        sign = out / "private.pem"
+        _write(sign, key.private_text, PRIVATE_FILE)
+        _write(out / "public.pem", key.public_text, PUBLIC_FILE)
+        _write(out / "jwks.json", json.dumps({"keys": [key.jwk]}, indent=2) + "\n", PUBLIC_FILE)
+        verify = f"JWT_JWKS_FILE={out / 'jwks.json'}"
+    click.echo(f"{verify} spanwise serve --authorization")
+    click.echo(f"spanwise token mint --key {sign} --sub me --scope traces:read")
+
+
+@command.command()
+@click.option("--key", required=True, type=click.Path(path_type=Path, dir_okay=False), help="The file of the key.")
+@click.option("--sub", required=True, help="Who the caller is.")
+@click.option("--scope", "scopes", multiple=True, help="What the token allows, such as `traces:read`; may be repeated.")
+@click.option("--minutes", default=60, show_default=True, type=click.IntRange(1), help="How long it is good.")
+@click.option("--session-id", help="The session it is for.")
+@click.option("--audience", help="The service it is for.")
+@click.option("--issuer", help="Who says so.")
+@errors_as_lines
+def mint(key: Path, sub: str, scopes: tuple[str, ...], minutes: int, **optional: str | None) -> None:
+    """Print a token, signed with the key in a file. The key's type says the algorithm."""
+    try:
+        text = key.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read the key file `{key}`") from error
+    now = int(time.time())
+    names = {"session_id": "session_id", "audience": "aud", "issuer": "iss"}
+    claims = {names[option]: value for option, value in optional.items() if value is not None}
+    times = {"iat": now, "exp": now + 60 * minutes}
+    click.echo(read_signing_key(text).sign({"sub": sub, "scopes": list(scopes), **claims, **times}))
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except FileExistsError:
+        raise ConfigurationError(f"`{path}` exists, and a key is never overwritten") from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot write `{path}`: {error.strerror}") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,156 @@
+"""Who is calling, and may it? Every request passes here, known to the route table or not, before it is answered.
+
+Source: design, section 9; RFC 6750.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from spanwise.auth.audit import AuditLog, Decision, Verdict
+from spanwise.auth.config import configured_sources, key_material
+from spanwise.auth.identity import EVERYONE, Identity, bearer_token
+from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.tokens import TokenVerifier
+from spanwise.errors import ForbiddenError, UnauthenticatedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from spanwise.auth.config import AuthorizationConfig
+    from spanwise.http.routes import Row
+
+_log = logging.getLogger(__name__)
+
+
+class Admission(Protocol):
+    """Decides about every request, and says on its state who is calling."""
+
+    mode: Literal["jwt", "none"]
+
+    async def admit(self, request: Request, row: Row | None) -> None:
+        """Lets `request` pass.
+
+        Args:
+            request: what is asked.
+            row: the row of the route table that would answer; None if it has none.
+
+        Raises:
+            UnauthenticatedError: nobody knows who is calling.
+            ForbiddenError: the caller may not do this.
+        """
+
+    @property
+    def jwks_age_seconds(self) -> float | None:
+        """Returns how long ago the JWKS was last fetched; None without an address."""
+
+    def close(self) -> None:
+        """Ends what runs in the background."""
+
+
+class OpenAdmission:
+    """Authorization is off: everybody may do everything, and nobody is verified."""
+
+    mode: Literal["jwt", "none"] = "none"
+    jwks_age_seconds: float | None = None
+
+    def __init__(self, config: AuthorizationConfig, environ: Mapping[str, str]) -> None:
+        """Warns of key material that is given and not used."""
+        sources = configured_sources(config, environ)
+        if sources:
+            _log.warning("authorization is off, and keys are given by %s: nobody is verified", ", ".join(sources))
+
+    async def admit(self, request: Request, row: Row | None) -> None:  # noqa: ARG002  # whatever it is
+        """Lets everything pass."""
+        _say_who(request, EVERYONE)
+
+    def close(self) -> None:
+        """Ends nothing."""
+
+
+class TokenAdmission:
+    """Authorization is on: whoever asks for more than a public page needs a token that allows it."""
+
+    mode: Literal["jwt", "none"] = "jwt"
+
+    def __init__(self, config: AuthorizationConfig, environ: Mapping[str, str]) -> None:
+        """Loads the keys.
+
+        Raises:
+            ConfigurationError: there is no key, or one is not usable.
+        """
+        self._config = config
+        self._keys = KeyRing(key_material(config, environ))
+        self._verifier = TokenVerifier(config, self._keys)
+        self._audit = AuditLog()
+
+    @property
+    def jwks_age_seconds(self) -> float | None:
+        """Returns how long ago the JWKS was last fetched; None without an address."""
+        return self._keys.jwks_age_seconds
+
+    def close(self) -> None:
+        """Ends the fetching of keys, and writes what the audit log still has to say."""
+        self._keys.close()
+        self._audit.close()
+
+    async def admit(self, request: Request, row: Row | None) -> None:
+        """Lets `request` pass if its row is public, or its token allows what the row needs.
+
+        A request that no row answers needs a token all the same: only callers we know learn what is not there.
+
+        Raises:
+            UnauthenticatedError: its token is missing, forged, expired or says too little.
+            ForbiddenError: its token does not allow it.
+        """
+        if row is not None and row.is_public:
+            return
+        try:
+            token = await self._verifier.verify_or_fetch(bearer_token(request.headers.getlist("authorization")))
+        except UnauthenticatedError as error:
+            self._write(request, row, None, error)
+            raise
+        identity = Identity.of(token, self._config)
+        _say_who(request, identity)
+        if row is None:
+            return
+        try:
+            identity.demand(row.need)
+        except ForbiddenError as error:
+            self._write(request, row, identity, error)
+            raise
+        self._write(request, row, identity, None)
+
+    def _write(self, request: Request, row: Row | None, identity: Identity | None, error: Exception | None) -> None:
+        verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED
+        self._audit.write(
+            Decision(
+                sub=identity.user_id if identity else None,
+                method=request.method,
+                route=row.path if row else request.url.path,
+                resource=next(iter(request.path_params.values()), None),
+                decision=verdict,
+                reason=str(error) if error else None,
+                request_id=request.state.request_id,
+            )
+        )
+
+
+def _say_who(request: Request, identity: Identity) -> None:
+    request.state.identity = identity
+    request.state.user_id = identity.user_id
+    request.state.session_id = identity.session_id
+    request.state.claims = identity.claims
+    request.state.scopes = identity.scopes
+
+
+def admission(*, is_on: bool, config: AuthorizationConfig, environ: Mapping[str, str]) -> Admission:
+    """Returns what decides about requests.
+
+    Raises:
+        ConfigurationError: authorization is on, and there is no key, or one is not usable.
+    """
+    return TokenAdmission(config, environ) if is_on else OpenAdmission(config, environ)

@@ -1,0 +1,74 @@
+"""The traces that one caller may see. Whatever is read through here is restricted in the engine, before all else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+
+from spanwise.errors import NotFoundError
+from spanwise.traces.search import compile_filter, search_page
+
+if TYPE_CHECKING:
+    from spanwise._engine import Filter
+    from spanwise.models import SearchRequest
+    from spanwise.traces.opening import OpeningStore
+    from spanwise.traces.searching import Searching
+
+
+@dataclass(frozen=True)
+class View:
+    """One store, as one caller sees it.
+
+    Attributes:
+        owner: the user whose traces these are; None for everyone's.
+    """
+
+    _store: OpeningStore
+    _searching: Searching
+    owner: str | None
+
+    async def search(self, request: SearchRequest, *, detail: bool = True) -> bytes:
+        """Returns the finished JSON body that answers `request`. A cancelled caller cancels the search.
+
+        Args:
+            request: what is asked for.
+            detail: whether runs come with output, error and span tree.
+
+        Raises:
+            SpanwiseError: see `search_page`.
+            UnavailableError: too many searches at once, no answer before the deadline, or no store yet.
+        """
+        store = self._store.opened()
+        return await self._searching.run(
+            lambda cancel: search_page(store, self._compiled, request, cancel, detail=detail)
+        )
+
+    async def trace(self, trace_id: str) -> bytes:
+        """Returns the finished JSON of one trace with its span tree.
+
+        Raises:
+            NotFoundError: no such trace, or not for this caller.
+        """
+        store = self._store.opened()
+        found = await self._searching.run(lambda _: store.trace(trace_id, self._compiled()))
+        if found is None:
+            raise NotFoundError("Trace not found")
+        return found
+
+    async def span(self, trace_id: str, span_id: str) -> bytes:
+        """Returns the finished JSON of one span, without its children.
+
+        Raises:
+            NotFoundError: no such span in that trace, or not for this caller.
+        """
+        store = self._store.opened()
+        found = await self._searching.run(lambda _: store.span(trace_id, span_id, self._compiled()))
+        if found is None:
+            raise NotFoundError("Span not found")
+        return found
+
+    def _compiled(self, source: Raw = Raw(b"null")) -> Filter:  # noqa: B008  # immutable
+        compiled = compile_filter(source)
+        return compiled if self.owner is None else compiled.restrict("user_id", self.owner)

@@ -1,0 +1,78 @@
+//! Deletion: rows are hidden, durably, in one manifest.
+//!
+//! The head is sealed first, and requests wait until the manifest is durable. So no write-ahead object
+//! that will be replayed holds a span of a deleted trace, and what comes later finds no trace to join.
+
+use arrow_array::RecordBatch;
+use crossbeam_channel::Receiver;
+use rayon::prelude::*;
+use roaring::RoaringBitmap;
+
+use super::commit::{Committer, Order};
+use super::snapshot::Snapshot;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+
+/// Returns how many traces of a snapshot the filter matches.
+pub(super) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
+    let parts = snapshot.parts().par_iter();
+    parts.map(|part| Ok(matching(part.batch(), part.hidden(), filter)?.len())).sum()
+}
+
+/// Returns the rows, not hidden, that the filter matches.
+fn matching(batch: &RecordBatch, hidden: &RoaringBitmap, filter: &Filter) -> Result<RoaringBitmap> {
+    let mask = filter.mask(batch)?;
+    let rows =
+        mask.values().set_indices().map(|row| u32::try_from(row).expect("rows are counted in 32 bits"));
+    Ok(rows.filter(|row| !hidden.contains(*row)).collect())
+}
+
+impl Committer {
+    /// Deletes the traces that the filter matches; requests that come meanwhile are held back.
+    ///
+    /// # Errors
+    /// As [`Committer::install`].
+    pub(super) fn delete(&mut self, filter: &Filter, orders: &Receiver<Order>) -> Result<u64> {
+        self.seal_head(orders)?;
+        let sealed = self.state.sealed.par_iter();
+        let matched = sealed.map(|sealed| matching(sealed.segment.batch(), &sealed.hidden, filter));
+        let matched = matched.collect::<Result<Vec<_>>>()?;
+        let count = matched.iter().map(RoaringBitmap::len).sum();
+        if count > 0 {
+            let mut next = self.state.sealed.clone();
+            next.iter_mut().zip(&matched).for_each(|(sealed, rows)| sealed.hide(rows));
+            self.install(next, self.state.manifest.wal_folded_through)?;
+            self.publish();
+        }
+        Ok(count)
+    }
+
+    /// Seals the whole head; orders that come meanwhile are held back.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if a seal failed, [`Error::Stopped`], [`Error::Closed`].
+    fn seal_head(&mut self, orders: &Receiver<Order>) -> Result<()> {
+        if self.state.open_generation().objects > 0 {
+            self.state.cut();
+            self.publish_progress();
+        }
+        self.retry_at = None;
+        loop {
+            self.seal_next();
+            if let Some(reason) = &self.stopped {
+                return Err(Error::Stopped(reason.clone()));
+            }
+            if self.state.generations.len() == 1 {
+                return Ok(());
+            }
+            if let Some(fault) = self.seal_fault.clone().filter(|_| !self.is_sealing) {
+                return Err(fault);
+            }
+            match orders.recv() {
+                Ok(Order::Sealed(written)) => self.sealed(written),
+                Ok(order) => self.held_back.push_back(order),
+                Err(_) => return Err(Error::Closed),
+            }
+        }
+    }
+}

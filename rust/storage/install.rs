@@ -1,0 +1,97 @@
+//! The committer's step from one manifest to the next, whatever it is that changes.
+//!
+//! One manifest says it all at once: which segments are live, which of their rows are hidden, and how
+//! far the write-ahead is folded. Before it is durable the old manifest holds the truth; after, what
+//! only the old one named is removed. Adding rows and hiding those they replace is one step.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roaring::RoaringBitmap;
+
+use super::commit::Committer;
+use super::manifest::{self, FileRecord, HiddenRecord, Manifest, SegmentRecord};
+use super::objects::{Put, put};
+use super::state::Sealed;
+use super::wal;
+use crate::error::{Error, Result};
+
+impl Committer {
+    /// Makes `sealed` the live segments and the write-ahead folded up to `folded_through`, durably.
+    /// A segment whose rows are all hidden is not among them. Nothing is published yet.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if nothing changed, [`Error::Stopped`] if that is not known.
+    pub(super) fn install(&mut self, mut sealed: Vec<Sealed>, folded_through: u64) -> Result<()> {
+        sealed.retain(|sealed| sealed.durably_hidden.len() < sealed.record.rows);
+        for sealed in &mut sealed {
+            let recorded = sealed.record.hidden.map_or(0, |hidden| hidden.rows);
+            if sealed.durably_hidden.len() > recorded {
+                sealed.record.hidden = Some(self.write_hidden(&sealed.record, &sealed.durably_hidden)?);
+            }
+        }
+        let next = Manifest {
+            number: self.state.manifest.number + 1,
+            writer: self.claim.writer.to_string(),
+            wal_folded_through: folded_through,
+            segments: sealed.iter().map(|sealed| sealed.record.clone()).collect(),
+        };
+        let path = manifest::path(next.number);
+        match put(self.objects.as_ref(), &path, &next.encode()) {
+            Put::Done => {}
+            Put::Absent(fault) => return Err(fault),
+            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
+            Put::Unknown(fault) => {
+                return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
+            }
+        }
+        self.state.sealed = sealed;
+        let previous = std::mem::replace(&mut self.state.manifest, next);
+        self.remove_what_only(&previous);
+        Ok(())
+    }
+
+    /// Writes a set of hidden rows under the next number that is free: an earlier try may have left one.
+    fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
+        let mut content = Vec::with_capacity(rows.serialized_size());
+        let path = segment.hidden_path(0);
+        rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
+        let content = Bytes::from(content);
+        let mut number = segment.hidden.map_or(1, |hidden| hidden.number + 1);
+        loop {
+            match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
+                Put::Done => {
+                    return Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) });
+                }
+                Put::Taken => number += 1,
+                Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Removes what `previous` needed and the present manifest does not. What cannot be removed now is
+    /// removed when the store is opened next. Snapshots that are held keep their files open.
+    fn remove_what_only(&self, previous: &Manifest) {
+        let now = &self.state.manifest;
+        let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
+        let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
+        let folded = previous.wal_folded_through + 1..=now.wal_folded_through;
+        let folded = folded.filter(|number| *number != self.claim.fence).map(wal::path);
+        let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);
+        let unneeded = segments.filter(|path| !needed.contains(path)).chain(folded);
+        for path in unneeded.chain(manifest.map(manifest::path)) {
+            let _removed_at_next_open = self.objects.delete(&path);
+        }
+    }
+}
+
+impl Sealed {
+    /// Hides rows of this segment, now and after a crash.
+    pub(super) fn hide(&mut self, rows: &RoaringBitmap) {
+        if !rows.is_empty() {
+            *Arc::make_mut(&mut self.durably_hidden) |= rows;
+            *Arc::make_mut(&mut self.hidden) |= rows;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+"""Callers of a service that asks for tokens."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+from typing import TYPE_CHECKING
+
+from spanwise.auth.config import ADMIN_SCOPE
+from spanwise.auth.minting import SigningKey, new_signing_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+_new_signing_key = cache(new_signing_key)
+
+
+def signing_key(algorithm: str = "RS256") -> SigningKey:
+    """Returns the key that signs our tokens; the same one every time."""
+    return _new_signing_key(algorithm)
+
+
+def jwks_file(folder: Path) -> str:
+    """Returns the path of a new file with the keys that verify our tokens."""
+    path = folder / "jwks.json"
+    path.write_text(json.dumps({"keys": [signing_key().jwk, signing_key("ES256").jwk]}), "utf-8")
+    return str(path)
+
+
+def claims(sub: str, *scopes: str) -> dict[str, object]:
+    """Returns what a good token says."""
+    return {"sub": sub, "scopes": list(scopes), "exp": int(time.time()) + 600}
+
+
+def bearing(token: str) -> dict[str, str]:
+    """Returns the header that carries a token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def as_caller(sub: str, *scopes: str) -> dict[str, str]:
+    """Returns the header of a caller with these scopes."""
+    return bearing(signing_key().sign(claims(sub, *scopes)))
+
+
+def as_admin() -> dict[str, str]:
+    """Returns the header of a caller who may do everything."""
+    return as_caller("root", ADMIN_SCOPE)

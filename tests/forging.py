@@ -1,0 +1,141 @@
+"""Tokens as anyone may write them: every part by hand, right or wrong."""
+
+from __future__ import annotations
+
+import json
+import threading
+from base64 import urlsafe_b64encode
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import pytest
+
+from spanwise.auth.config import AuthorizationConfig, key_material
+from spanwise.auth.jwks_url import FetchError
+from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.minting import SigningKey, new_signing_key
+from spanwise.auth.tokens import TokenVerifier
+from spanwise.errors import UnauthenticatedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOW = 1_700_000_000
+SECRET = "a secret of more than thirty-two bytes"  # noqa: S105  # of no service
+CLAIMS: dict[str, Any] = {"sub": "alice", "exp": NOW + 600, "scopes": ["traces:read"]}
+
+
+@cache
+def key(name: str, algorithm: str = "RS256") -> SigningKey:
+    """Returns the signing key of this name; the same one every time."""
+    assert name
+    return SigningKey("HS256", SECRET.encode()) if algorithm == "HS256" else new_signing_key(algorithm)
+
+
+def public_pem(signing: SigningKey) -> str:
+    """Returns what verifies the signatures of `signing`."""
+    return signing.public_text or signing.private_text.strip()
+
+
+def segment(value: object) -> str:
+    """Returns one part of a token: JSON, or bytes as they are."""
+    raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def forge(
+    header: object = None, claims: object = None, signing: SigningKey | None = None, algorithm: str | None = None
+) -> str:
+    """Returns a token with a genuine signature over whatever header and claims are given."""
+    signing = signing or key("ours")
+    algorithm = algorithm or signing.algorithm
+    header = {"alg": algorithm, "typ": "JWT"} if header is None else header
+    message = f"{segment(header)}.{segment(CLAIMS if claims is None else claims)}"
+    signature = jwt.get_algorithm_by_name(algorithm).sign(message.encode(), signing.material)
+    return f"{message}.{segment(signature)}"
+
+
+def ring(environ: Mapping[str, str] | None = None, /, **config: object) -> KeyRing:
+    """Returns the keys of a configuration."""
+    return KeyRing(key_material(_config(config), environ or {}))
+
+
+def verifier(now: float = NOW, **config: object) -> TokenVerifier:
+    """Returns what verifies tokens of our key, at the moment `now`."""
+    given = {"verification_keys": [public_pem(key("ours"))], **config}
+    return TokenVerifier(_config(given), ring(None, **given), lambda: now)
+
+
+def _config(given: Mapping[str, object]) -> AuthorizationConfig:
+    return AuthorizationConfig(**given)  # type: ignore[arg-type]  # a test says what it wants
+
+
+def refusal(token: str, verifying: TokenVerifier | None = None) -> str:
+    """Returns why `token` is refused, once and again: what was refused never comes out of the cache."""
+    verifying = verifying or verifier()
+    texts = set()
+    for _ in range(2):
+        with pytest.raises(UnauthenticatedError) as refused:
+            verifying.verify(token)
+        texts.add(str(refused.value))
+    assert len(texts) == 1
+    (text,) = texts
+    assert all(part not in text for part in token.split(".") if len(part) > 8)
+    return text
+
+
+class Clock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self, now: float = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def jwks(*names: str, **members: object) -> str:
+    """Returns a JWKS of keys for ES256, each called as it is."""
+    return json.dumps({"keys": [{**(key(name, "ES256").jwk or {}), "kid": name, **members} for name in names]})
+
+
+@cache
+def token(name: str, kid: str | None = None, **claims: object) -> str:
+    """Returns a genuine token of one of those keys, which it names, or names `kid` instead; the same every time."""
+    header = {"alg": "ES256", "kid": name if kid is None else kid}
+    return forge(header, {**CLAIMS, **claims}, key(name, "ES256"))
+
+
+@cache
+def nameless(name: str) -> str:
+    """Returns a genuine token that names no key; the same every time."""
+    return forge({"alg": "ES256"}, signing=key(name, "ES256"))
+
+
+def is_accepted(verifying: TokenVerifier, given: str) -> bool:
+    """Returns whether `given` is verified."""
+    try:
+        return verifying.verify(given).user_id == "alice"
+    except UnauthenticatedError:
+        return False
+
+
+class Published:
+    """A JWKS that is published in memory, and how often it was fetched."""
+
+    def __init__(self, text: str) -> None:
+        self.text: str | None = text
+        self.fetches = 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, url: str) -> bytes:
+        assert url == "https://id.test/jwks"
+        self.fetches += 1
+        assert self.gate.wait(10)
+        if self.text is None:
+            raise FetchError("answered 503")
+        if self.text == "defect":
+            raise RuntimeError("a defect of ours")
+        return self.text.encode()

@@ -1,0 +1,55 @@
+"""A service that cannot know its callers does not start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from calling import signing_key
+from running import Running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "a-secret-that-nobody-must-read"  # noqa: S105  # of no service
+CASES = {
+    "no key": ({}, "authorization is on and no key is given"),
+    "empty key": ({"JWT_VERIFICATION_KEY": ""}, "JWT_VERIFICATION_KEY"),
+    "short secret": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "HS256"}, "JWT_VERIFICATION_KEY"),
+    "a secret where a public key must be": ({"JWT_VERIFICATION_KEY": SECRET}, "JWT_VERIFICATION_KEY"),
+    "no such algorithm": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "none"}, "JWT_ALGORITHM"),
+    "absent file": ({"JWT_JWKS_FILE": "absent.json"}, "JWT_JWKS_FILE"),
+    "a folder": ({"JWT_JWKS_FILE": "."}, "JWT_JWKS_FILE"),
+    "an address nobody answers": ({"JWT_JWKS_URL": "http://127.0.0.1:1/jwks"}, "JWT_JWKS_URL"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_usable_keys_it_does_not_start(case: str, tmp_path: Path) -> None:
+    variables, message = CASES[case]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPANWISE_", "JWT_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "spanwise", "serve", "--authorization", "--data-dir", str(tmp_path / "data")],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert SECRET not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_keys_that_nobody_asks_for_are_warned_about(tmp_path: Path) -> None:
+    key = signing_key().public_text or ""
+    with Running(tmp_path / "data", JWT_VERIFICATION_KEY=key) as service:
+        assert service.search().status_code == 200
+        assert service.stop() == 0
+    warning = "authorization is off, and keys are given by `JWT_VERIFICATION_KEY`: nobody is verified"
+    assert sum(warning in line and " warning " in line for line in service.log.read_text().splitlines()) == 1

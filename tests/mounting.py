@@ -1,0 +1,21 @@
+"""A service inside the process of the test, without a server."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spanwise import Service
+
+
+@asynccontextmanager
+async def client_of(service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    """Gives a client of a service's application; it opens and closes nothing."""
+    transport = httpx.ASGITransport(service.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
+        yield client

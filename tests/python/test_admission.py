@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from calling import as_admin, as_caller, bearing, claims, signing_key
+from starlette.requests import Request
+
+from spanwise import AuthorizationConfig, ConfigurationError, Service
+from spanwise.errors import ForbiddenError, UnauthenticatedError
+from spanwise.http.authorization import Admission, admission
+from spanwise.http.routes import TABLE, Row
+
+SEARCH = next(row for row in TABLE if row.path == "/traces/search")
+KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
+
+
+def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -> Any:  # noqa: ANN401  # a bag
+    """Returns the state of a request that was let in."""
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/traces/search", "headers": raw, "state": {"request_id": "1"}}
+    request = Request(scope)
+    asyncio.run(to.admit(request, row))
+    return request.state
+
+
+def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
+    said = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
+    state = admitted(admission(is_on=True, config=KEYS, environ={}), bearing(signing_key().sign(said)))
+    assert (state.user_id, state.session_id) == ("alice", "s1")
+    assert state.scopes == {"traces:read", "x:y"}
+    assert state.claims["roles"] == ("a",)
+    assert state.identity.owner_filter == "alice"
+
+
+def test_off_nobody_is_verified_and_everything_is_open() -> None:
+    state = admitted(admission(is_on=False, config=KEYS, environ={}), as_caller("alice"))
+    assert (state.user_id, state.session_id, state.scopes, dict(state.claims)) == (None, None, frozenset(), {})
+    assert state.identity.owner_filter is None
+
+
+def test_an_admin_and_a_service_without_isolation_are_not_restricted() -> None:
+    assert admitted(admission(is_on=True, config=KEYS, environ={}), as_admin()).identity.owner_filter is None
+    shared = AuthorizationConfig(verification_keys=KEYS.verification_keys, user_isolation=False)
+    state = admitted(admission(is_on=True, config=shared, environ={}), as_caller("alice", "traces:read"))
+    assert state.identity.owner_filter is None
+
+
+def test_a_row_that_is_not_public_and_needs_nothing_is_open_to_nobody() -> None:
+    row = Row("POST", "/traces/search", SEARCH.handler)
+    with pytest.raises(ForbiddenError, match="open to nobody"):
+        admitted(admission(is_on=True, config=KEYS, environ={}), as_caller("alice", "traces:read", "*", "*:*"), row)
+
+
+def test_what_the_table_does_not_have_needs_a_token_all_the_same() -> None:
+    ours = admission(is_on=True, config=KEYS, environ={})
+    assert admitted(ours, as_caller("alice"), None).user_id == "alice"
+    with pytest.raises(UnauthenticatedError):
+        admitted(ours, {}, None)
+
+
+def test_code_says_whether_it_is_on_before_settings_do() -> None:
+    on = {"authorization": True}
+    assert Service(settings=on).settings.authorization
+    assert not Service(authorization=False, settings=on).settings.authorization
+    with pytest.raises(ConfigurationError, match="no key is given"):
+        _ = Service(authorization=True, authorization_config=AuthorizationConfig()).app

@@ -1,0 +1,122 @@
+"""The audit log: a line is a line, and never a token."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spanwise.auth.audit import AuditLog, Decision, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DECISION = Decision(
+    sub="alice",
+    method="GET",
+    route="/agents/{id}",
+    resource="A",
+    decision=Verdict.ALLOWED,
+    request_id="r1",
+)
+UNKNOWN = replace(DECISION, sub=None, resource=None, decision=Verdict.UNAUTHENTICATED, reason="Token has expired")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.25
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Written(logging.Handler):
+    """Keeps the lines that reach a log whose own level leaves out everything but errors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+    @property
+    def decisions(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.lines]
+
+
+@pytest.fixture
+def log() -> Iterator[Written]:
+    written = Written()
+    logger = logging.getLogger("spanwise")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    logger.addHandler(written)
+    yield written
+    logger.removeHandler(written)
+    logger.setLevel(level)
+
+
+def test_a_decision_is_one_line_of_what_was_decided(log: Written) -> None:
+    audit = AuditLog(Clock())
+    audit.write(DECISION)
+    audit.write(UNKNOWN)
+    known = {"method": "GET", "route": "/agents/{id}", "request_id": "r1", "time": "2023-11-14T22:13:20.250Z"}
+    assert log.decisions == [
+        {**known, "sub": "alice", "resource": "A", "decision": "allowed"},
+        {**known, "decision": "unauthenticated", "reason": "Token has expired"},
+    ]
+
+
+def test_a_line_has_no_place_for_a_token() -> None:
+    names = {field.name for field in fields(Decision)}
+    assert names == {"sub", "method", "route", "resource", "decision", "reason", "request_id"}
+
+
+@given(
+    st.text() | st.sampled_from(["a\r\nb", "\x1b[31mred", "\x9b31m", "a\u2028b", "\u202eb", "%n%s", "\x7f", "\ud800"])
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_nothing_forges_a_line(log: Written, text: str) -> None:
+    log.lines.clear()
+    AuditLog(Clock()).write(replace(DECISION, sub=text, route=text, resource=text, request_id=text))
+    (line,) = log.lines
+    assert all(32 <= ord(letter) < 127 for letter in line)
+    found = json.loads(line)
+    assert (found["sub"], found["decision"]) == (text, "allowed")
+
+
+def test_a_long_text_is_cut(log: Written) -> None:
+    AuditLog(Clock()).write(replace(DECISION, route="/" + "x" * 100_000))
+    assert len(log.lines[0]) < 1000
+
+
+def test_a_flood_of_the_unknown_is_counted_not_written(log: Written) -> None:
+    clock = Clock()
+    audit = AuditLog(clock)
+    for _ in range(5000):
+        audit.write(UNKNOWN)
+    audit.write(DECISION)
+    assert len(log.lines) == 101
+    clock.now += 1
+    audit.write(UNKNOWN)
+    assert log.decisions[101]["left_out"] == 4900
+    assert len(log.lines) == 103
+    for _ in range(200):
+        audit.write(UNKNOWN)
+    audit.close()
+    audit.close()
+    assert log.decisions[-1]["left_out"] == 101
+    assert len(log.lines) == 203
+
+
+def test_every_known_caller_is_written(log: Written) -> None:
+    audit = AuditLog(Clock())
+    for _ in range(500):
+        audit.write(replace(DECISION, decision=Verdict.FORBIDDEN))
+    assert len(log.lines) == 500

@@ -30,6 +30,10 @@ class Registry:
         """Returns all of one kind, in the order of registration."""
         return iter(self._entries[kind].values())
 
+    def count(self, kind: Kind) -> int:
+        """Returns how many of one kind there are."""
+        return len(self._entries[kind])
+
     def entry(self, kind: Kind, component_id: str) -> Entry:
         """Returns what stands under an id.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -69,6 +69,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     updated_at: int
 
 
+@runtime_checkable
 class Database(Protocol):
     """Where sessions, runs and events are kept. Every method blocks, and is called from one thread at a time.
 

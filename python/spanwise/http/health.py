@@ -22,6 +22,6 @@ _ALIVE = msgspec.json.encode(Health(status="ok", instantiated_at=_INSTANTIATED_A
 
 async def health(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /health`: alive. `?ready=true`: only while every trace store is open and acknowledges."""
-    if request.query_params.get("ready") == "true" and not backend.traces.is_ready:
+    if request.query_params.get("ready") == "true" and not (backend.traces.is_ready and backend.runs.is_ready):
         raise UnavailableError("the trace store is not open, or takes in nothing")
     return Response(_ALIVE, media_type="application/json")

@@ -14,6 +14,7 @@ from spanwise.errors import SpanwiseError
 from spanwise.http import health, public, traces, traffic
 from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
+from spanwise.http.hosting import hosting_rows
 
 Handler: TypeAlias = Callable[[Request, bytes, Backend], Awaitable[Response]]
 Refusal: TypeAlias = Callable[[Request, SpanwiseError], Response]
@@ -31,6 +32,7 @@ class Row(Struct, frozen=True):
         is_public: whether it is open to everyone, authorization or not.
         body: whose limits the body is under; a route without takes none, and what is sent is not read.
         refusal: how an error is written.
+        lists: whether it lists what scopes may be limited to: a caller sees those that its scopes name.
     """
 
     method: str
@@ -38,8 +40,9 @@ class Row(Struct, frozen=True):
     handler: Handler
     need: Need | None = None
     is_public: bool = False
-    body: Literal["search", "ingest"] | None = None
+    body: Literal["search", "ingest", "form"] | None = None
     refusal: Refusal = json_refusal
+    lists: bool = False
 
 
 _READ = Need.of("traces:read")
@@ -57,5 +60,6 @@ TABLE: tuple[Row, ...] = (
     Row("GET", "/traces/{trace_id}", traces.trace, _READ),
     Row("GET", "/trace_session_stats", traces.list_sessions, _READ),
     Row("POST", "/v1/traces", traces.export, _WRITE, body="ingest", refusal=traces.otlp_refusal),
+    *(Row(**members) for members in hosting_rows()),
 )
 """Every route, in the order in which paths are compared."""

@@ -21,7 +21,7 @@ from spanwise.runs.live import Entry, LiveRun, one_line
 from spanwise.traces.recorder import Beginning
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from spanwise.database import Database
     from spanwise.traces.recorder import Recorder, Recording
@@ -79,14 +79,29 @@ class Runs:
         self._limit = limit
         self._live: dict[str, LiveRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._opening: asyncio.Task[None] | None = None
         self._is_open = False
+        self._is_closed = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Returns whether components are run."""
+        return self._is_open
 
     async def open(self) -> None:
-        """Opens the database and marks the runs that an earlier process did not finish.
+        """Opens the database and marks the runs that an earlier process did not finish; a no-op when it is open.
 
         Raises:
             ConfigurationError: it cannot be opened.
         """
+        await asyncio.shield(self._begin_to_open())
+
+    def _begin_to_open(self) -> asyncio.Task[None]:
+        if self._opening is None or (self._opening.done() and not self._is_open and not self._is_closed):
+            self._opening = asyncio.create_task(self._open())
+        return self._opening
+
+    async def _open(self) -> None:
         unfinished = await self._journal.do(lambda database: database.open())
         for record in unfinished:
             await self._conclude(record, "ERROR", INTERRUPTED)
@@ -96,6 +111,7 @@ class Runs:
 
     async def close(self) -> None:
         """Ends what still runs and closes the database. What ends so is marked as unfinished."""
+        self._is_closed = True
         if not self._is_open:
             return
         self._is_open = False
@@ -248,7 +264,7 @@ class Runs:
             raise ConflictError("a run of the session is under way")
         await self._journal.do(lambda database: database.delete_session(session_id))
 
-    async def follow(self, run_id: str, after: int, until: LiveRun | None = None) -> AsyncIterator[Entry]:
+    async def follow(self, run_id: str, after: int, until: LiveRun | None = None) -> AsyncGenerator[Entry, None]:
         """Gives the events of a run with a greater index: what is stored, then what comes, until it ends or pauses.
 
         Args:
@@ -341,8 +357,11 @@ class Runs:
         return found
 
     def _expect_open(self) -> None:
+        if self._is_closed:
+            raise StoreClosedError("the service is shutting down")
         if not self._is_open:
-            raise StoreClosedError("the service does not run components now")
+            self._begin_to_open().add_done_callback(_log_failure)
+            raise UnavailableError("the database of runs is being opened")
 
     def _admit(self) -> None:
         self._expect_open()
@@ -352,3 +371,8 @@ class Runs:
 
 def _may(owner: str | None, user_id: str | None) -> bool:
     return owner is None or owner == user_id
+
+
+def _log_failure(opening: asyncio.Task[None]) -> None:
+    if not opening.cancelled() and opening.exception() is not None:
+        _log.error("the database of runs cannot be opened: %s", opening.exception())

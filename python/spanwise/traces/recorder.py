@@ -105,7 +105,7 @@ class Recorder:
             return True
         try:
             body = export_of(spans, self._provider.resource, identity)
-            report = await self._traces.ingest(body, CONTENT_TYPE, None)
+            report = await self._traces.ingest(body, CONTENT_TYPE, None, None)
         except SpanwiseError as error:
             _log.error("the trace %s of a run was not stored: %s", trace_id, error)  # the cause is in it
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -85,6 +86,10 @@ class Running:
         """Returns the exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(END_SECONDS)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Returns what the service logged."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def search(self, **body: object) -> httpx.Response:
         """Returns the answer to a search."""

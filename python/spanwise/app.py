@@ -16,6 +16,9 @@ from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
+from spanwise.http.cors import read_origins
+from spanwise.http.openapi import describe
+from spanwise.http.routes import TABLE
 from spanwise.registry import Registry
 from spanwise.runs import Runs
 from spanwise.settings import load_settings
@@ -113,7 +116,8 @@ class Service:
         first request begins to open the store and is answered 503 with `Retry-After`.
 
         Raises:
-            ConfigurationError: authorization is on, and there is no key, or one is not usable.
+            ConfigurationError: a setting is not usable, or authorization is on and there is no key, or one that is
+                not usable.
         """
         backend = Backend(
             id=self.id,
@@ -123,6 +127,8 @@ class Service:
             runs=self._runs,
             factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
+            description=describe(TABLE, self.name),
+            origins=read_origins(self.settings.cors_origins),
             readers=body_readers(self.settings),
         )
         return build_application(backend, self._lifespan)
@@ -151,7 +157,8 @@ class Service:
         """
         _ = self.app
         await self._traces.open()
-        await self._runs.open()
+        if self._registry.hosts:
+            await self._runs.open()
 
     async def close(self) -> None:
         """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""

@@ -6,9 +6,9 @@ Source: specification, "Resources and their fields".
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 API_VERSION = "2.7.2"
 """The version of the API that existing clients know; not that of Spanwise."""
@@ -24,19 +24,37 @@ class GroupBy(StrEnum):
 class SearchRequest(Struct, frozen=True):
     """The body of a trace search. Members it does not name are ignored."""
 
-    filter: Raw = Raw(b"null")
-    group_by: GroupBy = GroupBy.RUN
+    filter: Annotated[
+        Raw,
+        Meta(
+            description="A filter expression; null or `{}` matches everything.",
+            extra_json_schema={"anyOf": [{"type": "object"}, {"type": "null"}]},
+        ),
+    ] = field(default_factory=lambda: Raw(b"null"))
+    group_by: Annotated[GroupBy, Meta(description="What one item of the answer is.")] = GroupBy.RUN
     page: Annotated[int, Meta(ge=1, description="Counts from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
 
 
 Text: TypeAlias = str | UnsetType
+Items = TypeVar("Items")
 
 
-class PageQuery(Struct, frozen=True, kw_only=True):
-    """The part of a query that says which page, of which store. Parameters it does not name are ignored."""
+class StoreQuery(Struct, frozen=True, kw_only=True):
+    """The part of a query that says which store is meant. Parameters it does not name are ignored."""
 
-    db_id: Annotated[Text, Meta(description="The store to read from; the first one if not given.")] = UNSET
+    db_id: Annotated[Text, Meta(description="The id of the trace store; the first one if not given.")] = UNSET
+
+
+class TraceQuery(StoreQuery, frozen=True, kw_only=True):
+    """Which part of a trace is shown."""
+
+    span_id: Annotated[Text, Meta(description="Only this span, without its children.")] = UNSET
+
+
+class PageQuery(StoreQuery, frozen=True, kw_only=True):
+    """Which page of which store is shown."""
+
     page: Annotated[int, Meta(ge=1, description="Counts from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
 
@@ -61,30 +79,129 @@ class TracesQuery(SessionsQuery, frozen=True, kw_only=True):
     end_time: Annotated[Text, Meta(description="Traces that end at this time or earlier; ISO 8601.")] = UNSET
 
 
+Time: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below a second, from there `1.23s`.")]
+Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
+Object: TypeAlias = dict[str, Any]
+
+
+class TraceSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One trace. What it does not have is left out."""
+
+    trace_id: Annotated[str, Meta(description="Unique trace identifier.")]
+    name: Annotated[str, Meta(description="The name of the run, usually that of its span.")]
+    status: Annotated[Status, Meta(description="`ERROR` if any span is in error, else `OK`.")]
+    duration: Duration
+    start_time: Annotated[Time, Meta(description="The earliest start of a span.")]
+    end_time: Annotated[Time, Meta(description="The latest end of a span.")]
+    total_spans: Annotated[int, Meta(description="Number of spans in the trace.")]
+    error_count: Annotated[int, Meta(description="Number of spans in error.")]
+    input: Annotated[str | None, Meta(description="What the agent, team or workflow was given.")] = None
+    run_id: Annotated[str | None, Meta(description="The run.")] = None
+    session_id: Annotated[str | None, Meta(description="The session of the run.")] = None
+    user_id: Annotated[str | None, Meta(description="The user of the run.")] = None
+    agent_id: Annotated[str | None, Meta(description="The agent that ran.")] = None
+    team_id: Annotated[str | None, Meta(description="The team that ran.")] = None
+    workflow_id: Annotated[str | None, Meta(description="The workflow that ran.")] = None
+    created_at: Annotated[Time, Meta(description="When the trace was first received.")]
+
+
+class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One span of a trace, with the spans below it. What it does not have is left out."""
+
+    id: Annotated[str, Meta(description="Span identifier.")]
+    name: Annotated[str, Meta(description="Span name.")]
+    type: Annotated[str, Meta(description="The kind of span: `AGENT`, `TEAM`, `WORKFLOW`, `LLM`, `TOOL` and others.")]
+    duration: Duration
+    start_time: Annotated[Time, Meta(description="When the span started.")]
+    end_time: Annotated[Time, Meta(description="When the span ended.")]
+    status: Status
+    input: Annotated[str | None, Meta(description="What the span was given.")] = None
+    output: Annotated[str | None, Meta(description="What the span gave back.")] = None
+    error: Annotated[str | None, Meta(description="Why it failed, if it did.")] = None
+    spans: Annotated[list[TraceNode] | None, Meta(description="The spans below it, by start time.")] = None
+    step_type: Annotated[str | None, Meta(description="The kind of workflow step.")] = None
+    metadata: Annotated[Object | None, Meta(description="The attributes that have names of their own.")] = None
+    extra_data: Annotated[Object | None, Meta(description="All other attributes, events, links, resource.")] = None
+
+
+class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
+    """One trace with its span tree. What it does not have is left out, but for the tree."""
+
+    output: Annotated[str | None, Meta(description="What the agent, team or workflow gave back.")] = None
+    error: Annotated[str | None, Meta(description="Why it failed, if it did.")] = None
+    tree: Annotated[list[TraceNode], Meta(description="The root spans, by start time.")]
+
+
+class TraceSessionStats(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The traces of one session, counted. What it does not have is left out."""
+
+    session_id: Annotated[str, Meta(description="Session identifier.")]
+    user_id: Annotated[str | None, Meta(description="The user of the latest trace that has one.")] = None
+    agent_id: Annotated[str | None, Meta(description="The agents of the session, joined by `, `.")] = None
+    team_id: Annotated[str | None, Meta(description="The team of the latest trace that has one.")] = None
+    workflow_id: Annotated[str | None, Meta(description="The workflow of the latest trace that has one.")] = None
+    total_traces: Annotated[int, Meta(description="Number of traces that match.")]
+    first_trace_at: Annotated[Time, Meta(description="The earliest start of a trace that matches.")]
+    last_trace_at: Annotated[Time, Meta(description="The latest start of a trace that matches.")]
+
+
 class PaginationInfo(Struct, frozen=True):
     """Where a page stands among all items."""
 
-    page: Annotated[int, Meta(description="The page that was asked for; counts from 1.")] = 0
-    limit: Annotated[int, Meta(description="Items per page.")] = 20
-    total_pages: int = 0
-    total_count: Annotated[int, Meta(description="The exact number of items.")] = 0
+    page: Annotated[int, Meta(ge=0, description="The page that was asked for; counts from 1.")] = 0
+    limit: Annotated[int, Meta(ge=1, description="Items per page.")] = 20
+    total_pages: Annotated[int, Meta(ge=0, description="The exact number of pages.")] = 0
+    total_count: Annotated[int, Meta(ge=0, description="The exact number of items.")] = 0
     search_time_ms: Annotated[
-        float, Meta(description="From compiling the filter to the finished page, in milliseconds.")
+        float, Meta(ge=0, description="From compiling the filter to the finished page, in milliseconds.")
     ] = 0.0
 
 
-class Paginated(Struct, frozen=True):
-    """One page of items. The items come from the engine as finished JSON and pass through as they are."""
+class Paginated(Struct, Generic[Items], frozen=True):
+    """One page of items. Those that come from the engine as finished JSON pass through as they are."""
 
-    data: Raw
+    data: Items
     meta: PaginationInfo
+
+
+class SummaryPage(Paginated[list[TraceSummary]], frozen=True):
+    """One page of traces without their trees."""
+
+
+class DetailPage(Paginated[list[TraceDetail]], frozen=True):
+    """One page of traces with their trees."""
+
+
+class SessionPage(Paginated[list[TraceSessionStats]], frozen=True):
+    """One page of sessions."""
 
 
 class ErrorBody(Struct, frozen=True):
     """The body of every answer that is an error."""
 
-    detail: str
-    error_code: str
+    detail: Annotated[str, Meta(description="What was wrong, and where.")]
+    error_code: Annotated[str, Meta(description="The kind of error, such as `VALIDATION_ERROR`.")]
+
+
+class OtlpStatus(Struct, frozen=True):
+    """The body of a refused export: a `google.rpc.Status`."""
+
+    code: Annotated[int, Meta(description="A code of gRPC.")]
+    message: Annotated[str, Meta(description="What was wrong.")]
+
+
+class ExportPartialSuccess(Struct, frozen=True, rename="camel"):
+    """What of an export was not stored."""
+
+    rejected_spans: Annotated[str, Meta(description="The number of spans that were not stored, as text.")] = "0"
+    error_message: Annotated[str, Meta(description="Why the first of them was not.")] = ""
+
+
+class ExportAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The answer to an export, stored at least in part."""
+
+    partial_success: ExportPartialSuccess | UnsetType = UNSET
 
 
 class FilterField(Struct, frozen=True):
@@ -102,6 +219,12 @@ class FilterSchema(Struct, frozen=True):
 
     fields: list[FilterField]
     logical_operators: list[str]
+
+
+class HealthQuery(Struct, frozen=True, kw_only=True):
+    """What health is asked about."""
+
+    ready: Annotated[Text, Meta(description="`true`: 503 unless the service takes in what it is sent.")] = UNSET
 
 
 class Health(Struct, frozen=True):

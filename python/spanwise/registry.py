@@ -30,6 +30,11 @@ class Registry:
         """Returns all of one kind, in the order of registration."""
         return iter(self._entries[kind].values())
 
+    @property
+    def hosts(self) -> bool:
+        """Returns whether there is anything to run."""
+        return any(self._entries.values())
+
     def count(self, kind: Kind) -> int:
         """Returns how many of one kind there are."""
         return len(self._entries[kind])

@@ -44,6 +44,17 @@ class Settings(Struct, frozen=True, kw_only=True):
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe event that is logged."),
     ] = "info"
+    log_format: Annotated[
+        Literal["auto", "text", "json"],
+        Meta(description="How an event is written; `auto` is text on a terminal and JSON elsewhere."),
+    ] = "auto"
+    cors_origins: Annotated[
+        str,
+        Meta(
+            description="Origins, separated by commas, whose pages may read answers; `*` is any.",
+            extra={"default": "none"},
+        ),
+    ] = ""
     search_threads: Annotated[
         int,
         Meta(ge=1, le=1024, description="Searches that run at once.", extra={"default": "two per core"}),

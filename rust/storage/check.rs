@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::aside::Aside;
 use super::manifest::{Manifest, SegmentRecord};
 use super::objects::Objects;
-use super::recover::read_wal;
 use super::segment::{Segment, read_hidden};
 use super::wal;
 use crate::error::{Error, Result};
@@ -24,6 +24,8 @@ pub struct Report {
     pub wal_objects: u64,
     /// Bytes read.
     pub bytes: u64,
+    /// Segments that were set aside and are in no answer; they are not read.
+    pub aside: Vec<Aside>,
 }
 
 /// Reads and verifies a store. A store at work may move on meanwhile; then it is read again.
@@ -48,15 +50,14 @@ pub(super) fn check(objects: &dyn Objects) -> Result<Report> {
 }
 
 fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> {
-    let mut report = Report { manifest: manifest.number, ..Report::default() };
+    let aside = manifest.aside.iter().map(Aside::of).collect();
+    let mut report = Report { manifest: manifest.number, aside, ..Report::default() };
     for record in &manifest.segments {
         check_segment(objects, record, &mut report)?;
     }
     let folded_through = manifest.wal_folded_through;
-    let listed = objects.list("wal")?;
-    let newest = listed.iter().filter_map(|object| wal::number_of(&object.path)).max();
-    for number in folded_through + 1..=newest.unwrap_or(folded_through) {
-        let (_, bytes) = read_wal(objects, number)?;
+    for number in folded_through + 1..=wal::newest(objects, folded_through)? {
+        let (_, bytes) = wal::read(objects, number)?;
         report.wal_objects += 1;
         report.bytes += bytes;
     }
@@ -73,5 +74,6 @@ fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Rep
     report.hidden_rows += hidden.len();
     report.bytes += record.traces.bytes + record.documents.bytes;
     report.bytes += record.hidden.map_or(0, |hidden| hidden.file.bytes);
+    report.bytes += record.dictionary.map_or(0, |dictionary| dictionary.bytes);
     Ok(())
 }

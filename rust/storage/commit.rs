@@ -13,6 +13,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use ulid::Ulid;
 
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
+use super::aside::Aside;
+use super::compact::Compaction;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
 use super::seal::{Cut, Written};
@@ -34,8 +36,12 @@ pub(super) enum Order {
     Flush(Sender<Result<()>>),
     /// Delete the traces that the filter matches; the answer is how many.
     Delete { filter: Filter, answer: Sender<Result<u64>> },
+    /// Merge all there is to merge.
+    Compact { purge: bool, answer: Sender<Result<()>> },
     /// The sealing thread is done with the oldest generation.
     Sealed(Result<Written>),
+    /// The merging thread is done; `None` if no row was left.
+    Merged(Result<Option<Written>>),
     /// End.
     Close,
 }
@@ -54,6 +60,9 @@ pub(super) struct Progress {
     pub(super) stopped: Option<String>,
     /// Why the last seal failed, if it did.
     pub(super) seal_fault: Option<String>,
+    /// Why the last merge failed, if it did.
+    pub(super) merge_fault: Option<String>,
+    pub(super) is_merging: bool,
     pub(super) segments: usize,
     pub(super) generations: usize,
     pub(super) unsealed_bytes: u64,
@@ -61,6 +70,7 @@ pub(super) struct Progress {
     pub(super) wal_through: u64,
     pub(super) wal_folded_through: u64,
     pub(super) manifest: u64,
+    pub(super) aside: Vec<Aside>,
 }
 
 /// The numbers with which this writer claimed the store. They are kept while it lives, so that a
@@ -91,6 +101,7 @@ pub(super) struct Committer {
     pub(super) flushes: Vec<(u64, Sender<Result<()>>)>,
     /// Orders that came while the committer did what nothing may come between.
     pub(super) held_back: VecDeque<Order>,
+    pub(super) compaction: Compaction,
 }
 
 /// A request with the one who waits for its answer.
@@ -122,7 +133,9 @@ impl Committer {
                         self.commit(std::mem::take(&mut group));
                         let _gone = answer.send(self.delete(&filter, orders));
                     }
+                    Order::Compact { purge, answer } => self.compact(purge, answer),
                     Order::Sealed(written) => self.sealed(written),
+                    Order::Merged(written) => self.merged(written),
                     Order::Close => {
                         self.commit(group);
                         return self.close(orders);
@@ -147,7 +160,8 @@ impl Committer {
         }
         let now = Instant::now();
         let until = |instant: Instant| instant.saturating_duration_since(now);
-        let retry = self.retry_at.map_or(LONG, until);
+        let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
+        let retry = self.retry_at.map_or(LONG, until).min(merge.map_or(LONG, until));
         let age = self.state.generations.last().and_then(|open| open.since);
         let cut = age.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
         retry.min(cut.map_or(LONG, until))
@@ -179,10 +193,29 @@ impl Committer {
         if let Some(reason) = &self.stopped {
             return Some(Error::Stopped(reason.clone()));
         }
-        self.is_overfull().then(|| {
+        if self.is_overfull() {
             let (bytes, objects) = self.state.unsealed();
-            Error::Busy(format!("{bytes} bytes in {objects} write-ahead objects wait to be sealed"))
-        })
+            return Some(Error::Busy(format!(
+                "{bytes} bytes in {objects} write-ahead objects wait to be sealed"
+            )));
+        }
+        self.shortage()
+    }
+
+    /// Returns that the disk is too full to take anything, if it is. What is there is sealed all the
+    /// same, so that its write-ahead can be let go.
+    fn shortage(&self) -> Option<Error> {
+        let least = self.options.min_free_bytes;
+        if least == 0 {
+            return None;
+        }
+        match self.objects.free_bytes() {
+            Ok(Some(free)) if free < least => {
+                Some(Error::Busy(format!("the disk has {free} bytes free, expected at least {least}")))
+            }
+            Ok(_) => None,
+            Err(fault) => Some(Error::Busy(fault.to_string())),
+        }
     }
 
     /// Whether more is not sealed than may be.
@@ -218,11 +251,14 @@ impl Committer {
 
     /// Acknowledges nothing from here on.
     pub(super) fn stop(&mut self, reason: String) -> Error {
+        self.stopped = Some(reason.clone());
+        self.publish_progress();
         for (_, answer) in self.flushes.drain(..) {
             let _gone = answer.send(Err(Error::Stopped(reason.clone())));
         }
-        self.stopped = Some(reason.clone());
-        self.publish_progress();
+        for asked in self.compaction.asked.drain(..) {
+            let _gone = asked.answer.send(Err(Error::Stopped(reason.clone())));
+        }
         Error::Stopped(reason)
     }
 
@@ -237,6 +273,8 @@ impl Committer {
         self.published.progress.store(Arc::new(Progress {
             stopped: self.stopped.clone(),
             seal_fault: self.seal_fault.as_ref().map(ToString::to_string),
+            merge_fault: self.compaction.fault.as_ref().map(ToString::to_string),
+            is_merging: self.compaction.under_way.is_some(),
             segments: self.state.sealed.len(),
             generations: self.state.generations.len(),
             unsealed_bytes,
@@ -244,24 +282,17 @@ impl Committer {
             wal_through: self.state.open_generation().wal_through,
             wal_folded_through: self.state.manifest.wal_folded_through,
             manifest: self.state.manifest.number,
+            aside: self.state.manifest.aside.iter().map(Aside::of).collect(),
         }));
     }
 
-    /// Ends: the seal under way is still committed, requests that came too late are refused.
+    /// Ends: the seal under way is still committed. Whoever asks for something now, or waits for a
+    /// merge, learns that nobody is left to answer.
     fn close(mut self, orders: &Receiver<Order>) {
         while self.is_sealing {
             match orders.recv() {
                 Ok(Order::Sealed(written)) => self.sealed(written),
-                Ok(Order::Ingest { answer, .. }) => {
-                    let _gone = answer.send(Err(Error::Closed));
-                }
-                Ok(Order::Flush(answer)) => {
-                    let _gone = answer.send(Err(Error::Closed));
-                }
-                Ok(Order::Delete { answer, .. }) => {
-                    let _gone = answer.send(Err(Error::Closed));
-                }
-                Ok(Order::Close) => {}
+                Ok(_) => {}
                 Err(_) => return,
             }
         }

@@ -56,7 +56,7 @@ impl Committer {
             self.state.cut();
             self.publish_progress();
         }
-        self.retry_at = None;
+        (self.retry_at, self.seal_fault) = (None, None);
         loop {
             self.seal_next();
             if let Some(reason) = &self.stopped {
@@ -70,6 +70,7 @@ impl Committer {
             }
             match orders.recv() {
                 Ok(Order::Sealed(written)) => self.sealed(written),
+                Ok(Order::Merged(written)) => self.merged(written),
                 Ok(order) => self.held_back.push_back(order),
                 Err(_) => return Err(Error::Closed),
             }

@@ -1,8 +1,13 @@
 //! The documents of a segment: one zstd frame per trace, each with its own checksum and content size.
+//!
+//! Once compacted, a segment has a dictionary of its own, trained from these documents and no others:
+//! so what is deleted lives on in no dictionary.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::{CParameter, get_frame_content_size};
 
 use super::manifest::FileRecord;
@@ -29,13 +34,14 @@ pub(super) struct DocumentWriter {
 }
 
 impl DocumentWriter {
-    /// Begins with an empty object.
-    pub(super) fn new(path: String, object: Box<dyn ObjectWriter>) -> Result<Self> {
-        let compressor = zstd::bulk::Compressor::new(LEVEL).and_then(|mut compressor| {
-            compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-            compressor.set_parameter(CParameter::ContentSizeFlag(true))?;
-            Ok(compressor)
-        });
+    /// Begins with an empty object; an empty dictionary is none.
+    pub(super) fn new(path: String, object: Box<dyn ObjectWriter>, dictionary: &[u8]) -> Result<Self> {
+        let compressor =
+            zstd::bulk::Compressor::with_dictionary(LEVEL, dictionary).and_then(|mut compressor| {
+                compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+                compressor.set_parameter(CParameter::ContentSizeFlag(true))?;
+                Ok(compressor)
+            });
         let compressor = compressor.map_err(|fault| Error::storage(&path, fault))?;
         Ok(Self { path, object, compressor, record: FileRecord { bytes: 0, crc32c: 0 } })
     }
@@ -62,6 +68,35 @@ impl DocumentWriter {
 pub(super) struct Documents {
     pub(super) path: String,
     pub(super) object: Arc<dyn ObjectReader>,
+    pub(super) dictionary: Option<Dictionary>,
+}
+
+/// What the frames of a segment have in common.
+pub(super) struct Dictionary(DecoderDictionary<'static>);
+
+impl Dictionary {
+    pub(super) fn new(content: &[u8]) -> Self {
+        Self(DecoderDictionary::copy(content))
+    }
+
+    /// Learns from documents that follow each other in `samples`; empty if there is too little to learn.
+    pub(super) fn train(samples: &[u8], sizes: &[usize]) -> Vec<u8> {
+        const LARGEST: usize = 112 << 10;
+        const SMALLEST: usize = 1 << 10;
+        // A dictionary is stored too: it must cost little of what it can save.
+        let size = LARGEST.min(samples.len() / 8);
+        if size < SMALLEST {
+            return Vec::new();
+        }
+        // Documents that have nothing in common teach nothing, which is no fault.
+        zstd::dict::from_continuous(samples, sizes, size).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dictionary")
+    }
 }
 
 impl Documents {
@@ -83,8 +118,12 @@ impl Documents {
             return Err(damage(format!("expected a zstd frame of {} bytes", place.decoded)));
         }
         let capacity = usize::try_from(place.decoded).map_err(too_large)?;
-        let document = zstd::bulk::decompress(&frame, capacity).map_err(|fault| damage(fault.to_string()))?;
-        Ok(document.into())
+        let document = match &self.dictionary {
+            None => zstd::bulk::decompress(&frame, capacity),
+            Some(Dictionary(dictionary)) => zstd::bulk::Decompressor::with_prepared_dictionary(dictionary)
+                .and_then(|mut decompressor| decompressor.decompress(&frame, capacity)),
+        };
+        document.map(Bytes::from).map_err(|fault| damage(fault.to_string()))
     }
 
     /// Reads the whole object against its record.

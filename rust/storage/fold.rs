@@ -30,7 +30,12 @@ impl Committer {
             self.state.cut();
             self.publish_progress();
         }
-        self.seal_next();
+        self.merge_next();
+        // At the most segments there may be, the smallest are merged before there is another.
+        let is_crowded = self.state.sealed.len() as u64 >= self.options.max_segments;
+        if !(is_crowded && self.compaction.under_way.is_some()) {
+            self.seal_next();
+        }
     }
 
     /// Cuts the open generation and lets `answer` know once everything before is sealed.
@@ -51,7 +56,6 @@ impl Committer {
             (None, Some(through)) => {
                 self.flushes.push((through, answer));
                 self.retry_at = None;
-                self.seal_next();
             }
         }
     }
@@ -113,12 +117,13 @@ impl Committer {
 
     /// Remembers the fault and tries again later. Until then the generation stays as it is.
     fn seal_failed(&mut self, fault: Error) {
-        for (_, answer) in self.flushes.drain(..) {
-            let _gone = answer.send(Err(fault.clone()));
-        }
         self.retry_at = Some(Instant::now() + RETRY);
+        let told = fault.clone();
         self.seal_fault = Some(fault);
         self.publish_progress();
+        for (_, answer) in self.flushes.drain(..) {
+            let _gone = answer.send(Err(told.clone()));
+        }
     }
 
     /// Makes the oldest generation's segment live; without one, only its write-ahead is folded.

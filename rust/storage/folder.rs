@@ -2,7 +2,9 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +12,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fstatvfs};
+use rustix::io::Errno;
 
 use super::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
 use crate::error::{Error, Result};
@@ -19,11 +22,18 @@ use crate::error::{Error, Result};
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 
+/// The folders of a store.
+const FOLDERS: [&str; 3] = ["wal", "segments", "manifest"];
+
 /// A folder of the local file system.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
+    /// Held open, so that it is this folder whatever its name is by now.
+    handle: File,
     store: LocalFileSystem,
+    /// Device and number of each of [`FOLDERS`] that was prepared.
+    prepared: Vec<(&'static str, (u64, u64))>,
 }
 
 impl Folder {
@@ -36,8 +46,9 @@ impl Folder {
             Error::Options(format!("cannot open the folder `{}`: {fault}", root.display()))
         };
         let root = fs::canonicalize(root).map_err(|fault| refusal(&fault))?;
+        let handle = File::open(&root).map_err(|fault| refusal(&fault))?;
         let store = LocalFileSystem::new_with_prefix(&root).map_err(|fault| refusal(&fault))?;
-        Ok(Self { root, store: store.with_fsync(true) })
+        Ok(Self { root, handle, store: store.with_fsync(true), prepared: Vec::new() })
     }
 
     /// Opens the folder at `root`, creating it and the folders of a store within it if need be.
@@ -45,12 +56,17 @@ impl Folder {
     /// # Errors
     /// [`Error::Options`] if the folder cannot be created or written to.
     pub fn prepared(root: &Path) -> Result<Self> {
-        for folder in [root.to_owned(), root.join("wal"), root.join("segments"), root.join("manifest")] {
-            create_folder(&folder).map_err(|fault| {
-                Error::Options(format!("cannot create the folder `{}`: {fault}", folder.display()))
-            })?;
+        let refusal = |folder: &Path, fault: &dyn std::fmt::Display| {
+            Error::Options(format!("cannot create the folder `{}`: {fault}", folder.display()))
+        };
+        create_folder(root).map_err(|fault| refusal(root, &fault))?;
+        let mut opened = Self::existing(root)?;
+        for name in FOLDERS {
+            let folder = opened.root.join(name);
+            let identity = create_folder(&folder).and_then(|()| identity(&folder));
+            opened.prepared.push((name, identity.map_err(|fault| refusal(&folder, &fault))?));
         }
-        Self::existing(root)
+        Ok(opened)
     }
 
     /// Returns the absolute path of the folder.
@@ -61,10 +77,30 @@ impl Folder {
     fn file(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
+
+    /// Refuses a path whose folder is no longer the one that was prepared: whatever is created there
+    /// now would not stand beside what was created before.
+    fn refuse_if_moved(&self, path: &str) -> Result<()> {
+        let within = path.split('/').next().unwrap_or(path);
+        let Some((name, expected)) = self.prepared.iter().find(|(name, _)| *name == within) else {
+            return Ok(());
+        };
+        if identity(&self.file(name)).is_ok_and(|present| present == *expected) {
+            return Ok(());
+        }
+        Err(Error::storage(*name, "the folder was moved or removed since the store was opened"))
+    }
+}
+
+/// Returns the device and number of a folder: what stays the same while its name may change.
+fn identity(folder: &Path) -> io::Result<(u64, u64)> {
+    let metadata = fs::metadata(folder)?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 impl Objects for Folder {
     fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+        self.refuse_if_moved(path).map_err(PutFault::Failed)?;
         let location = object_store::path::Path::from(path);
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let outcome = self.store.put_opts(&location, PutPayload::from_bytes(content), options);
@@ -74,10 +110,16 @@ impl Objects for Folder {
             Err(fault) => return Err(PutFault::Failed(Error::storage(path, fault))),
         }
         let private = fs::set_permissions(self.file(path), Permissions::from_mode(FILE_MODE));
-        private.map_err(|fault| PutFault::Failed(Error::storage(path, fault)))
+        private.map_err(|fault| PutFault::Failed(Error::storage(path, fault)))?;
+        self.refuse_if_moved(path).map_err(PutFault::Failed)
     }
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
+        self.refuse_if_moved(path)?;
+        // Asked by name first: that something is absent can be told even when no file can be opened.
+        if fs::symlink_metadata(self.file(path)).is_err_and(|fault| fault.kind() == io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
         let location = object_store::path::Path::from(path);
         let read = async { self.store.get(&location).await?.bytes().await };
         match ready(path, read.now_or_never())? {
@@ -117,13 +159,14 @@ impl Objects for Folder {
             _ => {}
         }
         // A segment's folder goes with its last file; `wal` and `manifest` are never left empty.
-        if let Some(parent) = file.parent().filter(|parent| parent.starts_with(self.root.join("segments"))) {
+        if let Some(parent) = file.parent().filter(|parent| parent.parent() == Some(&self.file("segments"))) {
             let _still_in_use = fs::remove_dir(parent);
         }
         Ok(())
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        self.refuse_if_moved(path)?;
         let file = self.file(path);
         let created = file.parent().map_or(Ok(()), create_folder).and_then(|()| {
             let mut options = OpenOptions::new();
@@ -143,6 +186,12 @@ impl Objects for Folder {
         })?;
         let bytes = file.metadata().map_err(|fault| Error::storage(path, fault))?.len();
         Ok(Arc::new(FolderReader { path: path.to_owned(), file, bytes }))
+    }
+
+    fn free_bytes(&self) -> Result<Option<u64>> {
+        let found = fstatvfs(&self.handle);
+        let found = found.map_err(|fault| Error::storage(self.root.display().to_string(), fault))?;
+        Ok(Some(found.f_bavail.saturating_mul(found.f_frsize)))
     }
 }
 
@@ -210,6 +259,10 @@ impl ObjectReader for FolderReader {
         self.file.read_exact_at(buffer, offset).map_err(|fault| match fault.kind() {
             io::ErrorKind::UnexpectedEof => {
                 Error::damage(&self.path, offset, format!("expected {} more bytes", buffer.len()))
+            }
+            // The disk cannot give back what was written to it.
+            _ if fault.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                Error::damage(&self.path, offset, fault.to_string())
             }
             _ => Error::storage(&self.path, fault),
         })

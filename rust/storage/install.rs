@@ -36,6 +36,7 @@ impl Committer {
             writer: self.claim.writer.to_string(),
             wal_folded_through: folded_through,
             segments: sealed.iter().map(|sealed| sealed.record.clone()).collect(),
+            aside: self.state.manifest.aside.clone(),
         };
         let path = manifest::path(next.number);
         match put(self.objects.as_ref(), &path, &next.encode()) {
@@ -49,6 +50,7 @@ impl Committer {
         self.state.sealed = sealed;
         let previous = std::mem::replace(&mut self.state.manifest, next);
         self.remove_what_only(&previous);
+        self.compaction.may_be_due = true;
         Ok(())
     }
 

@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// The format of the store as a whole; a newer one is refused before anything is written.
 pub(super) const FORMAT: u32 = 1;
 
+/// No manifest is larger; a larger file is not even read.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// What is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +28,20 @@ pub(super) struct Manifest {
     pub(super) wal_folded_through: u64,
     /// The segments, oldest first.
     pub(super) segments: Vec<SegmentRecord>,
+    /// Damaged segments that no answer shows any more. They stay named, so that the store never
+    /// forgets that it was larger.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) aside: Vec<AsideRecord>,
+}
+
+/// One segment that was set aside; its files stay where they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AsideRecord {
+    /// The segment as it was named while it was live.
+    pub(super) segment: SegmentRecord,
+    /// What is wrong with it: an object, a byte, and what was found there.
+    pub(super) fault: String,
 }
 
 /// One live segment.
@@ -41,6 +58,9 @@ pub(super) struct SegmentRecord {
     pub(super) documents: FileRecord,
     /// The rows that are hidden, if any.
     pub(super) hidden: Option<HiddenRecord>,
+    /// `spans.dict`, once the segment was compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dictionary: Option<FileRecord>,
 }
 
 /// The size and checksum of an object.
@@ -83,6 +103,11 @@ impl SegmentRecord {
         format!("segments/{}/spans.otlp.zst", self.id)
     }
 
+    /// Returns the path of the dictionary of the segment's documents.
+    pub(super) fn dictionary_path(&self) -> String {
+        format!("segments/{}/spans.dict", self.id)
+    }
+
     /// Returns the path of a set of hidden rows of the segment.
     pub(super) fn hidden_path(&self, number: u64) -> String {
         format!("segments/{}/hidden-{number}.roaring", self.id)
@@ -90,8 +115,15 @@ impl SegmentRecord {
 
     /// Returns the paths of all objects of the segment that are live.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> + use<> {
-        let hidden = self.hidden.map(|hidden| self.hidden_path(hidden.number));
-        [self.traces_path(), self.documents_path()].into_iter().chain(hidden)
+        self.files().map(|(path, _)| path)
+    }
+
+    /// Returns the path, size and checksum of all objects of the segment that are live.
+    pub(super) fn files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
+        let hidden = self.hidden.map(|hidden| (self.hidden_path(hidden.number), hidden.file));
+        let files = [(self.traces_path(), self.traces), (self.documents_path(), self.documents)];
+        let dictionary = self.dictionary.map(|file| (self.dictionary_path(), file));
+        files.into_iter().chain(dictionary).chain(hidden)
     }
 }
 
@@ -159,6 +191,11 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Returns whether the newest manifest is another one by now.
+    pub(super) fn is_superseded(&self, objects: &dyn Objects) -> bool {
+        Self::newest(objects).is_ok_and(|newest| newest.is_some_and(|newest| newest.number != self.number))
+    }
+
     /// Returns the newest manifest, or `None` in an empty store.
     ///
     /// # Errors
@@ -170,6 +207,13 @@ impl Manifest {
             let Some(number) = listed.iter().filter_map(|object| number_of(&object.path)).max() else {
                 return Ok(None);
             };
+            if let Some(large) = listed.iter().find(|object| object.bytes > MAX_BYTES) {
+                return Err(Error::damage(
+                    &large.path,
+                    MAX_BYTES,
+                    format!("expected at most {MAX_BYTES} bytes"),
+                ));
+            }
             // Between listing and reading a writer may have put a newer one and removed this one.
             if let Some(content) = objects.get(&path(number))? {
                 return Self::decode(number, &content).map(Some);

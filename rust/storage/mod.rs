@@ -14,6 +14,7 @@
 //! ```text
 //! ingest -> arrivals (what would change) -> commit (write-ahead put, publish) -> head
 //! head -> cut -> seal (a segment's files) -> fold -> install (manifest), publish -> segments
+//! segments -> plan -> merge (a segment's files) -> compact -> install (manifest), publish -> segments
 //! delete (rows are hidden) -> install (manifest), publish -> segments
 //! open -> recover (claim, fence, replay, sweep)
 //! ```
@@ -22,8 +23,11 @@
 //! it was written is named as damage; nothing is ever answered with a silently smaller store.
 
 mod arrivals;
+mod aside;
+mod backup;
 mod check;
 mod commit;
+mod compact;
 mod delete;
 mod documents;
 pub mod folder;
@@ -33,8 +37,10 @@ mod head;
 mod install;
 mod lock;
 mod manifest;
+mod merge;
 pub mod objects;
 mod options;
+mod plan;
 mod recover;
 mod seal;
 mod segment;
@@ -43,6 +49,8 @@ mod state;
 pub mod store;
 mod wal;
 
+pub use aside::Aside;
+pub use backup::Copied;
 pub use check::Report;
 pub use folder::Folder;
 pub use objects::Objects;

@@ -66,6 +66,14 @@ pub trait Objects: Send + Sync + Debug {
     /// # Errors
     /// [`Error::Damage`] if there is none of this name, [`Error::Storage`].
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>>;
+
+    /// Returns how many bytes may still be written, or `None` if nobody counts them.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    fn free_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// An object that is being written.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// When the head is cut and when new spans are refused.
+/// When the head is cut, when new spans are refused, and what segments become.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
@@ -22,6 +22,16 @@ pub struct Options {
     pub max_unsealed_objects: u64,
     /// Requests are refused while more bytes than this wait to be written.
     pub max_waiting_bytes: u64,
+    /// Segments are merged into segments of at most about this many traces.
+    pub max_segment_traces: u64,
+    /// Segments are merged into segments of at most about this many bytes of documents.
+    pub max_segment_bytes: u64,
+    /// At so many segments the smallest are merged before another is sealed, however large they become.
+    pub max_segments: u64,
+    /// Spans are refused while the disk of a local store has less than this free; 0 never refuses.
+    pub min_free_bytes: u64,
+    /// Whether opening sets damaged segments aside instead of refusing.
+    pub recover: bool,
 }
 
 impl Default for Options {
@@ -33,6 +43,11 @@ impl Default for Options {
             max_unsealed_bytes: 256 << 20,
             max_unsealed_objects: 20_000,
             max_waiting_bytes: 64 << 20,
+            max_segment_traces: 1_000_000,
+            max_segment_bytes: 1 << 30,
+            max_segments: 64,
+            min_free_bytes: 1 << 30,
+            recover: false,
         }
     }
 }

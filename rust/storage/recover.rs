@@ -1,11 +1,12 @@
 //! Opening: the store is claimed, swept, and brought to where it was.
 //!
-//! 1. The newest manifest is read; a newer format is refused before anything is written.
+//! 1. The newest manifest is read, its segments are opened, and the write-ahead after
+//!    `wal_folded_through` is replayed in order. A replay refuses nothing: what is written was
+//!    validated. Damage and newer formats are refused here, before anything is written.
 //! 2. The next manifest is created with a fresh writer id, then the next write-ahead object as a
-//!    fence. From here on whoever wrote before finds its next number taken and stops.
-//! 3. Segments are opened, and the write-ahead after `wal_folded_through` is replayed in order. A
-//!    replay refuses nothing: what is written was validated.
-//! 4. Objects that the manifest does not name are removed.
+//!    fence. From here on whoever wrote before finds its next number taken and stops. If it wrote
+//!    while we read, a manifest makes us begin again, and write-ahead is replayed up to the fence.
+//! 3. Objects that the manifest does not name are removed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,13 +14,13 @@ use std::sync::Arc;
 use ulid::Ulid;
 
 use super::arrivals::{Arrival, gather};
+use super::aside::open_segments;
 use super::commit::Claim;
 use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Objects, Put, put};
 use super::options::Options;
-use super::segment::{Segment, read_hidden};
-use super::state::{Sealed, State};
-use super::wal::{self, WalObject};
+use super::state::State;
+use super::wal;
 use crate::error::{Error, Result};
 use crate::otlp::wire;
 use crate::trace::Span;
@@ -37,31 +38,40 @@ const GROUP_BYTES: usize = 4 << 20;
 /// for a newer format, [`Error::Locked`] if others keep claiming the store, [`Error::Storage`].
 pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim, State)> {
     let writer = Ulid::generate();
-    let manifest = claim_manifest(objects, writer)?;
-    let fence = put_fence(objects, writer, manifest.wal_folded_through)?;
-    let claim = Claim { writer, manifest: manifest.number, fence };
-    let sealed = open_segments(objects, &manifest)?;
-    let mut state = State::new(manifest, sealed);
-    replay(objects, &mut state, fence, options)?;
-    sweep(objects, &state.manifest)?;
-    Ok((claim, state))
-}
-
-fn claim_manifest(objects: &dyn Objects, writer: Ulid) -> Result<Manifest> {
     for _ in 0..TRIES {
-        let mut manifest = match Manifest::newest(objects)? {
+        let newest = match Manifest::newest(objects)? {
             Some(newest) => newest,
             None => first_manifest(objects)?,
         };
-        manifest.number += 1;
-        manifest.writer = writer.to_string();
-        match put(objects, &manifest::path(manifest.number), &manifest.encode()) {
-            Put::Done => return Ok(manifest),
-            Put::Taken => {}
+        let mut state = match read_state(objects, newest.clone(), options) {
+            Ok(state) => state,
+            // What we miss may have been folded meanwhile by the writer before us.
+            Err(_) if newest.is_superseded(objects) => continue,
+            Err(fault) => return Err(fault),
+        };
+        state.manifest.number += 1;
+        state.manifest.writer = writer.to_string();
+        match put(objects, &manifest::path(state.manifest.number), &state.manifest.encode()) {
+            Put::Done => {}
+            Put::Taken => continue,
             Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
         }
+        let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
+        replay(objects, &mut state, fence, options)?;
+        let claim = Claim { writer, manifest: state.manifest.number, fence };
+        sweep(objects, &state.manifest, &claim)?;
+        return Ok((claim, state));
     }
     Err(Error::Locked("others keep claiming the store".into()))
+}
+
+/// Reads what `manifest` and the write-ahead after it say, writing nothing.
+fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
+    let sealed = open_segments(objects, &mut manifest, options.recover)?;
+    let newest = wal::newest(objects, manifest.wal_folded_through)?;
+    let mut state = State::new(manifest, sealed);
+    replay(objects, &mut state, newest, options)?;
+    Ok(state)
 }
 
 /// Returns the manifest of a store that is new, and not one that lost its manifests.
@@ -79,9 +89,7 @@ fn first_manifest(objects: &dyn Objects) -> Result<Manifest> {
 
 /// Takes the next write-ahead number with an object that holds nothing.
 fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result<u64> {
-    let listed = objects.list("wal")?;
-    let newest = listed.iter().filter_map(|object| wal::number_of(&object.path)).max();
-    let first = newest.map_or(folded_through, |newest| newest.max(folded_through)) + 1;
+    let first = wal::newest(objects, folded_through)? + 1;
     for number in first..first + TRIES as u64 {
         let path = wal::path(number);
         match put(objects, &path, &wal::encode(number, writer, &[])) {
@@ -94,36 +102,11 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
     Err(Error::Locked("another writer is at work in the store".into()))
 }
 
-fn open_segments(objects: &dyn Objects, manifest: &Manifest) -> Result<Vec<Sealed>> {
-    let opened = manifest.segments.iter().map(|record| {
-        let hidden = Arc::new(read_hidden(objects, record)?);
-        Ok(Sealed {
-            record: record.clone(),
-            segment: Arc::new(Segment::open(objects, record)?),
-            durably_hidden: hidden.clone(),
-            hidden,
-        })
-    });
-    opened.collect()
-}
-
-/// Reads a write-ahead object that must be there.
-///
-/// # Errors
-/// [`Error::Damage`], [`Error::Storage`].
-pub(super) fn read_wal(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
-    let path = wal::path(number);
-    let Some(content) = objects.get(&path)? else {
-        return Err(Error::damage(path, 0, "the object is missing"));
-    };
-    Ok((wal::decode(number, &content)?, content.len() as u64))
-}
-
-/// Merges the write-ahead up to object `last`.
+/// Merges the write-ahead up to object `last` on top of what was merged before.
 fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
     let (mut arrivals, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
-    for number in state.manifest.wal_folded_through + 1..=last {
-        let (object, bytes) = read_wal(objects, number)?;
+    for number in state.open_generation().wal_through + 1..=last {
+        let (object, bytes) = wal::read(objects, number)?;
         object_bytes += bytes;
         for entry in object.entries {
             group_bytes += entry.spans.len();
@@ -153,20 +136,24 @@ fn read_arrival(number: u64, entry: wal::Entry) -> Result<Arrival> {
     Ok(Arrival { received: entry.received, spans, encoded: entry.spans })
 }
 
-/// Removes every object that the manifest does not need, unfinished ones included.
+/// Removes every object that neither the manifest nor the claim needs, unfinished ones included.
 ///
 /// # Errors
 /// [`Error::Locked`] if the store was claimed by another meanwhile, [`Error::Storage`].
-fn sweep(objects: &dyn Objects, manifest: &Manifest) -> Result<()> {
+pub(super) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -> Result<()> {
     let manifests = objects.list("manifest")?;
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
         return Err(Error::Locked("another writer has claimed the store".into()));
     }
-    let segments: HashSet<String> = manifest.segments.iter().flat_map(SegmentRecord::paths).collect();
+    let aside = manifest.aside.iter().map(|record| &record.segment);
+    let named = manifest.segments.iter().chain(aside);
+    let segments: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
     let is_needed = |path: &str| {
         segments.contains(path)
-            || wal::number_of(path).is_some_and(|number| number > manifest.wal_folded_through)
-            || manifest::number_of(path) == Some(manifest.number)
+            || wal::number_of(path)
+                .is_some_and(|number| number > manifest.wal_folded_through || number == claim.fence)
+            || manifest::number_of(path)
+                .is_some_and(|number| number == manifest.number || number == claim.manifest)
     };
     let present = [manifests, objects.list("segments")?, objects.list("wal")?];
     let mut unneeded = present.iter().flatten().filter(|object| !is_needed(&object.path));

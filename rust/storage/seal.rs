@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
 use ulid::Ulid;
 
 use super::commit::Order;
-use super::documents::DocumentWriter;
+use super::documents::{DocumentWriter, Place};
 use super::head::{Entry, HeadBatch};
 use super::manifest::{FileRecord, SegmentRecord};
 use super::objects::Objects;
@@ -20,7 +21,7 @@ use super::segment::{Segment, encode_rows};
 use crate::error::{Error, Result};
 
 /// A written segment, not yet live.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) record: SegmentRecord,
     pub(super) segment: Arc<Segment>,
@@ -49,21 +50,40 @@ pub(super) fn start(
     std::thread::Builder::new().name("spanwise-seal".into()).spawn(seal)
 }
 
-/// Writes the segment of a cut, and opens and verifies what was written.
+/// Writes the segment of a cut.
+fn write_segment(objects: &dyn Objects, cut: &[Arc<Entry>]) -> Result<Written> {
+    let rows = HeadBatch::new(cut.to_vec());
+    write(objects, |record| {
+        let path = record.documents_path();
+        let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?, &[])?;
+        let mut places = Vec::with_capacity(rows.entries().len());
+        for entry in rows.entries() {
+            places.push(documents.append(&entry.trace.document())?);
+        }
+        record.documents = documents.finish()?;
+        write_rows(objects, record, rows.batch(), &places)
+    })
+}
+
+/// Lets `write_files` write the files of a new segment, and opens and verifies what it wrote.
 ///
 /// # Errors
 /// [`Error::Storage`], or [`Error::Damage`] if what is read back is not what was written. The files
 /// are removed as far as possible.
-fn write_segment(objects: &dyn Objects, cut: &[Arc<Entry>]) -> Result<Written> {
+pub(super) fn write(
+    objects: &dyn Objects,
+    write_files: impl FnOnce(&mut SegmentRecord) -> Result<()>,
+) -> Result<Written> {
     let nothing = FileRecord { bytes: 0, crc32c: 0 };
     let mut record = SegmentRecord {
         id: Ulid::generate().to_string(),
-        rows: cut.len() as u64,
+        rows: 0,
         traces: nothing,
         documents: nothing,
         hidden: None,
+        dictionary: None,
     };
-    let written = write_files(objects, cut, &mut record).and_then(|()| {
+    let written = write_files(&mut record).and_then(|()| {
         let segment = Segment::open(objects, &record)?;
         segment.verify_documents(&record)?;
         Ok(segment)
@@ -77,21 +97,26 @@ fn write_segment(objects: &dyn Objects, cut: &[Arc<Entry>]) -> Result<Written> {
     }
 }
 
-fn write_files(objects: &dyn Objects, cut: &[Arc<Entry>], record: &mut SegmentRecord) -> Result<()> {
-    let rows = HeadBatch::new(cut.to_vec());
-    let path = record.documents_path();
-    let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?)?;
-    let mut places = Vec::with_capacity(rows.entries().len());
-    for entry in rows.entries() {
-        places.push(documents.append(&entry.trace.document())?);
-    }
-    record.documents = documents.finish()?;
+/// Writes the rows of a segment whose documents stand at `places`.
+pub(super) fn write_rows(
+    objects: &dyn Objects,
+    record: &mut SegmentRecord,
+    rows: &RecordBatch,
+    places: &[Place],
+) -> Result<()> {
     let path = record.traces_path();
-    let content: Bytes = encode_rows(rows.batch(), &places).map_err(|fault| Error::storage(&path, fault))?;
-    record.traces = FileRecord::of(&content);
-    let mut object = objects.create(&path)?;
-    object.write(&content)?;
-    object.finish()
+    let content: Bytes = encode_rows(rows, places).map_err(|fault| Error::storage(&path, fault))?;
+    record.rows = rows.num_rows() as u64;
+    record.traces = write_object(objects, &path, &content)?;
+    Ok(())
+}
+
+/// Writes an object that is whole already.
+pub(super) fn write_object(objects: &dyn Objects, path: &str, content: &[u8]) -> Result<FileRecord> {
+    let mut object = objects.create(path)?;
+    object.write(content)?;
+    object.finish()?;
+    Ok(FileRecord::of(content))
 }
 
 /// Removes the files of a segment that no manifest names. What cannot be removed now is removed when

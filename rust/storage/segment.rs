@@ -16,10 +16,11 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use roaring::RoaringBitmap;
 
-use super::documents::{self, Documents, Place};
+use super::documents::{self, Dictionary, Documents, Place};
 use super::manifest::SegmentRecord;
 use super::objects::Objects;
 use crate::error::{Error, Result};
@@ -29,6 +30,10 @@ use crate::trace::Trace;
 
 /// The columns after those of a trace batch.
 const PLACE_COLUMNS: [&str; 3] = ["document_offset", "document_length", "document_bytes"];
+
+/// The format of a segment, which stands in the metadata of its rows; a newer one is refused.
+const FORMAT: &str = "1";
+const FORMAT_KEY: &str = "spanwise.format";
 
 /// An open segment.
 #[derive(Debug)]
@@ -49,15 +54,12 @@ impl Segment {
     pub(super) fn open(objects: &dyn Objects, record: &SegmentRecord) -> Result<Self> {
         let path = record.traces_path();
         let content = documents::read_file(&path, objects.open(&path)?.as_ref(), record.traces)?;
-        let (batch, places) = decode_rows(content)
-            .and_then(|whole| part_columns(&whole))
-            .map_err(|fault| Error::damage(&path, 0, fault.to_string()))?;
-        if batch.num_rows() as u64 != record.rows {
-            let message = format!("expected {} rows, found {}", record.rows, batch.num_rows());
-            return Err(Error::damage(&path, 0, message));
-        }
-        let documents =
-            Documents { path: record.documents_path(), object: objects.open(&record.documents_path())? };
+        let whole = decode_rows(&path, content, record.rows)?;
+        let (batch, places) =
+            part_columns(&whole).map_err(|fault| Error::damage(&path, 0, fault.to_string()))?;
+        let path = record.documents_path();
+        let object = objects.open(&path)?;
+        let documents = Documents { path, object, dictionary: read_dictionary(objects, record)? };
         documents::verify_size(&documents.path, documents.object.as_ref(), record.documents)?;
         let mut by_trace_id: Vec<u32> = (0u32..).take(batch.num_rows()).collect();
         let ids = trace_ids(&batch);
@@ -111,6 +113,29 @@ impl Segment {
         Ok(trace)
     }
 
+    /// Reads the document of a row.
+    ///
+    /// # Errors
+    /// As [`Segment::trace`].
+    pub(super) fn document(&self, row: usize) -> Result<Bytes> {
+        self.documents.read(self.place(row))
+    }
+
+    /// Returns the start times of the rows: microseconds since 1970, newest first.
+    pub(super) fn start_times(&self) -> &[i64] {
+        self.batch.column(Field::StartTime.column()).as_primitive::<TimestampMicrosecondType>().values()
+    }
+
+    /// Returns the trace id of a row as it is written.
+    pub(super) fn trace_id_text(&self, row: usize) -> &str {
+        trace_ids(&self.batch).value(row)
+    }
+
+    /// Returns the size of a row's document as it is stored.
+    pub(super) fn stored_bytes(&self, row: usize) -> u64 {
+        self.places[1].value(row)
+    }
+
     pub(super) fn document_bytes(&self, row: usize) -> u64 {
         self.places[2].value(row)
     }
@@ -119,6 +144,13 @@ impl Segment {
         let [offset, length, decoded] = &self.places;
         Place { offset: offset.value(row), length: length.value(row), decoded: decoded.value(row) }
     }
+}
+
+fn read_dictionary(objects: &dyn Objects, record: &SegmentRecord) -> Result<Option<Dictionary>> {
+    let Some(file) = record.dictionary else { return Ok(None) };
+    let path = record.dictionary_path();
+    let content = documents::read_file(&path, objects.open(&path)?.as_ref(), file)?;
+    Ok(Some(Dictionary::new(&content)))
 }
 
 /// Reads a set of hidden rows of a segment; none if the record names none.
@@ -155,6 +187,7 @@ pub(super) fn encode_rows(batch: &RecordBatch, places: &[Place]) -> parquet::err
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(whole.num_rows().max(1)))
+        .set_key_value_metadata(Some(vec![KeyValue::new(FORMAT_KEY.to_owned(), FORMAT.to_owned())]))
         .build();
     let mut content = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut content, segment_schema(), Some(properties))?;
@@ -163,17 +196,35 @@ pub(super) fn encode_rows(batch: &RecordBatch, places: &[Place]) -> parquet::err
     Ok(content.into())
 }
 
-fn decode_rows(content: Bytes) -> parquet::errors::Result<RecordBatch> {
-    let expected = |what: &str| ParquetError::General(format!("expected {what}"));
-    let builder = ParquetRecordBatchReaderBuilder::try_new(content)?;
-    if builder.schema().fields() != segment_schema().fields() {
-        return Err(expected("the columns of a segment"));
+/// Returns the rows of a file whose checksum was verified. Its own counts are compared with the
+/// record before anything is made room for.
+///
+/// # Errors
+/// [`Error::Damage`], or [`Error::Options`] for a newer format.
+fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordBatch> {
+    let damage = |message: String| Error::damage(path, 0, message);
+    let malformed = |fault: ParquetError| damage(fault.to_string());
+    let builder = ParquetRecordBatchReaderBuilder::try_new(content).map_err(malformed)?;
+    let metadata = builder.metadata().file_metadata();
+    let keys = metadata.key_value_metadata().into_iter().flatten();
+    let format = keys.filter(|pair| pair.key == FORMAT_KEY).find_map(|pair| pair.value.as_deref());
+    if let Some(newer) = format.filter(|format| *format != FORMAT) {
+        return Err(Error::Options(format!("`{path}` has format {newer}, this program reads {FORMAT}")));
     }
-    let rows = builder.metadata().file_metadata().num_rows();
-    let rows = u32::try_from(rows).map_err(|_| expected("a count of rows"))?;
-    let reader = builder.with_batch_size(rows.max(1) as usize).build()?;
-    let batches = reader.collect::<std::result::Result<Vec<_>, _>>()?;
-    Ok(concat_batches(&segment_schema(), &batches)?)
+    if format.is_none() || builder.schema().fields() != segment_schema().fields() {
+        return Err(damage("expected the columns of a segment".into()));
+    }
+    let found = metadata.num_rows();
+    let rows = u32::try_from(found).ok().filter(|rows| u64::from(*rows) == expected_rows);
+    let rows = rows.ok_or_else(|| damage(format!("expected {expected_rows} rows, found {found}")))?;
+    let reader = builder.with_batch_size(rows.max(1) as usize).build().map_err(malformed)?;
+    let batches = reader.collect::<std::result::Result<Vec<_>, _>>();
+    let batches = batches.map_err(|fault| damage(fault.to_string()))?;
+    let whole = concat_batches(&segment_schema(), &batches).map_err(|fault| damage(fault.to_string()))?;
+    if whole.num_rows() as u64 != expected_rows {
+        return Err(damage(format!("expected {expected_rows} rows, found {}", whole.num_rows())));
+    }
+    Ok(whole)
 }
 
 /// Parts the columns that are searched from those that say where the documents stand.

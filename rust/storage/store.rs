@@ -9,11 +9,15 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use serde::Serialize;
 
 use super::arrivals::Arrival;
+use super::aside::Aside;
+use super::backup::{self, Copied};
 use super::check::{self, Report};
 use super::commit::{Committer, Order, Published};
+use super::compact::Compaction;
 use super::delete;
 use super::folder::Folder;
 use super::lock::Lock;
+use super::merge;
 use super::objects::Objects;
 use super::options::{Options, folder_of};
 use super::recover::recover;
@@ -63,6 +67,12 @@ pub struct Stats {
     pub stopped: Option<String>,
     /// Why the last seal failed; it is tried again.
     pub seal_fault: Option<String>,
+    /// Whether segments are being merged.
+    pub is_merging: bool,
+    /// Why the last merge failed; it is tried again, and nothing is lost.
+    pub merge_fault: Option<String>,
+    /// Damaged segments that were set aside and are in no answer.
+    pub aside: Vec<Aside>,
 }
 
 /// A durable store of traces with one writer. Clones are the same store.
@@ -86,6 +96,9 @@ struct Shared {
 struct Running {
     committer: JoinHandle<()>,
     sealer: JoinHandle<()>,
+    merging: JoinHandle<()>,
+    /// Tells the merging thread to give up what it is at.
+    is_closing: Arc<AtomicBool>,
     _lock: Option<Lock>,
 }
 
@@ -118,6 +131,10 @@ impl TraceStore {
         let max_waiting_bytes = options.max_waiting_bytes;
         let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
         let sealer = seal::start(objects.clone(), cut, orders.clone()).map_err(no_thread)?;
+        let (merges, due) = unbounded();
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let merging =
+            merge::start(objects.clone(), due, orders.clone(), is_closing.clone()).map_err(no_thread)?;
         let mut committer = Committer {
             objects,
             options,
@@ -131,13 +148,14 @@ impl TraceStore {
             stopped: None,
             flushes: Vec::new(),
             held_back: VecDeque::new(),
+            compaction: Compaction::new(merges),
         };
         committer.publish();
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&waiting))
             .map_err(no_thread)?;
-        let running = Mutex::new(Some(Running { committer, sealer, _lock: lock }));
+        let running = Mutex::new(Some(Running { committer, sealer, merging, is_closing, _lock: lock }));
         let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
         let shared = Shared { orders, published, max_waiting_bytes, waiting_bytes, is_closed, running };
         Ok(Self { shared: Arc::new(shared) })
@@ -197,6 +215,19 @@ impl TraceStore {
         self.shared.ask(|answer| Order::Delete { filter: filter.clone(), answer })
     }
 
+    /// Seals the head, then merges the segments there are into as few as their sizes allow, and returns
+    /// once that is done. With `purge` nothing is left on disk of what was deleted or superseded
+    /// before the call: every segment with hidden rows is rebuilt, its dictionary trained anew, and what
+    /// no manifest needs is removed. Ingest and searches go on.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] or [`Error::Damage`] if a merge or a removal failed, which loses nothing; else
+    /// as [`TraceStore::ingest`].
+    pub fn compact(&self, purge: bool) -> Result<()> {
+        self.flush()?;
+        self.shared.ask(|answer| Order::Compact { purge, answer })
+    }
+
     /// Returns the store in numbers.
     pub fn stats(&self) -> Stats {
         let progress = self.shared.published.progress.load_full();
@@ -219,6 +250,9 @@ impl TraceStore {
             is_acknowledging: is_at_work && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
             seal_fault: progress.seal_fault.clone(),
+            is_merging: progress.is_merging,
+            merge_fault: progress.merge_fault.clone(),
+            aside: progress.aside.clone(),
         }
     }
 
@@ -237,6 +271,16 @@ impl TraceStore {
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
         check::check(&Folder::existing(&folder_of(url)?)?)
+    }
+
+    /// Copies the store in the folder `url`, which may be at work in another process, into the folder
+    /// `target`. What was acknowledged before is in the copy, which opens like any store.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not
+    /// empty, [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
+    pub fn backup(url: &str, target: &str) -> Result<Copied> {
+        backup::backup(&Folder::existing(&folder_of(url)?)?, &folder_of(target)?)
     }
 }
 
@@ -269,12 +313,16 @@ impl Shared {
     fn close(&self) -> Result<()> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Release);
-        let Some(Running { committer, sealer, _lock }) = running.take() else { return Ok(()) };
+        let Some(Running { committer, sealer, merging, is_closing, _lock }) = running.take() else {
+            return Ok(());
+        };
+        is_closing.store(true, Ordering::Relaxed);
         // A committer that has died takes no order; joining it tells.
         let _died = self.orders.send(Order::Close);
         let committed = committer.join();
         let sealed = sealer.join();
-        if committed.is_err() || sealed.is_err() {
+        let merged = merging.join();
+        if committed.is_err() || sealed.is_err() || merged.is_err() {
             return Err(Error::Stopped("a thread of the store has died".into()));
         }
         Ok(())

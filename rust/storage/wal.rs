@@ -13,12 +13,16 @@
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use ulid::Ulid;
 
+use super::objects::Objects;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SPANWAL1";
 const FORMAT: u32 = 1;
 const HEADER_BYTES: usize = 56;
 const REQUEST_HEADER_BYTES: usize = 16;
+
+/// No object is larger: a group is closed at a fraction of this, and so is a request.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// The accepted spans of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,25 +78,85 @@ pub(super) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> Bytes {
     content.freeze()
 }
 
-/// Reads an object that must have this number; its entries share the content's memory.
+/// What a header says.
+struct Header {
+    requests: u32,
+    writer: Ulid,
+    body_bytes: u64,
+    body_checksum: u32,
+}
+
+/// Returns the number of the newest object, be it there or folded and gone.
 ///
 /// # Errors
-/// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format.
-pub(super) fn decode(number: u64, content: &Bytes) -> Result<WalObject> {
+/// [`Error::Storage`].
+pub(super) fn newest(objects: &dyn Objects, folded_through: u64) -> Result<u64> {
+    let listed = objects.list("wal")?;
+    let numbers = listed.iter().filter_map(|object| number_of(&object.path));
+    Ok(numbers.max().map_or(folded_through, |newest| newest.max(folded_through)))
+}
+
+/// Reads an object that must be there and have this number; its entries share its memory. Returns it
+/// with its size.
+///
+/// # Errors
+/// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format,
+/// [`Error::Storage`].
+pub(super) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
+    let (header, content) = read_verified(objects, number)?;
+    let bytes = content.len() as u64;
+    let entries = decode_entries(header.requests, content.slice(HEADER_BYTES..))
+        .map_err(|offset| Error::damage(path(number), offset as u64, "expected a request"))?;
+    Ok((WalObject { number, writer: header.writer, entries }, bytes))
+}
+
+/// Returns the content of an object, verified.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn content(objects: &dyn Objects, number: u64) -> Result<Bytes> {
+    read_verified(objects, number).map(|(_, content)| content)
+}
+
+/// Reads an object; its header is verified, and its size compared with it, before the body is read.
+fn read_verified(objects: &dyn Objects, number: u64) -> Result<(Header, Bytes)> {
+    let path = path(number);
+    let damage = |offset: u64, message: &str| Error::damage(&path, offset, message);
+    let object = objects.open(&path)?;
+    let bytes = object.bytes();
+    let mut encoded = [0; HEADER_BYTES];
+    if bytes < encoded.len() as u64 {
+        return Err(damage(bytes, "expected a header of 56 bytes"));
+    }
+    object.read_at(0, &mut encoded)?;
+    let header = decode_header(number, &encoded)?;
+    let present = bytes - HEADER_BYTES as u64;
+    if present != header.body_bytes {
+        let message = format!("expected a body of {} bytes, found {present}", header.body_bytes);
+        return Err(damage(bytes.min(header.body_bytes.saturating_add(HEADER_BYTES as u64)), &message));
+    }
+    let length = usize::try_from(bytes).ok().filter(|_| bytes <= MAX_BYTES);
+    let length = length.ok_or_else(|| damage(MAX_BYTES, "the object is larger than any that is written"))?;
+    let mut content = BytesMut::zeroed(length);
+    content[..HEADER_BYTES].copy_from_slice(&encoded);
+    object.read_at(HEADER_BYTES as u64, &mut content[HEADER_BYTES..])?;
+    if crc32c::crc32c(&content[HEADER_BYTES..]) != header.body_checksum {
+        return Err(damage(HEADER_BYTES as u64, "the body does not match its checksum"));
+    }
+    Ok((header, content.freeze()))
+}
+
+fn decode_header(number: u64, content: &[u8; HEADER_BYTES]) -> Result<Header> {
     let path = path(number);
     let damage = |offset: usize, message: &str| Error::damage(&path, offset as u64, message);
-    if content.len() < HEADER_BYTES {
-        return Err(damage(content.len(), "expected a header of 56 bytes"));
-    }
-    let mut header = &content[..HEADER_BYTES];
+    let (checked, checksum) = content.split_at(HEADER_BYTES - 4);
+    let mut header = checked;
     if &header[..8] != MAGIC {
         return Err(damage(0, "expected `SPANWAL1`"));
     }
     header.advance(8);
     let format = header.get_u32_le();
-    let checksum_holds =
-        crc32c::crc32c(&content[..HEADER_BYTES - 4]).to_le_bytes() == content[HEADER_BYTES - 4..HEADER_BYTES];
-    if !checksum_holds {
+    if crc32c::crc32c(checked).to_le_bytes() != checksum {
         return Err(damage(HEADER_BYTES - 4, "the header does not match its checksum"));
     }
     if format != FORMAT {
@@ -102,17 +166,9 @@ pub(super) fn decode(number: u64, content: &Bytes) -> Result<WalObject> {
     if header.get_u64_le() != number {
         return Err(damage(16, "the header has another number than the name"));
     }
-    let writer = Ulid::from_bytes(header.copy_to_bytes(16).as_ref().try_into().expect("16 bytes"));
+    let writer = Ulid::from(header.get_u128());
     let body_bytes = header.get_u64_le();
-    let body = content.slice(HEADER_BYTES..);
-    if body.len() as u64 != body_bytes {
-        return Err(damage(content.len(), &format!("expected a body of {body_bytes} bytes")));
-    }
-    if crc32c::crc32c(&body) != header.get_u32_le() {
-        return Err(damage(HEADER_BYTES, "the body does not match its checksum"));
-    }
-    let entries = decode_entries(requests, body).map_err(|offset| damage(offset, "expected a request"))?;
-    Ok(WalObject { number, writer, entries })
+    Ok(Header { requests, writer, body_bytes, body_checksum: header.get_u32_le() })
 }
 
 /// Returns the entries of a body, or the offset inside the object at which it is malformed.

@@ -17,8 +17,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with Running(tmp_path_factory.mktemp("shared") / "data") as running:
         yield running
         assert running.stop() == 0
-        log = running.log.read_text()
-        assert all(line.split()[1] in {"info", "warning"} for line in log.splitlines()), log
+        assert all(event["level"] in {"info", "warning"} for event in running.events()), running.log.read_text()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,8 @@ PROTOBUF = {"Content-Type": "application/x-protobuf"}
 READ = "traces:read"
 TRACE = "/traces/{trace_id}"
 GUARDED = [row for row in TABLE if not row.is_public]
+HOSTING = ("/agents", "/teams", "/workflows", "/sessions")
+OF_TRACES = [row for row in GUARDED if not row.path.startswith(HOSTING)]
 PUBLIC = [row for row in TABLE if row.is_public]
 OWN, FOREIGN, NOBODYS, ABSENT = "a" * 32, "b" * 32, "c" * 32, "d" * 32
 SPAN = "e" * 16
@@ -81,7 +82,8 @@ def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: Running, row:
     for headers in ({}, bearing("nonsense"), {"Authorization": "Basic x"}):
         answer = ask(guarded, row, headers)
         assert answer.status_code == 200
-        assert not any(word in answer.text for word in ("alice", "kid", "jwks.json", "/tmp"))  # noqa: S108
+        shown = answer.text.partition("<script>")[0]
+        assert not any(word in shown for word in ("alice", "jwks.json", str(guarded.data_dir)))
 
 
 def test_the_service_says_how_to_sign_in(guarded: Running) -> None:
@@ -132,7 +134,7 @@ GRANTED = {
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("row", GUARDED, ids=name_of)
+@pytest.mark.parametrize("row", OF_TRACES, ids=name_of)
 def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(guarded: Running, row: Row, scope: str) -> None:
     answer = ask(guarded, row, as_caller("alice", *filter(None, [scope])))
     if scope in GRANTED[str(row.need)]:
@@ -286,9 +288,7 @@ def test_an_admin_sees_everything(guarded: Running) -> None:
 
 
 def audited(service: Running) -> dict[str, dict[str, Any]]:
-    lines = [line.partition(" info spanwise.auth.audit: ")[2] for line in service.log.read_text().splitlines()]
-    decisions = [json.loads(line) for line in lines if line]
-    return {decision["request_id"]: decision for decision in decisions if "request_id" in decision}
+    return {event["request_id"]: event for event in service.events() if event["logger"] == "spanwise.auth.audit"}
 
 
 def test_every_decision_is_one_line_of_the_audit_log(guarded: Running) -> None:

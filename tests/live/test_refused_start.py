@@ -52,4 +52,4 @@ def test_keys_that_nobody_asks_for_are_warned_about(tmp_path: Path) -> None:
         assert service.search().status_code == 200
         assert service.stop() == 0
     warning = "authorization is off, and keys are given by `JWT_VERIFICATION_KEY`: nobody is verified"
-    assert sum(warning in line and " warning " in line for line in service.log.read_text().splitlines()) == 1
+    assert [event["message"] for event in service.events() if event["level"] == "warning"] == [warning]

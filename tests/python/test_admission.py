@@ -48,7 +48,7 @@ def test_an_admin_and_a_service_without_isolation_are_not_restricted() -> None:
 
 
 def test_a_row_that_is_not_public_and_needs_nothing_is_open_to_nobody() -> None:
-    row = Row("POST", "/traces/search", SEARCH.handler)
+    row = Row("POST", "/traces/search", SEARCH.handler, SEARCH.operation)
     with pytest.raises(ForbiddenError, match="open to nobody"):
         admitted(admission(is_on=True, config=KEYS, environ={}), as_caller("alice", "traces:read", "*", "*:*"), row)
 

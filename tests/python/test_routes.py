@@ -13,6 +13,10 @@ PUBLISHED = {
     ("GET", "/"): "",
     ("GET", "/info"): "",
     ("GET", "/health"): "",
+    ("GET", "/docs"): "",
+    ("GET", "/redoc"): "",
+    ("GET", "/openapi.json"): "",
+    ("GET", "/docs/oauth2-redirect"): "",
     ("GET", "/metrics"): "metrics:read",
     ("GET", "/traces"): "traces:read",
     ("GET", "/trace_session_stats"): "traces:read",
@@ -42,6 +46,10 @@ PUBLISHED = {
 
 def test_the_table_is_the_published_one() -> None:
     assert {(row.method, row.path): str(row.need or "") for row in TABLE} == PUBLISHED
+
+
+def test_every_public_path_is_served() -> None:
+    assert {row.path for row in TABLE if row.is_public} == PUBLIC_PATHS
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")

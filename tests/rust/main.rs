@@ -6,4 +6,5 @@ mod trace;
 mod filter;
 mod storage;
 mod search;
+mod random;
 mod spans;

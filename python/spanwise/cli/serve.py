@@ -30,7 +30,7 @@ def command(target: str | None, config: Path | None, **flags: str | None) -> Non
 def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings)
     asyncio.run(serve(service.app, (settings.host, settings.port), service.open, service.close))
 
 

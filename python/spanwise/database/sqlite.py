@@ -21,6 +21,7 @@ from sqlalchemy import (
     delete,
     event,
     insert,
+    literal_column,
     select,
     update,
 )
@@ -154,7 +155,7 @@ class SqliteDatabase:
 
     def runs(self, session_id: str) -> list[RunRecord]:
         """Returns the runs of a session, the oldest first."""
-        asked = select(_runs).where(_runs.c.session_id == session_id).order_by(_runs.c.created_at, _runs.c.run_id)
+        asked = select(_runs).where(_runs.c.session_id == session_id).order_by(literal_column("runs.rowid"))
         with self._connected.begin() as connection:
             return [_run(row) for row in connection.execute(asked)]
 

@@ -13,6 +13,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from spanwise.http.compression import Compression
+from spanwise.http.cors import Cors
 from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
 from spanwise.http.middleware import RequestId
 from spanwise.http.routes import TABLE
@@ -41,8 +43,8 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
         lifespan: what surrounds the time in which it serves.
     """
     application = Starlette(
-        routes=[_route(row, backend) for row in TABLE],
-        middleware=[Middleware(RequestId)],
+        routes=[_route(path, rows, backend) for path, rows in _by_path().items()],
+        middleware=_middleware(backend),
         exception_handlers={HTTPException: _no_route(backend)},
         lifespan=lifespan,
     )
@@ -51,8 +53,27 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
     return application
 
 
-def _route(row: Row, backend: Backend) -> Route:
-    route = Route(row.path, _endpoint(row, backend), methods=[row.method])
+def _middleware(backend: Backend) -> list[Middleware]:
+    """Returns what surrounds every request, outermost first."""
+    cors = [Middleware(Cors, origins=backend.origins)] if backend.origins else []
+    return [Middleware(RequestId), Middleware(Compression), *cors]
+
+
+def _by_path() -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in TABLE:
+        rows.setdefault(row.path, []).append(row)
+    return rows
+
+
+def _route(path: str, rows: list[Row], backend: Backend) -> Route:
+    """Returns the one route of a path, so that another method is told all that are served."""
+    endpoints = {row.method: _endpoint(row, backend) for row in rows}
+
+    async def answer(request: Request) -> Response:
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    route = Route(path, answer, methods=list(endpoints))
     # The end of the path is its end: a dollar would also match before a last newline.
     route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     return route

@@ -36,6 +36,8 @@ class Backend:
         runs: what runs them.
         factory_deadline_seconds: how long a factory may take.
         admission: what decides about its requests.
+        description: the OpenAPI document of its routes.
+        origins: whose pages may read answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
         traffic: what is counted of its requests.
         streams: the streams of events that are open.
@@ -48,9 +50,16 @@ class Backend:
     runs: Runs
     factory_deadline_seconds: float
     admission: Admission
+    description: bytes
+    origins: frozenset[str]
     readers: Mapping[str, BodyReader]
     traffic: Traffic = field(default_factory=Traffic)
     streams: Streams = field(default_factory=Streams)
+
+    @property
+    def is_ready(self) -> bool:
+        """Returns whether every trace store acknowledges, and components are run if there are some."""
+        return self.traces.is_ready and (self.runs.is_ready or not self.registry.hosts)
 
 
 def body_readers(settings: Settings) -> dict[str, BodyReader]:

@@ -1,18 +1,35 @@
-"""What happens around every request: its id, and its place in no cache."""
+"""What happens around every request: its name in the log, and its place in no cache."""
 
 from __future__ import annotations
 
+import logging
 import re
+import time
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_ID = "X-Request-ID"
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_log = logging.getLogger(__name__)
+
+current_request: ContextVar[Mapping[str, str]] = ContextVar("current_request", default=MappingProxyType({}))
+"""What the log says about the request that an event belongs to."""
+
+
+def trace_id_of(traceparent: str) -> str | None:
+    """Returns the trace that a caller says its request is part of (W3C Trace Context); None if it says it wrongly."""
+    found = _TRACEPARENT.fullmatch(traceparent)
+    return found[1] if found else None
 
 
 class RequestId:
@@ -30,15 +47,21 @@ class RequestId:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(REQUEST_ID, "")
+        asked = Headers(scope=scope)
+        given = asked.get(REQUEST_ID, "")
         request_id = given if _ACCEPTED_ID.fullmatch(given) else uuid4().hex
         scope.setdefault("state", {})["request_id"] = request_id
+        trace_id = trace_id_of(asked.get("traceparent", ""))
+        current_request.set({"request_id": request_id, **({"trace_id": trace_id} if trace_id else {})})
+        begun = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = request_id
                 headers["Cache-Control"] = "no-store"
+                milliseconds = (time.perf_counter() - begun) * 1000
+                _log.debug("%s %s: %d, %.1f ms", scope["method"], scope["path"], message["status"], milliseconds)
             await send(message)
 
         await self._app(scope, receive, send_with_id)

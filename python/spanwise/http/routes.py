@@ -11,10 +11,29 @@ from starlette.responses import Response
 
 from spanwise.auth.scopes import Need
 from spanwise.errors import SpanwiseError
-from spanwise.http import health, public, traces, traffic
+from spanwise.http import health, openapi, pages, public, traces, traffic
 from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
 from spanwise.http.hosting import hosting_rows
+from spanwise.http.openapi import Operation
+from spanwise.models import (
+    DetailPage,
+    ExportAnswer,
+    FilterSchema,
+    Health,
+    HealthQuery,
+    Info,
+    Overview,
+    SearchRequest,
+    SessionPage,
+    SessionsQuery,
+    StoreQuery,
+    SummaryPage,
+    TraceDetail,
+    TraceNode,
+    TraceQuery,
+    TracesQuery,
+)
 
 Handler: TypeAlias = Callable[[Request, bytes, Backend], Awaitable[Response]]
 Refusal: TypeAlias = Callable[[Request, SpanwiseError], Response]
@@ -27,6 +46,7 @@ class Row(Struct, frozen=True):
         method: the HTTP method.
         path: the path, with its parameters in braces.
         handler: what answers.
+        operation: what is said about it.
         need: what a caller needs, where authorization is on; a row that is not public and needs nothing is open to
             nobody.
         is_public: whether it is open to everyone, authorization or not.
@@ -38,6 +58,7 @@ class Row(Struct, frozen=True):
     method: str
     path: str
     handler: Handler
+    operation: Operation
     need: Need | None = None
     is_public: bool = False
     body: Literal["search", "ingest", "form"] | None = None
@@ -45,21 +66,119 @@ class Row(Struct, frozen=True):
     lists: bool = False
 
 
+HTML = "text/html"
 _READ = Need.of("traces:read")
 _WRITE = Need.of("traces:write")
 _METRICS = Need.of("metrics:read")
 
 TABLE: tuple[Row, ...] = (
-    Row("GET", "/", public.overview, is_public=True),
-    Row("GET", "/info", public.info, is_public=True),
-    Row("GET", "/health", health.health, is_public=True),
-    Row("GET", "/metrics", traffic.metrics, _METRICS),
-    Row("GET", "/traces", traces.list_traces, _READ),
-    Row("POST", "/traces/search", traces.search, _READ, body="search"),
-    Row("GET", "/traces/filter-schema", traces.schema, _READ),
-    Row("GET", "/traces/{trace_id}", traces.trace, _READ),
-    Row("GET", "/trace_session_stats", traces.list_sessions, _READ),
-    Row("POST", "/v1/traces", traces.export, _WRITE, body="ingest", refusal=traces.otlp_refusal),
+    Row(
+        "GET",
+        "/",
+        public.overview,
+        Operation("get_overview", "Who answers here", (Overview,)),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/info",
+        public.info,
+        Operation("get_info", "How to sign in, and how much is hosted", (Info,)),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/health",
+        health.health,
+        Operation("get_health", "Whether the service is alive, or ready", (Health,), query=HealthQuery),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/openapi.json",
+        openapi.document,
+        Operation("get_openapi", "This description"),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/docs",
+        pages.swagger,
+        Operation("get_docs", "This description, to read and to try", media_type=HTML),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/redoc",
+        pages.redoc_page,
+        Operation("get_redoc", "This description, to read", media_type=HTML),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/docs/oauth2-redirect",
+        pages.no_redirect,
+        Operation("get_oauth2_redirect", "Where no sign-in leads to", media_type=HTML),
+        is_public=True,
+    ),
+    Row(
+        "GET",
+        "/metrics",
+        traffic.metrics,
+        Operation("get_metrics", "What the service counts about itself, for Prometheus", media_type="text/plain"),
+        _METRICS,
+    ),
+    Row(
+        "GET",
+        "/traces",
+        traces.list_traces,
+        Operation("get_traces", "A page of traces without their trees", (SummaryPage,), query=TracesQuery),
+        _READ,
+    ),
+    Row(
+        "POST",
+        "/traces/search",
+        traces.search,
+        Operation(
+            "search_traces",
+            "A page of traces with their trees, or of sessions, by a composable filter",
+            (DetailPage, SessionPage),
+            query=StoreQuery,
+            request=SearchRequest,
+        ),
+        _READ,
+        body="search",
+    ),
+    Row(
+        "GET",
+        "/traces/filter-schema",
+        traces.schema,
+        Operation("get_filter_schema", "What a filter may be made of", (FilterSchema,)),
+        _READ,
+    ),
+    Row(
+        "GET",
+        "/traces/{trace_id}",
+        traces.trace,
+        Operation("get_trace", "One trace with its tree, or one span", (TraceDetail, TraceNode), query=TraceQuery),
+        _READ,
+    ),
+    Row(
+        "GET",
+        "/trace_session_stats",
+        traces.list_sessions,
+        Operation("get_trace_session_stats", "A page of sessions", (SessionPage,), query=SessionsQuery),
+        _READ,
+    ),
+    Row(
+        "POST",
+        "/v1/traces",
+        traces.export,
+        Operation("export_traces", "Stores an OTLP export", (ExportAnswer,), query=StoreQuery, is_otlp=True),
+        _WRITE,
+        body="ingest",
+        refusal=traces.otlp_refusal,
+    ),
     *(Row(**members) for members in hosting_rows()),
 )
 """Every route, in the order in which paths are compared."""

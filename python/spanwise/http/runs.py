@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from spanwise.components import Kind
 from spanwise.errors import ComponentError, NotFoundError, ValidationError
 from spanwise.factories import Factory, RequestContext, TrustedContext
 from spanwise.factories.schema import parse_input
 from spanwise.http.components import as_json
 from spanwise.http.forms import answers_of, as_shape, form_of
+from spanwise.http.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
 from spanwise.http.streams import last_index
 from spanwise.runs import RunRequest
 from spanwise.runs.identity import effective
@@ -30,27 +29,6 @@ if TYPE_CHECKING:
 
 ANSWERS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
 """The field that holds the answers to what a paused run waits for."""
-
-
-class CreateForm(Struct, frozen=True, kw_only=True):
-    """The form that begins a run."""
-
-    message: str
-    stream: bool = True
-    background: bool = False
-    session_id: str | None = None
-    user_id: str | None = None
-    factory_input: str | None = None
-
-
-class ContinueForm(Struct, frozen=True, kw_only=True):
-    """The form that continues a run."""
-
-    stream: bool = True
-    background: bool = False
-    session_id: str | None = None
-    user_id: str | None = None
-    factory_input: str | None = None
 
 
 def create_run(kind: Kind) -> Handler:
@@ -79,9 +57,8 @@ def continue_run(kind: Kind) -> Handler:
 
     async def answer(request: Request, body: bytes, backend: Backend) -> Response:
         entry = backend.registry.entry(kind, _component_id(request))
-        fields = await form_of(request, body)
-        form = as_shape(fields, ContinueForm)
-        answers = answers_of(fields.get(ANSWERS[kind]), ANSWERS[kind])
+        form = as_shape(await form_of(request, body), ContinueForm)
+        answers = answers_of(getattr(form, ANSWERS[kind]), ANSWERS[kind])
         record = await _record(request, kind, form.session_id, backend)
         backend.runs.expect_paused(record)
         reads_input = kind is Kind.WORKFLOW
@@ -97,9 +74,11 @@ def continue_run(kind: Kind) -> Handler:
 def cancel_run(kind: Kind) -> Handler:
     """Returns what answers `POST /agents/{id}/runs/{run_id}/cancel` and its like. No factory is called."""
 
-    async def answer(request: Request, _body: bytes, backend: Backend) -> Response:
+    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
         component_id = _component_id(request)
         backend.registry.entry(kind, component_id)
+        form = as_shape(await form_of(request, body), CancelForm)
+        await _record(request, kind, form.session_id or request.query_params.get("session_id"), backend)
         await backend.runs.cancel(kind, component_id, request.path_params["run_id"], _owner(request))
         return as_json({})
 
@@ -142,9 +121,9 @@ def resume_run(kind: Kind) -> Handler:
 
     async def answer(request: Request, body: bytes, backend: Backend) -> Response:
         backend.registry.entry(kind, _component_id(request))
-        fields = await form_of(request, body) if body else {}
-        after = last_index(request, fields.get("last_event_index"))
-        record = await _record(request, kind, fields.get("session_id"), backend)
+        form = as_shape(await form_of(request, body), ResumeForm)
+        after = last_index(request, form.last_event_index)
+        record = await _record(request, kind, form.session_id, backend)
         backend.streams.admit()
         return backend.streams.answer(backend.runs.follow(record.run_id, after), {})
 

@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from spanwise.errors import CancelledError, SpanwiseError, UnsupportedMediaTypeError, ValidationError
 from spanwise.http.errors import headers_of, json_refusal
-from spanwise.models import PageQuery, SearchRequest, SessionsQuery, TracesQuery
+from spanwise.http.queries import query_of
+from spanwise.models import SearchRequest, SessionsQuery, StoreQuery, TraceQuery, TracesQuery
 from spanwise.traces.listing import listing, session_listing
 from spanwise.traces.service import filter_schema, otlp_status
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
 
-Query = TypeVar("Query", bound=PageQuery)
 Result = TypeVar("Result")
 _decoder = msgspec.json.Decoder(SearchRequest)
 
@@ -37,27 +37,27 @@ async def search(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/search`."""
     _expect_plain_json(request)
     asked = _decode(body)
-    return await _finished(request, _view(request, backend).search(asked))
+    return await _finished(request, _view(request, backend, query_of(request, StoreQuery)).search(asked))
 
 
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces`: a page of runs without their output, error and span tree."""
-    asked = listing(_query(request, TracesQuery))
-    return await _finished(request, _view(request, backend).search(asked, detail=False))
+    query = query_of(request, TracesQuery)
+    return await _finished(request, _view(request, backend, query).search(listing(query), detail=False))
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /trace_session_stats`: a page of sessions."""
-    asked = session_listing(_query(request, SessionsQuery))
-    return await _finished(request, _view(request, backend).search(asked))
+    query = query_of(request, SessionsQuery)
+    return await _finished(request, _view(request, backend, query).search(session_listing(query)))
 
 
 async def trace(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces/{trace_id}`, with `?span_id=` one span of it."""
-    view = _view(request, backend)
+    query = query_of(request, TraceQuery)
+    view = _view(request, backend, query)
     trace_id = request.path_params["trace_id"]
-    span_id = request.query_params.get("span_id")
-    return await _finished(request, view.span(trace_id, span_id) if span_id else view.trace(trace_id))
+    return await _finished(request, view.span(trace_id, query.span_id) if query.span_id else view.trace(trace_id))
 
 
 async def schema(_request: Request, _body: bytes, _backend: Backend) -> Response:
@@ -69,7 +69,8 @@ async def export(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /v1/traces`: an OTLP export. It is stored even if the caller does not wait for the answer."""
     content_type = request.headers.get("content-type", "")
     content_encoding = request.headers.get("content-encoding")
-    report = await backend.traces.ingest(body, content_type, content_encoding, request.query_params.get("db_id"))
+    db_id = query_of(request, StoreQuery).db_id
+    report = await backend.traces.ingest(body, content_type, content_encoding, db_id or None)
     return Response(report.response, media_type=report.content_type)
 
 
@@ -77,24 +78,8 @@ async def _finished(request: Request, answer: Awaitable[bytes]) -> Response:
     return Response(await unless_disconnected(request, answer), media_type=JSON)
 
 
-def _view(request: Request, backend: Backend) -> View:
-    return backend.traces.view(request.query_params.get("db_id"), request.state.identity.owner_filter)
-
-
-def _query(request: Request, shape: type[Query]) -> Query:
-    """Returns the query of `request`, if it has the shape it must have.
-
-    Raises:
-        ValidationError: it has not; the message ends with the parameter.
-    """
-    given = request.query_params
-    for name in shape.__struct_fields__:
-        if len(given.getlist(name)) > 1:
-            raise ValidationError(f"Expected one value, got more - at `{name}`")
-    try:
-        return msgspec.convert(dict(given), shape, strict=False)
-    except msgspec.ValidationError as error:
-        raise ValidationError(str(error).replace("`$.", "`")) from error
+def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
+    return backend.traces.view(query.db_id or None, request.state.identity.owner_filter)
 
 
 def otlp_refusal(request: Request, error: SpanwiseError) -> Response:

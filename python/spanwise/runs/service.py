@@ -158,9 +158,7 @@ class Runs:
             created_at=now,
             updated_at=now,
         )
-        if asked.session_id:
-            await self._expect_session(asked.session_id, asked.owner)
-        session = await self._journal.do(lambda database: database.begin(session, record))
+        session = await self._journal.do(lambda database: _begin(database, session, record, asked.owner))
         recording = self._recording(record, asked.traceparent, None)
         return self._drive(component, self._call(record, session, recording), record, recording, 0)
 
@@ -231,7 +229,7 @@ class Runs:
         Raises:
             NotFoundError: there is no such session, or not for this caller.
         """
-        if await self._expect_session(session_id, owner) is None:
+        if await self._visible_session(session_id, owner) is None:
             raise NotFoundError("Session not found")
         found = await self._journal.do(lambda database: database.runs(session_id))
         return [record for record in found if _may(owner, record.user_id)]
@@ -242,7 +240,7 @@ class Runs:
         Raises:
             NotFoundError: there is no such session, or not for this caller.
         """
-        found = await self._expect_session(session_id, owner)
+        found = await self._visible_session(session_id, owner)
         if found is None:
             raise NotFoundError(f"Session with id '{session_id}' not found")
         return found
@@ -349,12 +347,10 @@ class Runs:
 
         await self._journal.do(store)
 
-    async def _expect_session(self, session_id: str, owner: str | None) -> SessionRecord | None:
+    async def _visible_session(self, session_id: str, owner: str | None) -> SessionRecord | None:
         self._expect_open()
         found = await self._journal.do(lambda database: database.session(session_id))
-        if found is not None and not _may(owner, found.user_id):
-            raise NotFoundError("Session not found")
-        return found
+        return found if found is not None and _may(owner, found.user_id) else None
 
     def _expect_open(self) -> None:
         if self._is_closed:
@@ -367,6 +363,14 @@ class Runs:
         self._expect_open()
         if len(self._live) >= self._limit:
             raise UnavailableError(f"more than {self._limit} runs at once")
+
+
+def _begin(database: Database, session: SessionRecord, run: RunRecord, owner: str | None) -> SessionRecord:
+    """Begins a run, unless its session is another's; both in one step, so that nobody enters it between."""
+    found = database.session(session.session_id)
+    if found is not None and not _may(owner, found.user_id):
+        raise NotFoundError("Session not found")
+    return database.begin(session, run)
 
 
 def _may(owner: str | None, user_id: str | None) -> bool:

@@ -89,7 +89,8 @@ pub(super) fn crashed(folder: &TempDir) -> TempDir {
     }
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+/// Copies a folder and everything in it.
+pub(super) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let path = entry.expect("an entry").path();

@@ -12,7 +12,7 @@ use super::contents::{Contents, address, contents, open};
 use crate::spans::{export, span};
 
 /// Returns a closed store with two segments, one with hidden rows, and write-ahead.
-fn closed_store() -> (TempDir, Contents) {
+pub(super) fn closed_store() -> (TempDir, Contents) {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     for spans in [[(1, 1), (4, 1)], [(2, 1), (5, 1)], [(1, 2), (6, 1)]] {
@@ -27,7 +27,7 @@ fn closed_store() -> (TempDir, Contents) {
 }
 
 /// Returns every file of a store but its lock, with its content.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -41,7 +41,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Puts a store back as it was.
-fn restore(folder: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) {
+pub(super) fn restore(folder: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) {
     for path in files(folder).keys().filter(|path| !wanted.contains_key(*path)) {
         fs::remove_file(path).expect("removed");
     }
@@ -52,7 +52,7 @@ fn restore(folder: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) {
 }
 
 /// Returns the newest object of a folder of the store.
-fn newest(folder: &TempDir, within: &str) -> PathBuf {
+pub(super) fn newest(folder: &TempDir, within: &str) -> PathBuf {
     let entries = fs::read_dir(folder.path().join(within)).expect("a folder");
     entries.map(|entry| entry.expect("an entry").path()).max().expect("an object")
 }
@@ -151,20 +151,6 @@ fn a_store_without_its_manifests_is_not_an_empty_store() {
     }
     let opened = TraceStore::open(address(&folder), Options::default());
     assert!(matches!(opened, Err(Error::Damage { .. })));
-}
-
-#[test]
-fn a_newer_format_is_refused_and_nothing_is_touched() {
-    let (folder, _) = closed_store();
-    let path = newest(&folder, "manifest");
-    let newer = fs::read_to_string(&path).expect("text").replacen("\"format\":1", "\"format\":2", 1);
-    fs::write(&path, newer).expect("written");
-    let before = files(folder.path());
-    let Err(Error::Options(message)) = TraceStore::open(address(&folder), Options::default()) else {
-        panic!("expected a refusal");
-    };
-    assert!(message.ends_with("has format 2, this program reads 1"), "{message}");
-    assert_eq!(files(folder.path()), before);
 }
 
 #[test]

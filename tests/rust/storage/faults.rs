@@ -1,5 +1,6 @@
 //! Storage that fails at its n-th operation, for every n: what was acknowledged is recovered.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +10,7 @@ use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, Pu
 use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{Contents, contents, open};
+use super::contents::{Contents, contents, id_of, open, traces_in};
 use crate::spans::{export, span};
 
 /// How an operation fails.
@@ -122,30 +123,74 @@ impl ObjectWriter for FaultyWriter {
 const REQUESTS: [&[(u64, u64)]; 5] =
     [&[(1, 1), (2, 1)], &[(1, 2), (3, 1)], &[(2, 2)], &[(1, 1), (1, 3)], &[(4, 1), (3, 2)]];
 
-/// Opens a store, ingests and flushes in turn; returns what was acknowledged.
-fn run(objects: Arc<dyn Objects>) -> Vec<(u64, u64)> {
-    let mut acknowledged = Vec::new();
-    let Ok(store) = TraceStore::open_in(objects, Options::default()) else { return acknowledged };
+/// What must hold after a run.
+#[derive(Default)]
+struct Outcome {
+    /// These spans are there.
+    acknowledged: Vec<(u64, u64)>,
+    /// These traces are not.
+    deleted: Vec<u64>,
+}
+
+/// Opens a store, ingests and flushes in turn, deletes and compacts; returns what must hold.
+fn run(objects: Arc<dyn Objects>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let Ok(store) = TraceStore::open_in(objects, Options::default()) else { return outcome };
     for request in REQUESTS {
+        outcome.ingest(&store, request);
+        let _failed = store.flush();
+    }
+    outcome.delete(&store, 2);
+    let _failed = store.compact(false);
+    outcome.ingest(&store, &[(1, 4), (5, 1)]);
+    outcome.delete(&store, 3);
+    let _failed = store.compact(true);
+    outcome.ingest(&store, &[(3, 3)]);
+    store.close().expect("closed");
+    outcome
+}
+
+impl Outcome {
+    fn ingest(&mut self, store: &TraceStore, request: &[(u64, u64)]) {
         let spans: Vec<_> = request.iter().map(|(trace, id)| span(*trace, *id, 0)).collect();
         match store.ingest(export(&spans)) {
-            Ok(_) => acknowledged.extend(request),
-            Err(Error::Busy(_) | Error::Stopped(_) | Error::Storage { .. }) => {}
+            Ok(_) => {
+                self.acknowledged.extend(request);
+                self.deleted.retain(|deleted| request.iter().all(|(trace, _)| trace != deleted));
+            }
+            // It may yet have happened, whether or not it was acknowledged.
+            Err(Error::Stopped(_)) => self.deleted.clear(),
+            Err(Error::Busy(_) | Error::Storage { .. }) => {}
             Err(fault) => panic!("expected a refusal, got {fault}"),
         }
-        let _failed = store.flush();
-        let held = contents_without_reading(&store);
-        assert!(acknowledged.iter().all(|(trace, _)| held.contains(trace)), "searches go on");
+        self.assert_found(store);
     }
-    store.close().expect("closed");
-    acknowledged
+
+    fn delete(&mut self, store: &TraceStore, trace: u64) {
+        match store.delete(&traces_in(&[trace]), false) {
+            Ok(_) => {
+                self.acknowledged.retain(|(deleted, _)| *deleted != trace);
+                self.deleted.push(trace);
+            }
+            // It may yet have happened.
+            Err(Error::Stopped(_)) => self.acknowledged.retain(|(deleted, _)| *deleted != trace),
+            Err(Error::Storage { .. }) => {}
+            Err(fault) => panic!("expected a refusal, got {fault}"),
+        }
+        self.assert_found(store);
+    }
+
+    fn assert_found(&self, store: &TraceStore) {
+        let held = contents_without_reading(store);
+        assert!(self.acknowledged.iter().all(|(trace, _)| held.contains(trace)), "searches go on");
+        assert!(self.deleted.iter().all(|trace| !held.contains(trace)), "what was deleted is gone");
+    }
 }
 
 /// Returns the traces that a snapshot finds; the storage may be broken, so no document is read.
 fn contents_without_reading(store: &TraceStore) -> Vec<u64> {
     let snapshot = store.snapshot();
-    let of_trace = |trace: u64| export(&[span(trace, 1, 0)]).spans[0].trace_id;
-    (1..=4).filter(|trace| snapshot.find(of_trace(*trace)).is_some()).collect()
+    (1..=5).filter(|trace| snapshot.find(id_of(*trace)).is_some()).collect()
 }
 
 fn holds(held: &Contents, (trace, id): (u64, u64)) -> bool {
@@ -160,15 +205,21 @@ fn what_was_acknowledged_is_recovered_whichever_operation_fails() {
             let folder = TempDir::new().expect("a folder");
             let fault = Arc::new(Fault { count: AtomicUsize::new(0), at, failure });
             let local = Folder::prepared(folder.path()).expect("a folder");
-            let acknowledged = run(Arc::new(Faulty { folder: local, fault: fault.clone() }));
+            let Outcome { acknowledged, deleted } =
+                run(Arc::new(Faulty { folder: local, fault: fault.clone() }));
             let store = open(&folder);
             let held = contents(&store.snapshot());
             for span in &acknowledged {
                 assert!(holds(&held, *span), "{failure:?} at operation {at}: {span:?} is lost");
             }
+            for trace in deleted {
+                assert!(!held.contains_key(&id_of(trace)), "{failure:?} at operation {at}: {trace} is back");
+            }
             assert!(store.ingest(export(&[span(9, 1, 0)])).is_ok(), "{failure:?} at operation {at}");
             if fault.count.load(Ordering::Relaxed) <= at {
-                assert_eq!(acknowledged.len(), 9, "without a fault all is acknowledged");
+                let expected = [(1, 1), (1, 2), (1, 3), (1, 4), (3, 3), (4, 1), (5, 1)];
+                let acknowledged: BTreeSet<_> = acknowledged.into_iter().collect();
+                assert!(acknowledged.iter().eq(&expected), "without a fault all is acknowledged");
                 break;
             }
         }

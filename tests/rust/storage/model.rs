@@ -18,6 +18,8 @@ enum Event {
     Flush,
     /// These traces are deleted.
     Delete(Vec<u64>),
+    /// Segments are merged; whether nothing may be left of what was deleted.
+    Compact(bool),
     /// The store is closed and opened.
     Reopen,
     /// The machine fails: the store is opened from what is on disk, the old one never closed.
@@ -30,6 +32,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         6 => arrivals.prop_map(Event::Ingest),
         2 => Just(Event::Flush),
         2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Event::Delete),
+        1 => any::<bool>().prop_map(Event::Compact),
         1 => Just(Event::Reopen),
         1 => Just(Event::Crash),
     ];
@@ -83,8 +86,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_store_equals_its_model(events in events(), seal_objects in 1..6_u64) {
-        let options = Options { seal_objects, ..Options::default() };
+    fn a_store_equals_its_model(events in events(), seal_objects in 1..6_u64, max_segments in 1..5_u64) {
+        let options = Options { seal_objects, max_segments, ..Options::default() };
         let mut folder = TempDir::new().expect("a folder");
         let mut store = open(&folder, &options);
         let mut model = Model::default();
@@ -106,6 +109,7 @@ proptest! {
                     assert_eq!(store.delete(&filter, true).expect("counted"), expected);
                     assert_eq!(store.delete(&filter, false).expect("deleted"), expected);
                 }
+                Event::Compact(purge) => store.compact(purge).expect("compacted"),
                 Event::Reopen => {
                     store.close().expect("closed");
                     store = open(&folder, &options);

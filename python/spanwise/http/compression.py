@@ -1,0 +1,102 @@
+"""Answers that are worth it are compressed, as the caller accepts."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LEAST_BYTES = 1024
+"""Below this a body goes out as it is."""
+MOST_BYTES_ON_THE_LOOP = 64 * 1024
+"""A larger body is compressed in a thread, so that others do not wait for it."""
+_GZIP_LEVEL = 5
+_ZSTD_LEVEL = 3
+
+
+def _gzip(body: bytes) -> bytes:
+    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return compressor.compress(body) + compressor.flush()
+
+
+def _zstd(body: bytes) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  # it takes a while to import, and many services never need it
+
+    return bytes(pa.Codec("zstd", _ZSTD_LEVEL).compress(body, asbytes=True))
+
+
+_ENCODINGS: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gzip": _gzip}
+"""The content encodings, the better one first."""
+
+
+def choose_encoding(accepted: str) -> str | None:
+    """Returns the content encoding for a caller; None to send the body as it is.
+
+    Args:
+        accepted: its header `Accept-Encoding` (RFC 9110, 12.5.3).
+    """
+    weights: dict[str, float] = {}
+    for part in accepted.lower().split(","):
+        coding, _, parameter = part.partition(";")
+        weights[coding.strip()] = _weight(parameter)
+    wanted = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in _ENCODINGS}
+    best = max(wanted, key=lambda coding: wanted[coding])
+    return best if wanted[best] > 0 and wanted[best] >= weights.get("identity", 0.0) else None
+
+
+def _weight(parameter: str) -> float:
+    name, _, value = parameter.partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
+
+
+class Compression:
+    """Compresses the bodies of answers that are sent in one piece; those sent in many go out as they are."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wraps `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection."""
+        encoding = choose_encoding(Headers(scope=scope).get("accept-encoding", "")) if scope["type"] == "http" else None
+        started: list[Message] = []
+
+        async def send_compressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).add_vary_header("Accept-Encoding")
+                started.append(message)
+                return
+            if started:
+                start = started.pop()
+                if encoding and _is_worth_it(start, message):
+                    message = {**message, "body": await _compress(message["body"], encoding)}
+                    headers = MutableHeaders(scope=start)
+                    headers["Content-Encoding"] = encoding
+                    headers["Content-Length"] = str(len(message["body"]))
+                await send(start)
+            await send(message)
+
+        await self._app(scope, receive, send_compressed if scope["type"] == "http" else send)
+
+
+def _is_worth_it(start: Message, message: Message) -> bool:
+    is_whole = not message.get("more_body", False)
+    return is_whole and len(message.get("body", b"")) >= LEAST_BYTES and "content-encoding" not in Headers(scope=start)
+
+
+async def _compress(body: bytes, encoding: str) -> bytes:
+    if len(body) <= MOST_BYTES_ON_THE_LOOP:
+        return _ENCODINGS[encoding](body)
+    return await asyncio.to_thread(_ENCODINGS[encoding], body)

@@ -1,0 +1,164 @@
+"""The service described as OpenAPI 3.1.0: from the route table, and from the structs that validate.
+
+Source: OpenAPI Specification 3.1.0; JSON Schema 2020-12.
+"""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from spanwise.http.forms import MEDIA_TYPES
+from spanwise.models import API_VERSION, ErrorBody, OtlpStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+    from spanwise.http.backend import Backend
+    from spanwise.http.routes import Row
+
+JSON = "application/json"
+PROTOBUF = "application/x-protobuf"
+SCHEME = "HTTPBearer"
+
+Node = dict[str, Any]
+"""An object of the document."""
+
+_REFERENCE = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"{(\w+)}")
+_BINARY: Node = {"type": "string", "format": "binary"}
+
+
+class Operation(Struct, frozen=True):
+    """What is said about a route.
+
+    Attributes:
+        id: its name for programs.
+        summary: what it does, for people.
+        answers: what an answer is, one of these; nothing if it is no JSON that we describe.
+        media_type: how an answer is written.
+        query: what its query says.
+        request: what its body is.
+        is_otlp: whether body and answer are OTLP, JSON or protobuf.
+    """
+
+    id: str
+    summary: str
+    answers: tuple[type[Struct], ...] = ()
+    media_type: str = JSON
+    query: type[Struct] | None = None
+    request: type[Struct] | None = None
+    is_otlp: bool = False
+
+
+async def document(_request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /openapi.json`."""
+    return Response(backend.description, media_type=JSON)
+
+
+def describe(rows: Sequence[Row], title: str) -> bytes:
+    """Returns the document that describes `rows`, as JSON.
+
+    Args:
+        rows: the route table.
+        title: the name of the service, for people.
+    """
+    shapes: dict[type[Struct], None] = {ErrorBody: None, OtlpStatus: None}
+    for row in rows:
+        shapes |= dict.fromkeys((*row.operation.answers, *filter(None, (row.operation.query, row.operation.request))))
+    references, schemas = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+    described = dict(zip(shapes, references, strict=True))
+    paths: dict[str, Node] = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, described, schemas)
+    queries = {row.operation.query.__name__ for row in rows if row.operation.query}
+    return msgspec.json.encode({
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": API_VERSION},
+        "paths": paths,
+        "components": {
+            "schemas": {name: schema for name, schema in sorted(schemas.items()) if name not in queries},
+            "securitySchemes": {SCHEME: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+        },
+    })  # fmt: skip
+
+
+def _operation(row: Row, described: dict[type[Struct], Node], schemas: dict[str, Node]) -> Node:
+    said = row.operation
+    written: Node = {"operationId": said.id, "summary": said.summary, "tags": [row.path.split("/")[1] or "service"]}
+    if row.need is not None:
+        written["description"] = f"Needs the scope `{row.need}`, where authorization is on."
+        written["security"] = [{SCHEME: []}]
+    parameters = [*_path_parameters(row.path), *(_query_parameters(schemas[said.query.__name__]) if said.query else [])]
+    if parameters:
+        written["parameters"] = parameters
+    if said.request is not None:
+        media_types = MEDIA_TYPES if row.body == "form" else (JSON,)
+        content = {media_type: {"schema": described[said.request]} for media_type in media_types}
+        written["requestBody"] = {"required": row.body != "form" or "runs/" not in row.path, "content": content}
+    if said.is_otlp:
+        written["requestBody"] = {"required": True, "content": _otlp({"type": "object"})}
+    written["responses"] = {"200": _answer(said, described)} | {
+        str(status): _refusal(status, row, described) for status in sorted(_statuses(row))
+    }
+    return written
+
+
+def _path_parameters(path: str) -> list[Node]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _query_parameters(shape: Node) -> list[Node]:
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": schema.get("description", ""),
+            "schema": {key: value for key, value in schema.items() if key != "description"},
+        }
+        for name, schema in shape["properties"].items()
+    ]
+
+
+def _answer(said: Operation, described: dict[type[Struct], Node]) -> Node:
+    shapes = [described[shape] for shape in said.answers]
+    schema = {"anyOf": shapes} if len(shapes) > 1 else shapes[0] if shapes else {}
+    content = _otlp(schema) if said.is_otlp else {said.media_type: {"schema": schema}}
+    return {"description": "What was asked for.", "content": content}
+
+
+def _refusal(status: int, row: Row, described: dict[type[Struct], Node]) -> Node:
+    content = {JSON: {"schema": described[ErrorBody]}}
+    if row.operation.is_otlp:
+        # What is neither JSON nor protobuf cannot be answered in its own encoding.
+        content = _otlp({"anyOf": [described[OtlpStatus], described[ErrorBody]]})
+    return {"description": HTTPStatus(status).phrase, "content": content}
+
+
+def _otlp(schema: Node) -> Node:
+    return {JSON: {"schema": schema}, PROTOBUF: {"schema": _BINARY}}
+
+
+def _statuses(row: Row) -> set[int]:
+    """Returns the statuses of refusals: each comes from something that the row has."""
+    statuses = {500}
+    if row.need is not None:
+        statuses |= {401, 403}
+    if row.body is not None:
+        statuses |= {400, 408, 413, 415}
+    if row.operation.query is not None:
+        statuses |= {404, 422, 503}
+    if row.operation.request is not None:
+        statuses |= {422}
+    return statuses

@@ -1,0 +1,72 @@
+"""The pages for people: the service's description, rendered by Swagger UI and by ReDoc.
+
+Each page holds all it needs, so it works without a network, and a public page needs no public folder beside it. A page
+may run only the scripts it holds and ask only the service that it came from.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from openapi_ui_bundles import redoc, swagger_ui
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from spanwise.http.backend import Backend
+
+_SWAGGER_START = """
+window.onload = () => SwaggerUIBundle({url: "openapi.json", dom_id: "#description", validatorUrl: null});
+"""
+_REDOC_START = """
+window.onload = () => Redoc.init("openapi.json", {disableSearch: true}, document.getElementById("description"));
+"""
+_NO_REDIRECT = "This service signs in with bearer tokens; nothing is redirected here."
+
+
+async def swagger(_request: Request, _body: bytes, _backend: Backend) -> Response:
+    """`GET /docs`."""
+    folder: Path = swagger_ui.static_path
+    return _page(folder / "swagger-ui-bundle.js", folder / "swagger-ui.css", _SWAGGER_START)
+
+
+async def redoc_page(_request: Request, _body: bytes, _backend: Backend) -> Response:
+    """`GET /redoc`."""
+    return _page(redoc.static_path / "redoc.standalone.js", None, _REDOC_START)
+
+
+async def no_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
+    """`GET /docs/oauth2-redirect`: the path is known to clients; we have no sign-in that leads to it."""
+    return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type="text/html")
+
+
+def _page(script: Path, style: Path | None, start: str) -> Response:
+    html, policy = _render(script, style, start)
+    return Response(html, media_type="text/html", headers={"Content-Security-Policy": policy})
+
+
+@cache
+def _render(script: Path, style: Path | None, start: str) -> tuple[bytes, str]:
+    """Returns a page and what it may do."""
+    # Within a script element, HTML gives a meaning to these two only; to JavaScript they are the same so written.
+    inert = script.read_text("utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    scripts = [inert, start]
+    css = style.read_text("utf-8") if style else ""
+    elements = "".join(f"<script>{text}</script>" for text in scripts)
+    html = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>API</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<style>{css}</style></head><body><div id="description"></div>{elements}</body></html>'
+    )
+    digests = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    policy = (
+        f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; "
+        "connect-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return html.encode(), policy

@@ -1,0 +1,134 @@
+//! Merging: several segments become one, on a thread of its own, off the path of searches and ingest.
+//!
+//! Rows that are durably hidden are dropped. A row that is hidden on behalf of the head is kept: until
+//! the head is sealed the only durable copy of its spans is here. What a merge writes means nothing
+//! until the committer has committed it ([`super::compact`]).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use arrow_select::interleave::interleave_record_batch;
+use crossbeam_channel::{Receiver, Sender};
+use roaring::RoaringBitmap;
+
+use super::commit::Order;
+use super::documents::{Dictionary, DocumentWriter};
+use super::manifest::{FileRecord, SegmentRecord};
+use super::objects::Objects;
+use super::seal::{Written, discard, write, write_object, write_rows};
+use super::segment::Segment;
+use crate::error::{Error, Result};
+
+/// A dictionary is trained from about this many bytes of documents.
+const SAMPLE_BYTES: usize = 4 << 20;
+/// Of one document no more than this.
+const SAMPLE_OF_ONE: usize = 64 << 10;
+
+/// One of the segments that are merged.
+#[derive(Debug, Clone)]
+pub(super) struct Input {
+    /// The segment's folder.
+    pub(super) id: String,
+    pub(super) segment: Arc<Segment>,
+    /// The rows that are left out: those hidden durably when the merge began.
+    pub(super) dropped: Arc<RoaringBitmap>,
+}
+
+/// Starts the merging thread: it merges what it is handed and reports to the committer. It ends when
+/// the committer drops its end; once `is_closing` it gives up what it is at.
+pub(super) fn start(
+    objects: Arc<dyn Objects>,
+    merges: Receiver<Vec<Input>>,
+    reports: Sender<Order>,
+    is_closing: Arc<AtomicBool>,
+) -> std::io::Result<JoinHandle<()>> {
+    let merge = move || {
+        for inputs in merges {
+            let work = || merge(objects.as_ref(), &inputs, &is_closing);
+            // A thread that dies would leave the committer waiting for ever.
+            let written = catch_unwind(AssertUnwindSafe(work));
+            let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
+            if let Err(unsent) = reports.send(Order::Merged(written)) {
+                if let Order::Merged(Ok(Some(written))) = unsent.0 {
+                    discard(objects.as_ref(), &written.record);
+                }
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("spanwise-merge".into()).spawn(merge)
+}
+
+/// Merges segments into a new one; `None` if no row is left.
+///
+/// # Errors
+/// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
+fn merge(objects: &dyn Objects, inputs: &[Input], is_closing: &AtomicBool) -> Result<Option<Written>> {
+    let order = surviving(inputs);
+    if order.is_empty() {
+        return Ok(None);
+    }
+    let written = write(objects, |record| {
+        let dictionary = train(inputs, &order)?;
+        write_dictionary(objects, record, &dictionary)?;
+        let path = record.documents_path();
+        let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?, &dictionary)?;
+        let mut places = Vec::with_capacity(order.len());
+        for (input, row) in &order {
+            if is_closing.load(Ordering::Relaxed) {
+                return Err(Error::Closed);
+            }
+            places.push(documents.append(&inputs[*input].segment.document(*row)?)?);
+        }
+        record.documents = documents.finish()?;
+        let batches: Vec<_> = inputs.iter().map(|input| input.segment.batch()).collect();
+        let rows = interleave_record_batch(&batches, &order)
+            .map_err(|fault| Error::storage(record.traces_path(), fault))?;
+        write_rows(objects, record, &rows, &places)
+    });
+    written.map(Some)
+}
+
+/// Returns the rows that are kept, as input and row, in the order of search results.
+fn surviving(inputs: &[Input]) -> Vec<(usize, usize)> {
+    let mut order = Vec::new();
+    for (place, input) in inputs.iter().enumerate() {
+        let rows = (0u32..).take(input.segment.start_times().len());
+        let kept = rows.filter(|row| !input.dropped.contains(*row));
+        order.extend(kept.map(|row| (place, row as usize)));
+    }
+    let key = |(input, row): (usize, usize)| {
+        let segment = &inputs[input].segment;
+        (std::cmp::Reverse(segment.start_times()[row]), segment.trace_id_text(row))
+    };
+    order.sort_unstable_by(|one, other| key(*one).cmp(&key(*other)));
+    order
+}
+
+/// Learns a dictionary from a sample of the rows that are kept.
+fn train(inputs: &[Input], order: &[(usize, usize)]) -> Result<Vec<u8>> {
+    let size = |(input, row): &(usize, usize)| {
+        let bytes = inputs[*input].segment.document_bytes(*row);
+        usize::try_from(bytes).map_or(SAMPLE_OF_ONE, |bytes| bytes.min(SAMPLE_OF_ONE))
+    };
+    let all: usize = order.iter().map(size).sum();
+    let (mut samples, mut sizes) = (Vec::new(), Vec::new());
+    for (input, row) in order.iter().step_by(all.div_ceil(SAMPLE_BYTES).max(1)) {
+        let document = inputs[*input].segment.document(*row)?;
+        let sample = &document[..document.len().min(SAMPLE_OF_ONE)];
+        samples.extend_from_slice(sample);
+        sizes.push(sample.len());
+    }
+    Ok(Dictionary::train(&samples, &sizes))
+}
+
+fn write_dictionary(objects: &dyn Objects, record: &mut SegmentRecord, dictionary: &[u8]) -> Result<()> {
+    if !dictionary.is_empty() {
+        // Named before it is written, so that it is removed if that fails.
+        record.dictionary = Some(FileRecord::of(dictionary));
+        write_object(objects, &record.dictionary_path(), dictionary)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! Compaction changes how traces are stored and nothing else, whatever happens meanwhile.
+
+use std::fs;
+
+use spanwise::error::Error;
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use super::contents::{address, contents, crashed, id_of, open, traces_in};
+use super::gated::{Gate, gated, wait_until};
+use crate::spans::{export, span, with};
+
+/// Ingests traces and seals them as one segment.
+fn seal(store: &TraceStore, traces: impl IntoIterator<Item = u64>) {
+    let spans: Vec<_> = traces.into_iter().map(|trace| span(trace, 1, trace)).collect();
+    store.ingest(export(&spans)).expect("ingested");
+    store.flush().expect("flushed");
+}
+
+/// Returns the names of the files of the segments, sorted.
+fn segment_files(folder: &TempDir) -> Vec<String> {
+    let mut found = Vec::new();
+    for segment in fs::read_dir(folder.path().join("segments")).expect("a folder") {
+        for file in fs::read_dir(segment.expect("an entry").path()).expect("a folder") {
+            found.push(file.expect("an entry").file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn segments_become_one_and_snapshots_that_are_held_read_on() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for traces in [1..4, 3..6, 6..9] {
+        seal(&store, traces);
+    }
+    store.ingest(export(&[span(1, 2, 0), span(9, 1, 0)])).expect("ingested");
+    let held = store.snapshot();
+    let before = contents(&held);
+    assert_eq!(before.len(), 9);
+    store.compact(false).expect("compacted");
+    assert_eq!(store.stats().segments, 1);
+    assert_eq!(segment_files(&folder), ["spans.otlp.zst", "traces.parquet"]);
+    assert_eq!(contents(&store.snapshot()), before);
+    assert_eq!(contents(&held), before, "its files are open, though they have no name any more");
+    let manifest = store.stats().manifest;
+    store.compact(false).expect("compacted");
+    assert_eq!(store.stats().manifest, manifest, "there is nothing left to merge");
+    store.close().expect("closed");
+    TraceStore::check(address(&folder)).expect("a sound store");
+    assert_eq!(contents(&open(&folder).snapshot()), before);
+}
+
+#[test]
+fn segments_of_one_size_are_merged_in_the_background() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for trace in 1..=8 {
+        seal(&store, [trace]);
+    }
+    wait_until(|| store.stats().segments == 1);
+    assert_eq!(contents(&store.snapshot()).len(), 8);
+}
+
+#[test]
+fn there_are_never_more_segments_than_there_may_be() {
+    let folder = TempDir::new().expect("a folder");
+    let options = Options { max_segments: 3, max_segment_traces: 4, ..Options::default() };
+    let store = TraceStore::open(address(&folder), options).expect("a store");
+    for trace in 1..=30 {
+        seal(&store, [trace]);
+        assert!(store.stats().segments <= 3);
+    }
+    assert_eq!(contents(&store.snapshot()).len(), 30);
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()).len(), 30);
+}
+
+#[test]
+fn segments_are_merged_only_up_to_their_size() {
+    let folder = TempDir::new().expect("a folder");
+    let options = Options { max_segment_traces: 5, ..Options::default() };
+    let store = TraceStore::open(address(&folder), options).expect("a store");
+    for trace in 1..=4 {
+        seal(&store, [2 * trace, 2 * trace + 1]);
+    }
+    store.compact(false).expect("compacted");
+    assert_eq!(store.stats().segments, 2, "four traces each");
+    let rows = store.snapshot().parts().iter().map(|part| part.batch().num_rows()).collect::<Vec<_>>();
+    assert_eq!(rows, [4, 4]);
+}
+
+#[test]
+fn documents_share_a_dictionary_once_there_are_enough_of_them() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let made =
+        |trace: u64| with(span(trace, 1, trace), "input.value", &format!("what is {trace} times {trace}?"));
+    for from in [0, 200] {
+        let spans: Vec<_> = (from..from + 200).map(made).collect();
+        store.ingest(export(&spans)).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    let before = contents(&store.snapshot());
+    assert_eq!(segment_files(&folder).iter().filter(|name| *name == "spans.dict").count(), 0);
+    store.compact(false).expect("compacted");
+    assert_eq!(segment_files(&folder), ["spans.dict", "spans.otlp.zst", "traces.parquet"]);
+    assert_eq!(contents(&store.snapshot()), before);
+    store.close().expect("closed");
+    TraceStore::check(address(&folder)).expect("a sound store");
+    let dictionary =
+        fs::read_dir(folder.path().join("segments")).expect("a folder").next().expect("a segment");
+    let dictionary = dictionary.expect("an entry").path().join("spans.dict");
+    let mut damaged = fs::read(&dictionary).expect("a file");
+    damaged[40] ^= 1;
+    fs::write(&dictionary, damaged).expect("written");
+    let checked = TraceStore::check(address(&folder));
+    assert!(
+        matches!(&checked, Err(Error::Damage { object, .. }) if object.ends_with("spans.dict")),
+        "{checked:?}"
+    );
+}
+
+#[test]
+fn what_happens_during_a_merge_holds_after_it() {
+    let (folder, objects, store) = gated(Gate::Open);
+    seal(&store, [1, 2, 3, 7]);
+    seal(&store, [4, 5, 6]);
+    objects.turn(Gate::ClosedToMerges);
+    let compacting = std::thread::spawn({
+        let store = store.clone();
+        move || store.compact(false)
+    });
+    wait_until(|| store.stats().is_merging);
+    // Superseded durably, deleted, deleted and begun anew, and superseded on behalf of the head.
+    store.ingest(export(&[span(1, 2, 0)])).expect("ingested");
+    store.flush().expect("flushed");
+    store.delete(&traces_in(&[2, 4, 5, 6]), false).expect("deleted");
+    store.ingest(export(&[span(4, 2, 0), span(3, 2, 0), span(1, 3, 0)])).expect("ingested");
+    let before = contents(&store.snapshot());
+    assert_eq!(before.keys().copied().collect::<Vec<_>>(), [1, 3, 4, 7].map(id_of));
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), before);
+    assert!(store.stats().is_merging, "nothing of this waited for the merge");
+    objects.turn(Gate::Open);
+    compacting.join().expect("a sound thread").expect("compacted");
+    assert_eq!(contents(&store.snapshot()), before);
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), before);
+    store.compact(true).expect("compacted");
+    assert_eq!(contents(&store.snapshot()), before);
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), before);
+}
+
+#[test]
+fn a_merge_of_which_everything_was_deleted_meanwhile_leaves_nothing() {
+    let (folder, objects, store) = gated(Gate::Open);
+    seal(&store, [1, 2]);
+    seal(&store, [3]);
+    objects.turn(Gate::ClosedToMerges);
+    let compacting = std::thread::spawn({
+        let store = store.clone();
+        move || store.compact(false)
+    });
+    wait_until(|| store.stats().is_merging);
+    store.delete(&traces_in(&[1, 2, 3]), false).expect("deleted");
+    objects.turn(Gate::Open);
+    compacting.join().expect("a sound thread").expect("compacted");
+    assert_eq!(store.stats().segments, 0);
+    assert!(segment_files(&folder).is_empty());
+    assert!(contents(&open(&crashed(&folder)).snapshot()).is_empty());
+}
+
+#[test]
+fn a_merge_that_fails_is_named_and_the_store_goes_on() {
+    let (folder, objects, store) = gated(Gate::Open);
+    seal(&store, [1]);
+    seal(&store, [2]);
+    let before = contents(&store.snapshot());
+    objects.turn(Gate::Broken);
+    assert!(matches!(store.compact(false), Err(Error::Storage { .. })));
+    assert!(store.stats().merge_fault.is_some_and(|fault| fault.ends_with("no space is left")));
+    assert_eq!(contents(&store.snapshot()), before);
+    objects.turn(Gate::Open);
+    store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
+    store.compact(false).expect("compacted");
+    assert_eq!((store.stats().segments, store.stats().merge_fault), (1, None));
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()).len(), 3);
+}
+
+#[test]
+fn a_store_is_closed_without_waiting_for_a_merge_to_end() {
+    let (folder, objects, store) = gated(Gate::Open);
+    seal(&store, [1]);
+    seal(&store, [2]);
+    let before = contents(&store.snapshot());
+    objects.turn(Gate::ClosedToMerges);
+    let compacting = std::thread::spawn({
+        let store = store.clone();
+        move || store.compact(false)
+    });
+    wait_until(|| store.stats().is_merging);
+    let closing = std::thread::spawn({
+        let store = store.clone();
+        move || store.close()
+    });
+    let compacted = compacting.join().expect("a sound thread");
+    assert!(matches!(compacted, Err(Error::Closed)), "{compacted:?}");
+    objects.turn(Gate::Open);
+    closing.join().expect("a sound thread").expect("closed");
+    assert_eq!(segment_files(&folder).len(), 4, "what was begun is gone");
+    assert_eq!(contents(&open(&folder).snapshot()), before);
+}

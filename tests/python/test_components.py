@@ -129,6 +129,14 @@ def test_what_cannot_be_called_with_a_message_is_no_agent(function: Any) -> None
         Agent(function)
 
 
+def test_a_function_may_pause_too() -> None:
+    def decide(message: str, call: Call) -> object:
+        return f"{message} {call.answers[0]['n']}" if call.is_continued else Pause([{"n": None}])
+
+    seen, agent = Seen(), Agent(decide, id="a")
+    assert seen.go_on(agent, seen.run(agent), {"n": 1}).content == "hi 1"
+
+
 def raising(error: BaseException) -> Any:
     def run(_message: str) -> str:
         raise error

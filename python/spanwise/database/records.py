@@ -8,6 +8,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
 UNFINISHED = ("PENDING", "RUNNING")
 """The states in which a run needs the process that runs it."""
@@ -73,7 +74,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 class Database(Protocol):
     """Where sessions, runs and events are kept. Every method blocks, and is called from one thread at a time.
 
-    What a method has done is durable when it returns.
+    What a method has done is durable when it returns, or at the end of the block of `together` that it stands in.
     """
 
     def open(self) -> list[RunRecord]:
@@ -82,6 +83,10 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Closes it."""
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """Makes what is done in the block durable at its end, all of it or nothing."""
         ...
 
     def session(self, session_id: str) -> SessionRecord | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,9 @@ from spanwise.database.records import UNFINISHED, RunRecord, SessionRecord
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Row
+    from sqlalchemy import Connection, Row
 
 FORMAT = 1
 """The version of the tables. A file of another version is refused, never changed."""
@@ -87,6 +88,7 @@ class SqliteDatabase:
         """Names the file, without touching it."""
         self.path = Path(path)
         self._engine: Engine | None = None
+        self._shared: Connection | None = None
 
     def open(self) -> list[RunRecord]:
         """Opens the file, creates it if there is none, and returns the runs that nobody finished.
@@ -103,7 +105,7 @@ class SqliteDatabase:
             _tables.create_all(self._engine)
         except (OSError, SQLAlchemyError) as error:
             raise ConfigurationError(f"cannot open the database `{self.path}`: {error}") from error
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             rows = connection.execute(select(_runs).where(_runs.c.status.in_(UNFINISHED))).all()
         return [_run(row) for row in rows]
 
@@ -117,8 +119,26 @@ class SqliteDatabase:
         assert self._engine is not None, "opened before it is used"  # noqa: S101  # the service opens it
         return self._engine
 
-    def _expect_format(self) -> None:
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Makes what is done in the block durable at its end, all of it or nothing."""
         with self._connected.begin() as connection:
+            self._shared = connection
+            try:
+                yield
+            finally:
+                self._shared = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        if self._shared is not None:
+            yield self._shared
+            return
+        with self._connected.begin() as connection:
+            yield connection
+
+    def _expect_format(self) -> None:
+        with self._transaction() as connection:
             found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             if found not in (0, FORMAT):
                 raise ConfigurationError(f"the database `{self.path}` has version {found}, this program reads {FORMAT}")
@@ -126,7 +146,7 @@ class SqliteDatabase:
 
     def session(self, session_id: str) -> SessionRecord | None:
         """Returns one session."""
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             row = connection.execute(select(_sessions).where(_sessions.c.session_id == session_id)).one_or_none()
         return None if row is None else _session(row)
 
@@ -136,32 +156,32 @@ class SqliteDatabase:
         for column, value in (("user_id", user_id), ("kind", kind), ("component_id", component_id)):
             if value is not None:
                 asked = asked.where(_sessions.c[column] == value)
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             return [_session(row) for row in connection.execute(asked)]
 
     def delete_session(self, session_id: str) -> None:
         """Removes a session, its runs and their events."""
         runs = select(_runs.c.run_id).where(_runs.c.session_id == session_id)
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(delete(_events).where(_events.c.run_id.in_(runs)))
             connection.execute(delete(_runs).where(_runs.c.session_id == session_id))
             connection.execute(delete(_sessions).where(_sessions.c.session_id == session_id))
 
     def run(self, run_id: str) -> RunRecord | None:
         """Returns one run."""
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             row = connection.execute(select(_runs).where(_runs.c.run_id == run_id)).one_or_none()
         return None if row is None else _run(row)
 
     def runs(self, session_id: str) -> list[RunRecord]:
         """Returns the runs of a session, the oldest first."""
         asked = select(_runs).where(_runs.c.session_id == session_id).order_by(literal_column("runs.rowid"))
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             return [_run(row) for row in connection.execute(asked)]
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
         """Adds a run, and its session if that is new. Returns the session as it stands."""
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             asked = select(_sessions).where(_sessions.c.session_id == session.session_id)
             found = connection.execute(asked).one_or_none()
             if found is None:
@@ -172,13 +192,13 @@ class SqliteDatabase:
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
         """Changes the status of a run, if it is one of those expected. Returns whether it was."""
         moving = update(_runs).where(_runs.c.run_id == run_id, _runs.c.status.in_(before))
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             return connection.execute(moving.values(status=after, updated_at=int(time.time()))).rowcount == 1
 
     def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
         """Keeps how a run ended or paused, and what its session remembers, if that is given."""
         remembered = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(update(_runs).where(_runs.c.run_id == run.run_id).values(_columns(run)))
             changing = update(_sessions).where(_sessions.c.session_id == run.session_id)
             connection.execute(changing.values(updated_at=run.updated_at, **remembered))
@@ -186,7 +206,7 @@ class SqliteDatabase:
     def add_events(self, events: Sequence[tuple[str, int, str, bytes]]) -> None:
         """Adds events: run id, index, name and JSON of each."""
         rows = [dict(zip(("run_id", "position", "name", "body"), each, strict=True)) for each in events]
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             connection.execute(insert(_events), rows)
 
     def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:
@@ -197,7 +217,7 @@ class SqliteDatabase:
             .order_by(_events.c.position)
             .limit(most)
         )
-        with self._connected.begin() as connection:
+        with self._transaction() as connection:
             return [(row.position, row.name, row.body) for row in connection.execute(asked)]
 
 

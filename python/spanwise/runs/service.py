@@ -102,7 +102,7 @@ class Runs:
         return self._opening
 
     async def _open(self) -> None:
-        unfinished = await self._journal.do(lambda database: database.open())
+        unfinished = await self._journal.open()
         for record in unfinished:
             await self._conclude(record, "ERROR", INTERRUPTED)
         if unfinished:

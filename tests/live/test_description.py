@@ -64,7 +64,7 @@ def test_whatever_is_asked_the_answer_is_a_described_one(described: Running, row
     ask()
 
 
-def known(answer: bytes, shape: Any) -> Any:  # noqa: ANN401  # any shape
+def known(answer: bytes, shape: Any) -> Any:  # any shape
     """Returns an answer as its shape; nothing in it is unknown to the shape."""
     decoded = msgspec.json.decode(answer, type=shape)
     assert msgspec.json.decode(msgspec.json.encode(decoded)) == msgspec.json.decode(answer)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from spanwise.cli._flags import errors_as_lines
-from spanwise.cli.delete import existing_store
-from spanwise.traces.service import compact_store
+from spanwise.settings import load_settings
+from spanwise.traces.upkeep import compact_store
 
 
 @click.command()
@@ -16,6 +16,6 @@ from spanwise.traces.service import compact_store
 def command(data_dir: str | None, purge: bool) -> None:  # noqa: FBT001  # a flag is a flag
     """Merge the segments in the data folder DIR, or in the one that the settings name.
 
-    A service does that by itself. No other process may have the folder open.
+    A service does that by itself, but for the purge. No other process may have the folder open.
     """
-    compact_store(existing_store(data_dir), purge=purge)
+    compact_store(load_settings(code={"data_dir": data_dir} if data_dir else None), purge=purge)

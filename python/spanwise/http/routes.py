@@ -14,6 +14,7 @@ from spanwise.errors import SpanwiseError
 from spanwise.http import health, openapi, pages, public, traces, traffic
 from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
+from spanwise.http.hosting import hosting_rows
 from spanwise.http.openapi import Operation
 from spanwise.models import (
     Deleted,
@@ -53,6 +54,7 @@ class Row(Struct, frozen=True):
         is_public: whether it is open to everyone, authorization or not.
         body: whose limits the body is under; a route without takes none, and what is sent is not read.
         refusal: how an error is written.
+        lists: whether it lists what scopes may be limited to: a caller sees those that its scopes name.
     """
 
     method: str
@@ -61,8 +63,9 @@ class Row(Struct, frozen=True):
     operation: Operation
     need: Need | None = None
     is_public: bool = False
-    body: Literal["search", "ingest"] | None = None
+    body: Literal["search", "ingest", "form"] | None = None
     refusal: Refusal = json_refusal
+    lists: bool = False
 
 
 HTML = "text/html"
@@ -193,5 +196,6 @@ TABLE: tuple[Row, ...] = (
         body="ingest",
         refusal=traces.otlp_refusal,
     ),
+    *(Row(**members) for members in hosting_rows()),
 )
 """Every route, in the order in which paths are compared."""

@@ -33,7 +33,12 @@ def open_store(url: str, settings: Settings) -> TraceStore:
         ConfigurationError: the address or an option is not usable.
         StoreError: another process holds the store, it is damaged, or the storage below failed.
     """
-    options = {"min_free_bytes": settings.min_free_bytes, "recover": settings.recover}
+    options = {
+        "min_free_bytes": settings.min_free_bytes,
+        "recover": settings.recover,
+        "retain_seconds": settings.retain_seconds or None,
+        "retain_bytes": settings.retain_bytes or None,
+    }
     store = TraceStore.open(url, msgspec.json.encode(options))
     for aside in _stats(store).aside:
         _log.error("`%s` is set aside, its %d traces are in no answer: %s", aside.segment, aside.traces, aside.fault)

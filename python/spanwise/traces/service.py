@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spanwise import _engine
-from spanwise._engine import Filter, TraceStore
+from spanwise._engine import TraceStore
 from spanwise.errors import ConfigurationError, NotFoundError
 from spanwise.metrics import Counter, Gauge
 from spanwise.traces.opening import OpeningStore
@@ -166,31 +166,3 @@ def check_store(url: str) -> bytes:
         StoreError: the store is damaged or cannot be read.
     """
     return TraceStore.check(url)
-
-
-def delete_traces(url: str, filter_: bytes, *, dry_run: bool) -> int:
-    """Deletes the traces of a store that `filter_` matches, given as JSON, and returns how many.
-
-    Raises:
-        FilterError: the filter is invalid.
-        StoreError: another process holds the store, it is damaged, or the storage below failed.
-    """
-    compiled = Filter.compile(filter_)
-    store = TraceStore.open(url)
-    try:
-        return store.delete(compiled, dry_run)
-    finally:
-        store.close()
-
-
-def compact_store(url: str, *, purge: bool) -> None:
-    """Merges the segments of a store; with `purge` nothing is left on disk of what was deleted.
-
-    Raises:
-        StoreError: another process holds the store, it is damaged, or the storage below failed.
-    """
-    store = TraceStore.open(url)
-    try:
-        store.compact(purge)
-    finally:
-        store.close()

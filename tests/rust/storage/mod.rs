@@ -10,6 +10,7 @@ mod faults;
 pub(crate) mod forge;
 mod gated;
 mod golden;
+mod history;
 mod limits;
 mod model;
 mod processes;

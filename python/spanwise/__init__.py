@@ -2,10 +2,14 @@
 
 from spanwise.app import Service
 from spanwise.auth.config import AuthorizationConfig
+from spanwise.components import Agent, Call, Condition, Pause, Step, Team, Workflow
 from spanwise.errors import (
     BatchError,
     ConfigurationError,
     DecodeError,
+    FactoryError,
+    FactoryPermissionError,
+    FactoryValidationError,
     FilterError,
     PayloadTooLargeError,
     SpanwiseError,
@@ -17,24 +21,39 @@ from spanwise.errors import (
     UnavailableError,
     UnsupportedMediaTypeError,
 )
+from spanwise.factories import AgentFactory, RequestContext, TeamFactory, WorkflowFactory
 from spanwise.traces import Filter, TraceStore
 
 __all__ = [
+    "Agent",
+    "AgentFactory",
     "AuthorizationConfig",
     "BatchError",
+    "Call",
+    "Condition",
     "ConfigurationError",
     "DecodeError",
+    "FactoryError",
+    "FactoryPermissionError",
+    "FactoryValidationError",
     "Filter",
     "FilterError",
+    "Pause",
     "PayloadTooLargeError",
+    "RequestContext",
     "Service",
     "SpanwiseError",
+    "Step",
     "StoreClosedError",
     "StoreDamagedError",
     "StoreError",
     "StoreLockedError",
     "StoreStoppedError",
+    "Team",
+    "TeamFactory",
     "TraceStore",
     "UnavailableError",
     "UnsupportedMediaTypeError",
+    "Workflow",
+    "WorkflowFactory",
 ]

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
+from spanwise.components import Kind
+from spanwise.database import Database, SqliteDatabase
 from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
@@ -17,8 +19,11 @@ from spanwise.http.backend import Backend, body_readers
 from spanwise.http.cors import read_origins
 from spanwise.http.openapi import describe
 from spanwise.http.routes import TABLE
+from spanwise.registry import Registry
+from spanwise.runs import Runs
 from spanwise.settings import load_settings
 from spanwise.traces import TraceStore
+from spanwise.traces.recorder import Recorder
 from spanwise.traces.service import DEFAULT_ID, Traces
 
 if TYPE_CHECKING:
@@ -35,8 +40,8 @@ Source: TypeAlias = str | Path | TraceStore
 class Service:
     """One service: its traces, its limits, its web application.
 
-    What is not built yet is refused, never ignored: a service that was asked to host an agent does not start
-    without doing so.
+    What is not built yet is refused, never ignored: a service that was asked to host an object of a framework
+    it has no adapter for does not start without it.
 
     Attributes:
         name: the service's name, for people.
@@ -49,7 +54,7 @@ class Service:
         agents: Sequence[object] | None = None,
         teams: Sequence[object] | None = None,
         workflows: Sequence[object] | None = None,
-        db: object | None = None,
+        db: str | Path | Database | None = None,
         authorization: bool | None = None,
         authorization_config: AuthorizationConfig | None = None,
         traces: Source | Mapping[str, Source] | None = None,
@@ -60,10 +65,11 @@ class Service:
         """Describes a service; nothing is opened and no setting is read before it is needed.
 
         Args:
-            agents: not built yet.
-            teams: not built yet.
-            workflows: not built yet.
-            db: not built yet.
+            agents: agents and agent factories, each with an id of its own.
+            teams: teams and team factories, likewise.
+            workflows: workflows and workflow factories, likewise.
+            db: where sessions, runs and their events are kept: the path of a SQLite file, or any object that
+                satisfies `Database`; if not given, the file `runs.db` of the data folder.
             authorization: whether every caller needs a token; if not given, the setting of that name says.
             authorization_config: how tokens are verified; what it leaves out comes from the environment.
             traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
@@ -74,17 +80,11 @@ class Service:
             id: the service's name, for programs.
 
         Raises:
-            ConfigurationError: something is asked for that is not built yet.
+            ConfigurationError: an object is no component of its kind, an id is empty or there twice, or the db is
+                none that is built.
         """
-        asked = {
-            "agents": agents,
-            "teams": teams,
-            "workflows": workflows,
-            "db": db,
-        }
-        for part, value in asked.items():
-            if value is not None and value != []:
-                raise ConfigurationError(f"`{part}` is not built yet: the service does not start without it")
+        self._registry = Registry({Kind.AGENT: agents or (), Kind.TEAM: teams or (), Kind.WORKFLOW: workflows or ()})
+        self._db = None if db is None else _database(db)
         self.name = name
         self.id = id
         self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_ID: traces}
@@ -123,6 +123,9 @@ class Service:
             id=self.id,
             name=self.name,
             traces=self._traces,
+            registry=self._registry,
+            runs=self._runs,
+            factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
             description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
@@ -140,18 +143,26 @@ class Service:
         paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
         return Traces(paths, self.settings)
 
+    @cached_property
+    def _runs(self) -> Runs:
+        database = self._db or SqliteDatabase(self.settings.database)
+        return Runs(database, Recorder(self._traces, self.id), self.settings.runs_at_once)
+
     async def open(self) -> None:
-        """Loads the keys and opens the trace stores, replay included.
+        """Loads the keys, opens the trace stores, replay included, and the database of runs.
 
         Raises:
-            ConfigurationError: a setting, a key, or a store's address, is not usable.
+            ConfigurationError: a setting, a key, a store's address, or the database, is not usable.
             StoreError: another process holds the store, it is damaged, or the storage below failed.
         """
         _ = self.app
         await self._traces.open()
+        if self._registry.hosts:
+            await self._runs.open()
 
     async def close(self) -> None:
-        """Waits for what runs, then closes the trace stores. A closed service stays closed."""
+        """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
+        await self._runs.close()
         await self._traces.close()
         self._admission.close()
 
@@ -162,3 +173,16 @@ class Service:
             yield
         finally:
             await self.close()
+
+
+def _database(db: object) -> Database:
+    """Returns the database that `db` stands for.
+
+    Raises:
+        ConfigurationError: a URL, or an object that is no database.
+    """
+    if isinstance(db, str | Path) and "://" not in str(db):
+        return SqliteDatabase(db)
+    if isinstance(db, Database):
+        return db
+    raise ConfigurationError(f"expected the path of a SQLite file or a `Database` as db, got `{db!r:.80}`")

@@ -52,6 +52,13 @@ class BatchError(SpanwiseError, ValueError):
     error_code = "BAD_REQUEST"
 
 
+class BadRequestError(SpanwiseError, ValueError):
+    """A request asks for what the service does not do; the message names the part."""
+
+    status = 400
+    error_code = "BAD_REQUEST"
+
+
 class ValidationError(SpanwiseError, ValueError):
     """A request does not have the shape it must have; the message ends with the place."""
 
@@ -92,6 +99,13 @@ class RequestTimeoutError(SpanwiseError):
 
     status = 408
     error_code = "REQUEST_TIMEOUT"
+
+
+class ConflictError(SpanwiseError):
+    """What was asked for is in a state that does not allow it."""
+
+    status = 409
+    error_code = "CONFLICT"
 
 
 class PayloadTooLargeError(SpanwiseError):
@@ -144,3 +158,32 @@ class CancelledError(SpanwiseError):
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"
+
+
+class ComponentError(SpanwiseError):
+    """A component did what it must not; callers read a fixed text, the log and the trace have this one."""
+
+
+class FactoryError(SpanwiseError):
+    """A factory failed, or returned no fresh component of its kind."""
+
+
+class FactoryValidationError(FactoryError):
+    """The input of a factory does not fit its schema; raised before the factory is called."""
+
+    status = 400
+    error_code = "BAD_REQUEST"
+
+
+class FactoryPermissionError(FactoryError):
+    """A factory decided that the caller may not have this component."""
+
+    status = 403
+    error_code = "FORBIDDEN"
+
+
+class FactoryContextRequired(FactoryError):  # noqa: N818  # the specification's name
+    """A component was looked up by its id without a request to build it for."""
+
+    status = 400
+    error_code = "BAD_REQUEST"

@@ -36,6 +36,25 @@ class SearchRequest(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
 
 
+class DeleteRequest(Struct, frozen=True):
+    """The body of a deletion. Members it does not name are ignored."""
+
+    filter: Annotated[
+        Raw,
+        Meta(
+            description="Which traces are deleted; `{}` matches everything.",
+            extra_json_schema={"type": "object"},
+        ),
+    ]
+    dry_run: Annotated[bool, Meta(description="Whether they are only counted.")] = False
+
+
+class Deleted(Struct, frozen=True):
+    """What became of a deletion."""
+
+    deleted: Annotated[int, Meta(ge=0, description="The number of traces that were deleted, or would be.")]
+
+
 Text: TypeAlias = str | UnsetType
 Items = TypeVar("Items")
 

@@ -81,6 +81,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     ingest_waiting_bytes: Annotated[
         int, Meta(ge=1, description="Bodies of exports in memory, together; beyond them the answer is 503.")
     ] = 64 * MEBIBYTE
+    form_body_bytes: Annotated[int, Meta(ge=1, description="The largest form that begins or continues a run.")] = (
+        10 * MEBIBYTE
+    )
+    form_waiting_bytes: Annotated[
+        int, Meta(ge=1, description="Forms in memory, together; beyond them the answer is 503.")
+    ] = 64 * MEBIBYTE
+    runs_at_once: Annotated[
+        int, Meta(ge=1, description="Runs that are under way at once; beyond them the answer is 503.")
+    ] = 2048
+    factory_deadline_seconds: Annotated[
+        float, Meta(gt=0, description="The longest a factory may take to build a component; then the answer is 500.")
+    ] = 30.0
     body_deadline_seconds: Annotated[
         float,
         Meta(gt=0, description="The longest a request's body may take to arrive; then the answer is 408."),
@@ -107,6 +119,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def trace_store(self) -> str:
         """Returns where the traces are: their own folder inside the data folder."""
         return f"{self.data_dir.rstrip('/')}/traces"
+
+    @property
+    def database(self) -> str:
+        """Returns where sessions and runs are: a file inside the data folder."""
+        return f"{self.data_dir.rstrip('/')}/runs.db"
 
 
 class Setting(Struct, frozen=True):

@@ -11,6 +11,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use ulid::Ulid;
 
 use super::arrivals::{Arrival, gather};
@@ -29,7 +30,7 @@ use crate::trace::Span;
 const TRIES: usize = 64;
 
 /// Replayed requests are merged in groups of about this size.
-const GROUP_BYTES: usize = 4 << 20;
+const GROUP_BYTES: usize = 16 << 20;
 
 /// Claims the store and returns its state.
 ///
@@ -104,19 +105,21 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
 
 /// Merges the write-ahead up to object `last` on top of what was merged before.
 fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
-    let (mut arrivals, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
+    let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
     for number in state.open_generation().wal_through + 1..=last {
         let (object, bytes) = wal::read(objects, number)?;
         object_bytes += bytes;
         for entry in object.entries {
             group_bytes += entry.spans.len();
-            arrivals.push(read_arrival(number, entry)?);
+            entries.push((number, entry));
         }
         if group_bytes < GROUP_BYTES && number < last {
             continue;
         }
         // `MAX_SPANS` was respected when these were accepted; it may have been another number then.
-        let gathered = gather(state, std::mem::take(&mut arrivals), usize::MAX);
+        let arrivals = std::mem::take(&mut entries).into_par_iter();
+        let arrivals = arrivals.map(|(number, entry)| read_arrival(number, entry)).collect::<Result<_>>()?;
+        let gathered = gather(state, arrivals, usize::MAX);
         gathered.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
         state.apply(gathered.changes, number, object_bytes);
         (group_bytes, object_bytes) = (0, 0);

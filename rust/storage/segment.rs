@@ -4,6 +4,7 @@
 //! each trace's document begins, how long its frame is, and how large the document is. It is read
 //! whole when the segment is opened; documents are read one by one.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -13,10 +14,12 @@ use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
 use roaring::RoaringBitmap;
 
@@ -54,7 +57,9 @@ impl Segment {
     pub(super) fn open(objects: &dyn Objects, record: &SegmentRecord) -> Result<Self> {
         let path = record.traces_path();
         let content = documents::read_file(&path, objects.open(&path)?.as_ref(), record.traces)?;
-        let whole = decode_rows(&path, content, record.rows)?;
+        // What was made up with a sound checksum may surprise those who decode it; it must not end us.
+        let whole = catch_unwind(AssertUnwindSafe(|| decode_rows(&path, content, record.rows)))
+            .unwrap_or_else(|_| Err(Error::damage(&path, 0, "the rows cannot be decoded")))?;
         let (batch, places) =
             part_columns(&whole).map_err(|fault| Error::damage(&path, 0, fault.to_string()))?;
         let path = record.documents_path();
@@ -204,19 +209,22 @@ pub(super) fn encode_rows(batch: &RecordBatch, places: &[Place]) -> parquet::err
 fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordBatch> {
     let damage = |message: String| Error::damage(path, 0, message);
     let malformed = |fault: ParquetError| damage(fault.to_string());
-    let builder = ParquetRecordBatchReaderBuilder::try_new(content).map_err(malformed)?;
-    let metadata = builder.metadata().file_metadata();
-    let keys = metadata.key_value_metadata().into_iter().flatten();
-    let format = keys.filter(|pair| pair.key == FORMAT_KEY).find_map(|pair| pair.value.as_deref());
-    if let Some(newer) = format.filter(|format| *format != FORMAT) {
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&content).map_err(malformed)?;
+    let keys = footer.file_metadata().key_value_metadata().into_iter().flatten();
+    let format = keys.filter(|pair| pair.key == FORMAT_KEY).find_map(|pair| pair.value.clone());
+    if let Some(newer) = format.as_deref().filter(|format| *format != FORMAT) {
         return Err(Error::Options(format!("`{path}` has format {newer}, this program reads {FORMAT}")));
     }
-    if format.is_none() || builder.schema().fields() != segment_schema().fields() {
+    let found = footer.file_metadata().num_rows();
+    // The schema is ours to say; the one that stands in the file is not even looked at.
+    let options = ArrowReaderOptions::new().with_schema(segment_schema());
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(footer), options).map_err(malformed)?;
+    if format.is_none() || metadata.schema().fields() != segment_schema().fields() {
         return Err(damage("expected the columns of a segment".into()));
     }
-    let found = metadata.num_rows();
     let rows = u32::try_from(found).ok().filter(|rows| u64::from(*rows) == expected_rows);
     let rows = rows.ok_or_else(|| damage(format!("expected {expected_rows} rows, found {found}")))?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(content, metadata);
     let reader = builder.with_batch_size(rows.max(1) as usize).build().map_err(malformed)?;
     let batches = reader.collect::<std::result::Result<Vec<_>, _>>();
     let batches = batches.map_err(|fault| damage(fault.to_string()))?;

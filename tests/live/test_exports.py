@@ -71,7 +71,7 @@ def golden_traces() -> list[dict[str, Any]]:
     return [trace for path in sorted(GOLDEN.glob("*.json")) for trace in json.loads(path.read_text("utf-8"))]
 
 
-def as_golden(shown: Any, golden: Any) -> Any:  # noqa: ANN401  # any JSON
+def as_golden(shown: Any, golden: Any) -> Any:  # any JSON
     """Returns `shown` reduced to what a golden answer keeps: its members, and the beginnings of long texts."""
     match golden:
         case dict():

@@ -16,7 +16,7 @@ SEARCH = next(row for row in TABLE if row.path == "/traces/search")
 KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
 
 
-def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -> Any:  # noqa: ANN401  # a bag
+def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -> Any:  # a bag
     """Returns the state of a request that was let in."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/traces/search", "headers": raw, "state": {"request_id": "1"}}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spanwise import Filter, _engine
+from spanwise import Filter, Service, _engine
 from spanwise.settings import TABLE
 
 HOUSE = Path(__file__).parents[2]
@@ -50,3 +50,10 @@ def test_a_link_in_the_prose_leads_somewhere(path: Path) -> None:
 def test_a_variable_in_the_prose_is_a_setting(path: Path) -> None:
     named = set(re.findall(r"\bSPANWISE_[A-Z_]+", path.read_text("utf-8")))
     assert named <= {setting.variable for setting in TABLE.values()} | {"SPANWISE_CONFIG"}
+
+
+def test_the_service_in_the_prose_about_runs_can_be_hosted() -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", (HOUSE / "docs" / "runs.md").read_text("utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(source, names)  # noqa: S102  # what a reader would run
+    assert isinstance(names["service"], Service)

@@ -21,9 +21,27 @@ PUBLISHED = {
     ("GET", "/traces"): "traces:read",
     ("GET", "/trace_session_stats"): "traces:read",
     ("POST", "/traces/search"): "traces:read",
+    ("POST", "/traces/delete"): "traces:delete",
     ("GET", "/traces/filter-schema"): "traces:read",
     ("GET", "/traces/{trace_id}"): "traces:read",
     ("POST", "/v1/traces"): "traces:write",
+    ("GET", "/sessions"): "sessions:read",
+    ("GET", "/sessions/{session_id}"): "sessions:read",
+    ("GET", "/sessions/{session_id}/runs"): "sessions:read",
+    ("DELETE", "/sessions/{session_id}"): "sessions:delete",
+} | {
+    (method, f"/{kind}{path}"): ", ".join(f"{kind}:{action}" for action in actions)
+    for kind in ("agents", "teams", "workflows")
+    for method, path, actions in (
+        ("GET", "", ["read"]),
+        ("GET", "/{component_id}", ["read"]),
+        ("GET", "/{component_id}/runs", ["run", "read"]),
+        ("GET", "/{component_id}/runs/{run_id}", ["run", "read"]),
+        ("POST", "/{component_id}/runs", ["run"]),
+        ("POST", "/{component_id}/runs/{run_id}/continue", ["run"]),
+        ("POST", "/{component_id}/runs/{run_id}/cancel", ["run"]),
+        ("POST", "/{component_id}/runs/{run_id}/resume", ["run"]),
+    )
 }
 
 

@@ -5,20 +5,24 @@ from typing import Any
 import pytest
 
 from spanwise import ConfigurationError, Service
+from spanwise.components import Agent
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("asked", "words"),
     [
-        {"agents": [object()]},
-        {"teams": [object()]},
-        {"workflows": [object()]},
-        {"db": object()},
+        ({"agents": [object()]}, "objects of other frameworks need an adapter"),
+        ({"teams": [object()]}, "objects of other frameworks need an adapter"),
+        ({"workflows": [object()]}, "objects of other frameworks need an adapter"),
+        ({"agents": [Agent(str.upper, id="a"), Agent(str.upper, id="a")]}, "two agents have the id `a`"),
+        ({"agents": [Agent(str.upper)]}, "every agent needs an id"),
+        ({"db": object()}, "expected the path of a SQLite file or a `Database`"),
+        ({"db": "postgresql://host/name"}, "expected the path of a SQLite file or a `Database`"),
     ],
-    ids=lambda asked: next(iter(asked)),
+    ids=range(7),
 )
-def test_what_is_not_built_yet_is_refused_by_name(asked: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=f"`{next(iter(asked))}` is not built yet"):
+def test_what_cannot_be_hosted_is_refused(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
         Service(**asked)
 
 

@@ -1,1 +1,25 @@
-"""What can be run: agents, teams, workflows, and adapters for those of other frameworks. Not built yet."""
+"""What can be run? Agents, teams and workflows, ours or anything that satisfies `Component`."""
+
+from spanwise.components.agent import Agent
+from spanwise.components.base import Component, Kind, Outcome, Pause, as_component
+from spanwise.components.call import Call
+from spanwise.components.team import Broadcast, Coordinate, Delegate, Route, Team
+from spanwise.components.workflow import Condition, Step, Workflow
+
+__all__ = [
+    "Agent",
+    "Broadcast",
+    "Call",
+    "Component",
+    "Condition",
+    "Coordinate",
+    "Delegate",
+    "Kind",
+    "Outcome",
+    "Pause",
+    "Route",
+    "Step",
+    "Team",
+    "Workflow",
+    "as_component",
+]

@@ -1,1 +1,6 @@
-"""Which component does this very request get? Not built yet."""
+"""Which component does this very request get?"""
+
+from spanwise.factories.context import RequestContext, TrustedContext
+from spanwise.factories.kinds import AgentFactory, Factory, TeamFactory, WorkflowFactory
+
+__all__ = ["AgentFactory", "Factory", "RequestContext", "TeamFactory", "TrustedContext", "WorkflowFactory"]

@@ -43,7 +43,7 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
         lifespan: what surrounds the time in which it serves.
     """
     application = Starlette(
-        routes=[_route(row, backend) for row in TABLE],
+        routes=[_route(path, rows, backend) for path, rows in _by_path().items()],
         middleware=_middleware(backend),
         exception_handlers={HTTPException: _no_route(backend)},
         lifespan=lifespan,
@@ -59,8 +59,21 @@ def _middleware(backend: Backend) -> list[Middleware]:
     return [Middleware(RequestId), Middleware(Compression), *cors]
 
 
-def _route(row: Row, backend: Backend) -> Route:
-    route = Route(row.path, _endpoint(row, backend), methods=[row.method])
+def _by_path() -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in TABLE:
+        rows.setdefault(row.path, []).append(row)
+    return rows
+
+
+def _route(path: str, rows: list[Row], backend: Backend) -> Route:
+    """Returns the one route of a path, so that another method is told all that are served."""
+    endpoints = {row.method: _endpoint(row, backend) for row in rows}
+
+    async def answer(request: Request) -> Response:
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    route = Route(path, answer, methods=list(endpoints))
     # The end of the path is its end: a dollar would also match before a last newline.
     route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     return route

@@ -118,7 +118,7 @@ class TokenAdmission:
         if row is None:
             return
         try:
-            identity.demand(row.need)
+            _demand(identity, row, request.path_params.get("component_id"))
         except ForbiddenError as error:
             self._write(request, row, identity, error)
             raise
@@ -137,6 +137,13 @@ class TokenAdmission:
                 request_id=request.state.request_id,
             )
         )
+
+
+def _demand(identity: Identity, row: Row, component_id: str | None) -> None:
+    if row.lists and row.need is not None:
+        identity.visible_ids(row.need)
+    else:
+        identity.demand(row.need, component_id)
 
 
 def _say_who(request: Request, identity: Identity) -> None:

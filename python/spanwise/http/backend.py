@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.http.bodies import BodyReader
+from spanwise.http.streams import Streams
 from spanwise.http.traffic import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
 
     from spanwise.http.authorization import Admission
+    from spanwise.registry import Registry
+    from spanwise.runs import Runs
     from spanwise.settings import Settings
     from spanwise.traces.service import Traces
+
+    Handler: TypeAlias = Callable[[Request, bytes, "Backend"], Awaitable[Response]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,21 +32,34 @@ class Backend:
         id: the service's name, for programs.
         name: the service's name, for people.
         traces: its traces.
+        registry: the components and factories it hosts.
+        runs: what runs them.
+        factory_deadline_seconds: how long a factory may take.
         admission: what decides about its requests.
         description: the OpenAPI document of its routes.
         origins: whose pages may read answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
         traffic: what is counted of its requests.
+        streams: the streams of events that are open.
     """
 
     id: str
     name: str
     traces: Traces
+    registry: Registry
+    runs: Runs
+    factory_deadline_seconds: float
     admission: Admission
     description: bytes
     origins: frozenset[str]
     readers: Mapping[str, BodyReader]
     traffic: Traffic = field(default_factory=Traffic)
+    streams: Streams = field(default_factory=Streams)
+
+    @property
+    def is_ready(self) -> bool:
+        """Returns whether every trace store acknowledges, and components are run if there are some."""
+        return self.traces.is_ready and (self.runs.is_ready or not self.registry.hosts)
 
 
 def body_readers(settings: Settings) -> dict[str, BodyReader]:
@@ -47,4 +68,5 @@ def body_readers(settings: Settings) -> dict[str, BodyReader]:
     return {
         "search": BodyReader(settings.search_body_bytes, settings.search_waiting_bytes, deadline),
         "ingest": BodyReader(settings.ingest_body_bytes, settings.ingest_waiting_bytes, deadline),
+        "form": BodyReader(settings.form_body_bytes, settings.form_waiting_bytes, deadline),
     }

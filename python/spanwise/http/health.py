@@ -22,7 +22,7 @@ _ALIVE = msgspec.json.encode(Health(status="ok", instantiated_at=_INSTANTIATED_A
 
 
 async def health(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /health`: alive. `?ready=true`: only while every trace store is open and acknowledges."""
-    if query_of(request, HealthQuery).ready == "true" and not backend.traces.is_ready:
-        raise UnavailableError("the trace store is not open, or takes in nothing")
+    """`GET /health`: alive. `?ready=true`: only while all that is served can be."""
+    if query_of(request, HealthQuery).ready == "true" and not backend.is_ready:
+        raise UnavailableError("not all that is served is open, or takes in")
     return Response(_ALIVE, media_type="application/json")

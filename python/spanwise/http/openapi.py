@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from spanwise.http.forms import MEDIA_TYPES
 from spanwise.models import API_VERSION, ErrorBody, OtlpStatus
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def _operation(row: Row, described: dict[type[Struct], Node], schemas: dict[str,
     if parameters:
         written["parameters"] = parameters
     if said.request is not None:
-        written["requestBody"] = {"required": True, "content": {JSON: {"schema": described[said.request]}}}
+        media_types = MEDIA_TYPES if row.body == "form" else (JSON,)
+        content = {media_type: {"schema": described[said.request]} for media_type in media_types}
+        written["requestBody"] = {"required": row.body != "form" or "runs/" not in row.path, "content": content}
     if said.is_otlp:
         written["requestBody"] = {"required": True, "content": _otlp({"type": "object"})}
     written["responses"] = {"200": _answer(said, described)} | {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
+from spanwise.components import Kind
 from spanwise.models import API_VERSION, Info, Overview, ToolServer
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ async def info(_request: Request, _body: bytes, backend: Backend) -> Response:
             os_id=backend.id,
             name=backend.name,
             agno_version=API_VERSION,
-            agent_count=0,
-            team_count=0,
-            workflow_count=0,
+            agent_count=backend.registry.count(Kind.AGENT),
+            team_count=backend.registry.count(Kind.TEAM),
+            workflow_count=backend.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
             auth_mode=backend.admission.mode,
         )

@@ -14,8 +14,11 @@ from spanwise.errors import SpanwiseError
 from spanwise.http import health, openapi, pages, public, traces, traffic
 from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
+from spanwise.http.hosting import hosting_rows
 from spanwise.http.openapi import Operation
 from spanwise.models import (
+    Deleted,
+    DeleteRequest,
     DetailPage,
     ExportAnswer,
     FilterSchema,
@@ -51,6 +54,7 @@ class Row(Struct, frozen=True):
         is_public: whether it is open to everyone, authorization or not.
         body: whose limits the body is under; a route without takes none, and what is sent is not read.
         refusal: how an error is written.
+        lists: whether it lists what scopes may be limited to: a caller sees those that its scopes name.
     """
 
     method: str
@@ -59,13 +63,15 @@ class Row(Struct, frozen=True):
     operation: Operation
     need: Need | None = None
     is_public: bool = False
-    body: Literal["search", "ingest"] | None = None
+    body: Literal["search", "ingest", "form"] | None = None
     refusal: Refusal = json_refusal
+    lists: bool = False
 
 
 HTML = "text/html"
 _READ = Need.of("traces:read")
 _WRITE = Need.of("traces:write")
+_DELETE = Need.of("traces:delete")
 _METRICS = Need.of("metrics:read")
 
 TABLE: tuple[Row, ...] = (
@@ -147,6 +153,20 @@ TABLE: tuple[Row, ...] = (
         body="search",
     ),
     Row(
+        "POST",
+        "/traces/delete",
+        traces.delete,
+        Operation(
+            "delete_traces",
+            "Deletes the traces that a filter matches",
+            (Deleted,),
+            query=StoreQuery,
+            request=DeleteRequest,
+        ),
+        _DELETE,
+        body="search",
+    ),
+    Row(
         "GET",
         "/traces/filter-schema",
         traces.schema,
@@ -176,5 +196,6 @@ TABLE: tuple[Row, ...] = (
         body="ingest",
         refusal=traces.otlp_refusal,
     ),
+    *(Row(**members) for members in hosting_rows()),
 )
 """Every route, in the order in which paths are compared."""

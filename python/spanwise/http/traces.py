@@ -14,7 +14,7 @@ from starlette.responses import Response
 from spanwise.errors import CancelledError, SpanwiseError, UnsupportedMediaTypeError, ValidationError
 from spanwise.http.errors import headers_of, json_refusal
 from spanwise.http.queries import query_of
-from spanwise.models import SearchRequest, SessionsQuery, StoreQuery, TraceQuery, TracesQuery
+from spanwise.models import Deleted, DeleteRequest, SearchRequest, SessionsQuery, StoreQuery, TraceQuery, TracesQuery
 from spanwise.traces.listing import listing, session_listing
 from spanwise.traces.service import filter_schema, otlp_status
 
@@ -30,13 +30,14 @@ JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
 
 Result = TypeVar("Result")
-_decoder = msgspec.json.Decoder(SearchRequest)
+_search = msgspec.json.Decoder(SearchRequest)
+_deletion = msgspec.json.Decoder(DeleteRequest)
 
 
 async def search(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/search`."""
     _expect_plain_json(request)
-    asked = _decode(body)
+    asked = _decode(_search, body)
     return await _finished(request, _view(request, backend, query_of(request, StoreQuery)).search(asked))
 
 
@@ -50,6 +51,17 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
     """`GET /trace_session_stats`: a page of sessions."""
     query = query_of(request, SessionsQuery)
     return await _finished(request, _view(request, backend, query).search(session_listing(query)))
+
+
+async def delete(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /traces/delete`: the traces of the caller that a filter matches."""
+    _expect_plain_json(request)
+    asked = _decode(_deletion, body)
+    if bytes(asked.filter) == b"null":
+        raise ValidationError("Expected `object`, got `null` - at `$.filter`")
+    view = _view(request, backend, query_of(request, StoreQuery))
+    deleted = await view.delete(asked.filter, dry_run=asked.dry_run)
+    return Response(msgspec.json.encode(Deleted(deleted)), media_type=JSON)
 
 
 async def trace(request: Request, _body: bytes, backend: Backend) -> Response:
@@ -108,9 +120,9 @@ def _expect_plain_json(request: Request) -> None:
         raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding}`")
 
 
-def _decode(body: bytes) -> SearchRequest:
+def _decode(decoder: msgspec.json.Decoder[Result], body: bytes) -> Result:
     try:
-        return _decoder.decode(body)
+        return decoder.decode(body)
     except msgspec.MsgspecError as error:
         raise ValidationError(str(error)) from error
     except RecursionError as error:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.traces.opened import is_acknowledging, open_store
 
 if TYPE_CHECKING:
-    from spanwise._engine import IngestReport, TraceStore
+    from collections.abc import Callable
+
+    from spanwise._engine import Filter, IngestReport, TraceStore
     from spanwise.settings import Settings
 
+Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
 
@@ -79,12 +82,23 @@ class OpeningStore:
         Raises:
             SpanwiseError: see `TraceStore.ingest`.
         """
+        return self._changed(lambda store: store.ingest(body, content_type, content_encoding))
+
+    def delete(self, compiled: Filter, *, dry_run: bool) -> int:
+        """Returns how many traces were deleted, or would be. Blocks; for a thread, after `opened`.
+
+        Raises:
+            SpanwiseError: see `TraceStore.delete`.
+        """
+        return self._changed(lambda store: store.delete(compiled, dry_run))
+
+    def _changed(self, change: Callable[[TraceStore], Result]) -> Result:
         assert self._store is not None  # noqa: S101  # `opened` came before
         try:
-            return self._store.ingest(body, content_type, content_encoding)
+            return change(self._store)
         except UnavailableError as error:
             # The engine's words may name files; they are for the log.
-            _log.warning("an export was not stored: %s", error)
+            _log.warning("the trace store was not changed: %s", error)
             raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
 
     def stats(self) -> bytes:

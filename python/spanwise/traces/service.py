@@ -86,7 +86,7 @@ class Traces:
         Raises:
             NotFoundError: no store has that id.
         """
-        return View(self._store(db_id), self._searching, owner)
+        return View(self._store(db_id), self._searching, self._ingests, owner)
 
     async def ingest(
         self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None

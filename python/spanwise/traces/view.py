@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spanwise._engine import Filter
     from spanwise.models import SearchRequest
     from spanwise.traces.opening import OpeningStore
+    from spanwise.traces.pools import Pool
     from spanwise.traces.searching import Searching
 
 
@@ -27,6 +28,7 @@ class View:
 
     _store: OpeningStore
     _searching: Searching
+    _changing: Pool
     owner: str | None
 
     async def search(self, request: SearchRequest, *, detail: bool = True) -> bytes:
@@ -68,6 +70,21 @@ class View:
         if found is None:
             raise NotFoundError("Span not found")
         return found
+
+    async def delete(self, source: Raw, *, dry_run: bool) -> int:
+        """Returns how many traces were deleted. It is done even if the caller does not wait for the answer.
+
+        Args:
+            source: the filter that they match.
+            dry_run: whether they are only counted.
+
+        Raises:
+            ValidationError: the filter is neither an object nor null.
+            FilterError: the filter is no valid expression.
+            UnavailableError: nothing was deleted; the same request may succeed later.
+        """
+        self._store.opened()
+        return await self._changing.run(lambda: self._store.delete(self._compiled(source), dry_run=dry_run))
 
     def _compiled(self, source: Raw = Raw(b"null")) -> Filter:  # noqa: B008  # immutable
         compiled = compile_filter(source)

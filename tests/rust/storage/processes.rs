@@ -10,6 +10,7 @@ use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::contents::{address, contents, open};
+use super::damage::newest;
 use crate::random::Random;
 use crate::spans::{export, span};
 
@@ -28,6 +29,51 @@ fn another(folder: &Path, number: u64) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("a process")
+}
+
+#[test]
+#[ignore = "this is the process of the test that a disk cannot be read"]
+fn reading_process() {
+    let Ok(url) = std::env::var(STORE) else { return };
+    let store = TraceStore::open(&url, Options::default()).expect("a store");
+    let snapshot = store.snapshot();
+    for trace in 1..=2 {
+        let trace_id = export(&[span(trace, 1, 0)]).spans[0].trace_id;
+        let (place, row) = snapshot.find(trace_id).expect("a place");
+        match snapshot.parts()[place].trace(row) {
+            Ok(_) => println!("\ntrace {trace}: read"),
+            Err(fault) => println!("\ntrace {trace}: {fault}"),
+        }
+    }
+}
+
+#[test]
+fn a_segment_that_the_disk_cannot_give_back_is_damage_of_its_traces_alone() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for trace in 1..=2 {
+        store.ingest(export(&[span(trace, 1, 0)])).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    store.close().expect("closed");
+    let documents = newest(&folder, "segments").join("spans.otlp.zst");
+    let traced = Command::new("strace")
+        .args(["--follow-forks", "--output=/dev/null", "--trace=pread64", "--inject=pread64:error=EIO"])
+        .arg("--trace-path")
+        .arg(&documents)
+        .arg(std::env::current_exe().expect("this binary"))
+        .args(["storage::processes::reading_process", "--exact", "--ignored", "--nocapture"])
+        .env(STORE, folder.path())
+        .output();
+    let said = traced.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
+    // Only where processes may be traced.
+    if !said.contains("trace 2: ") {
+        return;
+    }
+    let object = documents.strip_prefix(folder.path()).expect("inside").display();
+    assert!(said.contains("trace 1: read"), "{said}");
+    assert!(said.contains(&format!("trace 2: `{object}` is damaged at byte 0: ")), "{said}");
+    assert_eq!(contents(&open(&folder).snapshot()).len(), 2);
 }
 
 #[test]

@@ -212,3 +212,37 @@ fn a_second_store_is_refused_by_whatever_path_it_comes() {
     let second = TraceStore::open(url, Options::default()).expect("the lock went with its holder");
     assert_eq!(contents(&second.snapshot()).len(), 1);
 }
+
+#[test]
+fn a_read_only_folder_refuses_to_open_and_refuses_spans_until_it_can_be_written() {
+    let folder = TempDir::new().expect("a folder");
+    let root = folder.path().join("store");
+    fs::create_dir(&root).expect("a folder");
+    let url = root.to_str().expect("UTF-8");
+    let mount = |arguments: &[&str]| {
+        let done = Command::new("mount").args(arguments).arg(url).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    // Only where mounting is permitted.
+    if !mount(&["--bind", url]) {
+        return;
+    }
+    let store = TraceStore::open(url, Options::default()).expect("a store");
+    store.ingest(export(&[span(1, 1, 0)])).expect("ingested");
+    let can_be_sealed_off = mount(&["-o", "remount,ro,bind"]);
+    if can_be_sealed_off {
+        for _ in 0..2 {
+            let refused = store.ingest(export(&[span(2, 1, 0)]));
+            assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+        }
+        assert_eq!(contents(&store.snapshot()).len(), 1, "searches go on");
+        drop(store);
+        let refused = TraceStore::open(url, Options::default());
+        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        assert!(mount(&["-o", "remount,rw,bind"]));
+        let store = TraceStore::open(url, Options::default()).expect("it can be written again");
+        store.ingest(export(&[span(2, 1, 0)])).expect("ingested");
+        assert_eq!(contents(&store.snapshot()).len(), 2);
+    }
+    assert!(Command::new("umount").args(["--lazy", url]).status().expect("umount").success());
+}

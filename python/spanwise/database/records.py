@@ -1,0 +1,130 @@
+"""What is kept of sessions and runs, and what a database must be able to do with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+UNFINISHED = ("PENDING", "RUNNING")
+"""The states in which a run needs the process that runs it."""
+
+
+class SessionRecord(Struct, frozen=True, kw_only=True):
+    """A conversation. It belongs to the user of its first run.
+
+    Attributes:
+        session_id: its id, unique in the database.
+        user_id: whose it is; None for nobody's.
+        kind: `agent`, `team` or `workflow`: what its first run was of.
+        component_id: the component of its first run.
+        name: how its first message begins.
+        state: what components remember in it.
+        created_at: seconds since 1970.
+        updated_at: likewise, of the last run that ended.
+    """
+
+    session_id: str
+    user_id: str | None
+    kind: str
+    component_id: str
+    name: str
+    state: dict[str, Any]
+    created_at: int
+    updated_at: int
+
+
+class RunRecord(Struct, frozen=True, kw_only=True):
+    """One run of one component.
+
+    Attributes:
+        run_id: its id.
+        session_id: the conversation it belongs to.
+        user_id: who asked for it.
+        kind: `agent`, `team` or `workflow`.
+        component_id: what ran.
+        status: PENDING, RUNNING, COMPLETED, PAUSED, CANCELLED or ERROR.
+        message: what it was asked.
+        result: its result; what is known of it as long as it has none.
+        paused: what the component needs to go on; None if it is not paused.
+        trace: where its trace goes on: trace id, span id and start.
+        created_at: seconds since 1970.
+        updated_at: likewise, of the last change of its status.
+    """
+
+    run_id: str
+    session_id: str
+    user_id: str | None
+    kind: str
+    component_id: str
+    status: str
+    message: str
+    result: dict[str, Any]
+    paused: Any
+    trace: dict[str, Any]
+    created_at: int
+    updated_at: int
+
+
+@runtime_checkable
+class Database(Protocol):
+    """Where sessions, runs and events are kept. Every method blocks, and is called from one thread at a time.
+
+    What a method has done is durable when it returns, or at the end of the block of `together` that it stands in.
+    """
+
+    def open(self) -> list[RunRecord]:
+        """Opens it, and returns the runs that nobody finished."""
+        ...
+
+    def close(self) -> None:
+        """Closes it."""
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """Makes what is done in the block durable at its end, all of it or nothing."""
+        ...
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """Returns one session."""
+        ...
+
+    def sessions(self, user_id: str | None, kind: str | None, component_id: str | None) -> list[SessionRecord]:
+        """Returns sessions, the one changed last first; of one user, of one kind, of one component, if given."""
+        ...
+
+    def delete_session(self, session_id: str) -> None:
+        """Removes a session, its runs and their events."""
+        ...
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """Returns one run."""
+        ...
+
+    def runs(self, session_id: str) -> list[RunRecord]:
+        """Returns the runs of a session, the oldest first."""
+        ...
+
+    def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
+        """Adds a run, and its session if that is new. Returns the session as it stands."""
+        ...
+
+    def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
+        """Changes the status of a run, if it is one of those expected. Returns whether it was."""
+        ...
+
+    def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
+        """Keeps how a run ended or paused, and what its session remembers, if that is given."""
+        ...
+
+    def add_events(self, events: Sequence[tuple[str, int, str, bytes]]) -> None:
+        """Adds events: run id, index, name and JSON of each."""
+        ...
+
+    def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:
+        """Returns events of a run with a greater index, in order."""
+        ...

@@ -1,0 +1,212 @@
+"""The three kinds of factory. They share one constructor and differ in what they produce.
+
+Source: specification, "Factory configuration" and "Factory exceptions".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import weakref
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from spanwise.components import Component, Kind, as_component
+from spanwise.components.callables import in_thread, is_async
+from spanwise.errors import ConfigurationError, FactoryError, UnavailableError
+from spanwise.factories.schema import Schema, check_schema, json_schema, validated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwise.factories.context import RequestContext
+
+DEADLINE_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class Factory:
+    """A callable that builds a fresh component for every request. One of its three subclasses is what is used.
+
+    Attributes:
+        kind: what it produces.
+    """
+
+    kind: ClassVar[Kind]
+
+    def __init__(  # noqa: PLR0913, PLR0917  # the specification's constructor
+        self,
+        id: str,  # noqa: A002  # the specification's name
+        db: Any,  # noqa: ANN401  # any database object
+        factory: Callable[[RequestContext], Any],
+        name: str | None = None,
+        description: str | None = None,
+        input_schema: Schema = None,
+    ) -> None:
+        """Describes a factory; nothing is called.
+
+        Args:
+            id: its handle in URL paths; every product gets it.
+            db: session storage of products that have none; sync or async.
+            factory: takes a RequestContext and returns a component; sync or async.
+            name: its name, for people.
+            description: what it is good for.
+            input_schema: what `factory_input` must look like.
+
+        Raises:
+            ValueError: the id is empty, or the db is None.
+            ConfigurationError: the schema or the callable cannot be used.
+        """
+        if not id:
+            raise ValueError(f"{type(self).__name__}: expected an id, got an empty text")
+        if db is None:
+            raise ValueError(f"{type(self).__name__} `{id}`: expected a db, got None")
+        if not callable(factory):
+            raise ConfigurationError(f"{type(self).__name__} `{id}`: expected a callable, got `{factory!r}`")
+        if input_schema is not None:
+            check_schema(input_schema)
+        self.id = id
+        self.db = db
+        self.factory = factory
+        self.name = name
+        self.description = description
+        self.input_schema = input_schema
+        self._seen: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+    def describe(self) -> dict[str, Any]:
+        """Returns what a listing shows, the schema of the input included. The callable is not called."""
+        if self.input_schema is None:
+            return {}
+        schema = json_schema(self.input_schema)
+        return {"input_schema": schema, "factory_input_schema": schema}
+
+    def checked(self, context: RequestContext) -> RequestContext:
+        """Returns the context with its input as the schema has it. No input counts as an empty object.
+
+        Raises:
+            FactoryValidationError: it does not fit.
+        """
+        if self.input_schema is None:
+            return context
+        given = {} if context.input is None else context.input
+        return replace(context, input=validated(self.input_schema, given))
+
+    def resolve(self, context: RequestContext, *, read_input: bool = True) -> Component:
+        """Returns a fresh component. The callable runs in the calling thread, without a deadline.
+
+        Args:
+            context: the request it is for.
+            read_input: whether the context's input is checked; if not, the callable sees None.
+
+        Raises:
+            FactoryValidationError: the input does not fit.
+            FactoryError: the callable is async, raised, or returned no fresh component of its kind.
+        """
+        context = self.checked(context) if read_input else replace(context, input=None)
+        if is_async(self.factory):
+            raise FactoryError(f"{self.kind} factory `{self.id}` is async: use resolve_async")
+        try:
+            product = self.factory(context)
+        except BaseException as error:  # nothing that a factory raises ends the service
+            raise self._failure(error) from error
+        return self._finish(product)
+
+    async def resolve_async(
+        self, context: RequestContext, *, read_input: bool = True, deadline_seconds: float = DEADLINE_SECONDS
+    ) -> Component:
+        """Returns a fresh component. A sync callable runs in a thread of its own.
+
+        Args:
+            context: the request it is for.
+            read_input: whether the context's input is checked; if not, the callable sees None.
+            deadline_seconds: how long the callable may take.
+
+        Raises:
+            FactoryValidationError: the input does not fit; the callable was not called.
+            FactoryPermissionError: the callable refuses the caller.
+            UnavailableError: too many sync callables run at once.
+            FactoryError: the callable raised, took too long, or returned no fresh component of its kind.
+        """
+        context = self.checked(context) if read_input else replace(context, input=None)
+        try:
+            async with asyncio.timeout(deadline_seconds) as deadline:
+                product = await self._call(context)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise self._failure(error) from error
+            raise FactoryError(f"{self.kind} factory `{self.id}` took longer than {deadline_seconds:g} s") from error
+        return self._finish(product)
+
+    async def _call(self, context: RequestContext) -> object:
+        try:
+            if is_async(self.factory):
+                return await self.factory(context)
+            return await in_thread(lambda: self.factory(context))
+        except (TimeoutError, UnavailableError):
+            raise
+        except BaseException as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            raise self._failure(error) from error
+
+    def _failure(self, error: BaseException) -> FactoryError:
+        if isinstance(error, FactoryError):
+            return error
+        return FactoryError(f"{self.kind} factory `{self.id}` raised {type(error).__name__}: {error}")
+
+    def _finish(self, product: object) -> Component:
+        """Returns the product as the service needs it: the factory's id and db, events stored, initialized.
+
+        Raises:
+            FactoryError: it is no fresh component of this kind.
+        """
+        if inspect.iscoroutine(product):
+            product.close()
+        try:
+            component = as_component(product, self.kind)
+            self._expect_fresh(component)
+            if component.id != self.id:
+                if component.id:
+                    _log.warning("%s factory `%s` built `%s`: its id is replaced", self.kind, self.id, component.id)
+                component.id = self.id
+            if component.db is None:
+                component.db = self.db
+            component.store_events = True
+            component.initialize()
+        except FactoryError:
+            raise
+        except ConfigurationError as error:
+            raise FactoryError(f"{self.kind} factory `{self.id}`: {error}") from error
+        except BaseException as error:  # a component's own code runs here
+            raise self._failure(error) from error
+        return component
+
+    def _expect_fresh(self, component: Component) -> None:
+        """Refuses a component that was returned before: requests would share what is one caller's own."""
+        if self._seen.get(id(component)) is component:
+            raise FactoryError(f"{self.kind} factory `{self.id}` returned a component that it returned before")
+        try:
+            self._seen[id(component)] = component
+        except TypeError:
+            _log.debug("%s factory `%s`: products cannot be told apart", self.kind, self.id)
+
+
+class AgentFactory(Factory):
+    """Builds an agent for every request."""
+
+    kind = Kind.AGENT
+
+
+class TeamFactory(Factory):
+    """Builds a team for every request."""
+
+    kind = Kind.TEAM
+
+
+class WorkflowFactory(Factory):
+    """Builds a workflow for every request."""
+
+    kind = Kind.WORKFLOW

@@ -1,0 +1,199 @@
+"""The routes of runs: begun, read, continued, cancelled and followed, for each kind of component.
+
+Source: specification, "Run-related routes that use factories", "RequestContext"; compat 4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spanwise.components import Kind
+from spanwise.errors import ComponentError, NotFoundError, ValidationError
+from spanwise.factories import Factory, RequestContext, TrustedContext
+from spanwise.factories.schema import parse_input
+from spanwise.http.components import as_json
+from spanwise.http.forms import answers_of, as_shape, form_of
+from spanwise.http.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
+from spanwise.http.streams import last_index
+from spanwise.runs import RunRequest
+from spanwise.runs.identity import effective
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from spanwise.components import Component
+    from spanwise.database import RunRecord
+    from spanwise.http.backend import Backend, Handler
+    from spanwise.runs import LiveRun
+
+ANSWERS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
+"""The field that holds the answers to what a paused run waits for."""
+
+
+def create_run(kind: Kind) -> Handler:
+    """Returns what answers `POST /agents/{id}/runs` and its like."""
+
+    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
+        entry = backend.registry.entry(kind, _component_id(request))
+        form = as_shape(await form_of(request, body), CreateForm)
+        context = _context(request, form, parse_input(form.factory_input))
+        backend.streams.admit()
+        component = await _component(entry, context, backend)
+        asked = RunRequest(
+            message=form.message,
+            user_id=context.user_id,
+            session_id=context.session_id,
+            owner=_owner(request),
+            traceparent=request.headers.get("traceparent"),
+        )
+        return await _answer(await backend.runs.start(component, asked), form, backend)
+
+    return answer
+
+
+def continue_run(kind: Kind) -> Handler:
+    """Returns what answers `POST /agents/{id}/runs/{run_id}/continue` and its like."""
+
+    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
+        entry = backend.registry.entry(kind, _component_id(request))
+        form = as_shape(await form_of(request, body), ContinueForm)
+        answers = answers_of(getattr(form, ANSWERS[kind]), ANSWERS[kind])
+        record = await _record(request, kind, form.session_id, backend)
+        backend.runs.expect_paused(record)
+        reads_input = kind is Kind.WORKFLOW
+        context = _context(request, form, parse_input(form.factory_input) if reads_input else None)
+        backend.streams.admit()
+        component = await _component(entry, context, backend, read_input=reads_input)
+        live = await backend.runs.go_on(component, record, answers, request.headers.get("traceparent"))
+        return await _answer(live, form, backend)
+
+    return answer
+
+
+def cancel_run(kind: Kind) -> Handler:
+    """Returns what answers `POST /agents/{id}/runs/{run_id}/cancel` and its like. No factory is called."""
+
+    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
+        component_id = _component_id(request)
+        backend.registry.entry(kind, component_id)
+        form = as_shape(await form_of(request, body), CancelForm)
+        await _record(request, kind, form.session_id or request.query_params.get("session_id"), backend)
+        await backend.runs.cancel(kind, component_id, request.path_params["run_id"], _owner(request))
+        return as_json({})
+
+    return answer
+
+
+def list_runs(kind: Kind) -> Handler:
+    """Returns what answers `GET /agents/{id}/runs` and its like: the component's runs in one session."""
+
+    async def answer(request: Request, _body: bytes, backend: Backend) -> Response:
+        await _read_factory(request, kind, backend)
+        session_id = request.query_params.get("session_id")
+        if not session_id:
+            raise ValidationError("Object missing required parameter `session_id`")
+        records = await backend.runs.records(session_id, _owner(request))
+        own = [record for record in records if (record.kind, record.component_id) == (kind, _component_id(request))]
+        if not own:
+            raise NotFoundError("Session not found")
+        status = request.query_params.get("status")
+        return as_json([shown(record) for record in own if not status or record.status == status])
+
+    return answer
+
+
+def show_run(kind: Kind) -> Handler:
+    """Returns what answers `GET /agents/{id}/runs/{run_id}` and its like."""
+
+    async def answer(request: Request, _body: bytes, backend: Backend) -> Response:
+        await _read_factory(request, kind, backend)
+        return as_json(shown(await _record(request, kind, request.query_params.get("session_id"), backend)))
+
+    return answer
+
+
+def resume_run(kind: Kind) -> Handler:
+    """Returns what answers `POST /agents/{id}/runs/{run_id}/resume` and its like: the events after the last one.
+
+    No factory is called: events are replayed from memory, else from the database.
+    """
+
+    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
+        backend.registry.entry(kind, _component_id(request))
+        form = as_shape(await form_of(request, body), ResumeForm)
+        after = last_index(request, form.last_event_index)
+        record = await _record(request, kind, form.session_id, backend)
+        backend.streams.admit()
+        return backend.streams.answer(backend.runs.follow(record.run_id, after), {})
+
+    return answer
+
+
+def shown(record: RunRecord) -> dict[str, Any]:
+    """Returns a run as it is read: its result, or what is known as long as it has none."""
+    component = {f"{record.kind}_id": record.component_id}
+    known = {"run_id": record.run_id, "session_id": record.session_id, "user_id": record.user_id, **component}
+    said = record.message if record.kind == Kind.WORKFLOW else {"input_content": record.message}
+    found = {**known, "input": said, "created_at": record.created_at, **record.result, "status": record.status}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+async def _answer(live: LiveRun, form: CreateForm | ContinueForm, backend: Backend) -> Response:
+    headers = {"X-Run-ID": live.run_id}
+    if form.stream:
+        return backend.streams.answer(backend.runs.follow(live.run_id, live.first_index - 1, live), headers)
+    if form.background:
+        begun = {"run_id": live.run_id, "session_id": live.session_id, "status": "PENDING"}
+        return as_json(begun, 202, headers)
+    await live.ended()
+    if live.error is not None:
+        raise ComponentError(f"run {live.run_id} failed") from live.error
+    return as_json(live.result, headers=headers)
+
+
+async def _record(request: Request, kind: Kind, session_id: str | None, backend: Backend) -> RunRecord:
+    run_id = request.path_params["run_id"]
+    record = await backend.runs.record(kind, _component_id(request), run_id, _owner(request))
+    if session_id and record.session_id != session_id:
+        raise NotFoundError("Run not found")
+    return record
+
+
+async def _read_factory(request: Request, kind: Kind, backend: Backend) -> None:
+    """Calls the factory where the specification has reads call it: for workflows, with input from the query."""
+    entry = backend.registry.entry(kind, _component_id(request))
+    if kind is Kind.WORKFLOW and isinstance(entry, Factory):
+        form = as_shape(request.query_params, ContinueForm)
+        context = _context(request, form, parse_input(form.factory_input))
+        await _component(entry, context, backend)
+
+
+async def _component(
+    entry: Component | Factory, context: RequestContext, backend: Backend, *, read_input: bool = True
+) -> Component:
+    if not isinstance(entry, Factory):
+        return entry
+    deadline = backend.factory_deadline_seconds
+    return await entry.resolve_async(context, read_input=read_input, deadline_seconds=deadline)
+
+
+def _context(request: Request, form: CreateForm | ContinueForm, given: dict[str, Any] | None) -> RequestContext:
+    state = request.state
+    return RequestContext(
+        user_id=effective("user_id", state.user_id, form.user_id),
+        session_id=effective("session_id", state.session_id, form.session_id),
+        input=given,
+        trusted=TrustedContext(state.claims, state.scopes),
+        request=request,
+    )
+
+
+def _owner(request: Request) -> str | None:
+    owner: str | None = request.state.identity.owner_filter
+    return owner
+
+
+def _component_id(request: Request) -> str:
+    component_id: str = request.path_params["component_id"]
+    return component_id

@@ -1,0 +1,85 @@
+"""What is hosted, by kind and id: prototypes and factories side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from spanwise.components import Component, Kind, as_component
+from spanwise.errors import ConfigurationError, FactoryContextRequired, NotFoundError
+from spanwise.factories import Factory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Entry: TypeAlias = Component | Factory
+"""What an id stands for."""
+
+
+class Registry:
+    """Every component and factory of one service. Nothing is added after the start."""
+
+    def __init__(self, hosted: Mapping[Kind, Sequence[object]]) -> None:
+        """Checks and prepares all that is hosted; prototypes are initialized.
+
+        Raises:
+            ConfigurationError: an empty id, an id twice, or an object that is neither component nor factory.
+        """
+        self._entries = {kind: _entries(kind, hosted.get(kind, ())) for kind in Kind}
+
+    def entries(self, kind: Kind) -> Iterator[Entry]:
+        """Returns all of one kind, in the order of registration."""
+        return iter(self._entries[kind].values())
+
+    @property
+    def hosts(self) -> bool:
+        """Returns whether there is anything to run."""
+        return any(self._entries.values())
+
+    def count(self, kind: Kind) -> int:
+        """Returns how many of one kind there are."""
+        return len(self._entries[kind])
+
+    def entry(self, kind: Kind, component_id: str) -> Entry:
+        """Returns what stands under an id.
+
+        Raises:
+            NotFoundError: nothing does.
+        """
+        found = self._entries[kind].get(component_id)
+        if found is None:
+            raise NotFoundError(f"{kind.capitalize()} not found")
+        return found
+
+    def component(self, kind: Kind, component_id: str) -> Component:
+        """Returns the prototype under an id, where there is no request to build one for.
+
+        Raises:
+            NotFoundError: nothing stands there.
+            FactoryContextRequired: a factory does.
+        """
+        found = self.entry(kind, component_id)
+        if isinstance(found, Factory):
+            raise FactoryContextRequired(f"{kind} `{component_id}` is a factory and requires a request context")
+        return found
+
+
+def _entries(kind: Kind, hosted: Sequence[object]) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for each in hosted:
+        entry = _entry(kind, each)
+        if not entry.id or "/" in entry.id:
+            raise ConfigurationError(f"every {kind} needs an id, a text without `/`; got `{entry.id}`")
+        if entry.id in found:
+            raise ConfigurationError(f"two {kind}s have the id `{entry.id}`")
+        if isinstance(entry, Component):
+            entry.initialize()
+        found[entry.id] = entry
+    return found
+
+
+def _entry(kind: Kind, hosted: object) -> Entry:
+    if not isinstance(hosted, Factory):
+        return as_component(hosted, kind)
+    if getattr(hosted, "kind", None) != kind:
+        raise ConfigurationError(f"`{hosted.id}` is a factory of another kind than {kind}")
+    return hosted

@@ -1,0 +1,105 @@
+"""The way to the database: one thread, and events that arrive together become durable together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwise.database import Database, RunRecord
+
+Result = TypeVar("Result")
+StoredEvent: TypeAlias = tuple[str, int, str, bytes]
+"""Run id, index, name and JSON of one event."""
+
+Asked: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
+"""What is to be done, and who waits for it."""
+
+MOST_TOGETHER = 256
+_log = logging.getLogger(__name__)
+
+
+class Journal:
+    """Calls a database from the event loop's side, in order."""
+
+    def __init__(self, database: Database) -> None:
+        """Prepares the way; nothing is opened."""
+        self._database = database
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
+        self._pending: list[StoredEvent] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self._waiting: list[Asked] = []
+        self._working: asyncio.Task[None] | None = None
+
+    async def open(self) -> list[RunRecord]:
+        """Opens the database and returns the runs that nobody finished."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._database.open)
+
+    async def do(self, work: Callable[[Database], Result]) -> Result:
+        """Returns what `work` returns, once it is durable. What was asked for earlier is done earlier.
+
+        What waits at the same time becomes durable together: one sync of the disk for all of it.
+        """
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((work, done))
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+        return await done
+
+    async def _work(self) -> None:
+        while self._waiting:
+            asked, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+            loop = asyncio.get_running_loop()
+            outcomes = await loop.run_in_executor(self._thread, self._do_together, [work for work, _ in asked])
+            for (_, done), (found, error) in zip(asked, outcomes, strict=True):
+                if done.done():
+                    continue  # nobody waits any more
+                if error is None:
+                    done.set_result(found)
+                else:
+                    done.set_exception(error)
+
+    def _do_together(self, works: list[Callable[[Database], Any]]) -> list[tuple[Any, Exception | None]]:
+        try:
+            with self._database.together():
+                return [(work(self._database), None) for work in works]
+        except Exception:  # noqa: BLE001  # nothing was done; whose failure it is shows when each is alone
+            return [self._do_alone(work) for work in works]
+
+    def _do_alone(self, work: Callable[[Database], Any]) -> tuple[Any, Exception | None]:
+        try:
+            with self._database.together():
+                return work(self._database), None
+        except Exception as error:  # noqa: BLE001  # carried to the one who waits
+            return None, error
+
+    def add(self, event: StoredEvent) -> None:
+        """Has an event stored soon."""
+        self._pending.append(event)
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush())
+
+    async def flushed(self) -> None:
+        """Returns when every event that was added is durable."""
+        if self._flushing is not None:
+            await asyncio.wait([self._flushing])
+
+    async def _flush(self) -> None:
+        while self._pending:
+            events, self._pending = self._pending, []
+            try:
+                await self.do(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
+            except Exception:  # noqa: BLE001  # whatever the database raises, the run goes on
+                _log.exception("%d events of runs were not stored", len(events))
+
+    async def close(self) -> None:
+        """Stores what waits, then closes the database."""
+        await self.flushed()
+        if self._working is not None:
+            await asyncio.wait([self._working])
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
+        self._thread.shutdown()

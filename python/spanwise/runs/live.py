@@ -1,0 +1,152 @@
+"""A run while it runs: its events, for all who follow it, and the word that ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from spanwise.runs.journal import Journal
+
+MOST_EVENTS = 10_000
+"""Events of one run in memory; whoever is further behind reads from the database."""
+
+_encoder = msgspec.json.Encoder()
+
+
+class Entry(Struct, frozen=True):
+    """One event, ready to be sent.
+
+    Attributes:
+        index: its place among the events of its run, from 0.
+        name: what happened.
+        body: its JSON, on one line.
+    """
+
+    index: int
+    name: str
+    body: bytes
+
+
+class LiveRun:
+    """One run, from its start to its end or pause.
+
+    Attributes:
+        run_id: its id.
+        session_id: the conversation it belongs to.
+        first_index: the index of its first event; more than 0 if it goes on after a pause.
+        result: its result, once it ended.
+        error: what escaped the component, once it ended so.
+        is_cancelled: whether somebody asked to end it.
+        is_interrupted: whether the service ends before it.
+    """
+
+    def __init__(self, run_id: str, session_id: str, first_index: int, journal: Journal) -> None:
+        """Begins with no event."""
+        self.run_id = run_id
+        self.session_id = session_id
+        self.first_index = first_index
+        self.result: dict[str, Any] = {}
+        self.error: BaseException | None = None
+        self.is_cancelled = False
+        self.is_interrupted = False
+        self.kept: list[dict[str, Any]] = []
+        self._next = first_index
+        self._entries: deque[Entry] = deque(maxlen=MOST_EVENTS)
+        self._journal = journal
+        self._changed = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._is_open = True
+        self._ended = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def has_ended(self) -> bool:
+        """Returns whether its last event was sent."""
+        return self._ended.is_set()
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Takes an event of the component, from any thread. What comes after the end is dropped."""
+        if self._loop is _running_loop():
+            self._emit(event)
+        else:
+            body = _encoder.encode(event)  # before it can change, and where its failure belongs
+            self._loop.call_soon_threadsafe(self._emit, msgspec.json.decode(body))
+
+    def _emit(self, event: dict[str, Any]) -> None:
+        if self._is_open:
+            entry = self.entry(event)
+            self._journal.add((self.run_id, entry.index, entry.name, entry.body))
+            self.publish(entry)
+
+    def entry(self, event: dict[str, Any]) -> Entry:
+        """Returns an event as the next entry, which is not published yet."""
+        event = {**event, "event_index": self._next}
+        return Entry(self._next, event["event"], one_line(_encoder.encode(event)))
+
+    def publish(self, entry: Entry) -> None:
+        """Shows an entry to all who follow."""
+        if not entry.name.endswith("RunContent"):
+            self.kept.append(msgspec.json.decode(entry.body))
+        self._next = entry.index + 1
+        self._entries.append(entry)
+        self._wake()
+
+    def after(self, index: int, most: int) -> list[Entry] | None:
+        """Returns entries with a greater index, in order; None if the next one is not in memory any more."""
+        if self._entries and self._entries[0].index > max(index + 1, self.first_index):
+            return None
+        if index + 1 < self.first_index:
+            return None
+        skipped = index + 1 - self._entries[0].index if self._entries else 0
+        return list(islice(self._entries, skipped, skipped + most))
+
+    async def changed(self, index: int) -> None:
+        """Returns when there is an entry with a greater index, or the run ended."""
+        while self._next <= index + 1 and not self.has_ended:
+            await self._changed.wait()
+
+    def stop(self) -> None:
+        """Asks the run to end now."""
+        self._stop.set()
+
+    async def stopped(self) -> None:
+        """Returns when the run is asked to end now."""
+        await self._stop.wait()
+
+    def shut(self) -> None:
+        """Takes no more events of the component."""
+        self._is_open = False
+
+    def end(self) -> None:
+        """Says that nothing follows."""
+        self._is_open = False
+        self._ended.set()
+        self._wake()
+
+    async def ended(self) -> None:
+        """Returns when the run has ended or paused."""
+        await self._ended.wait()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+def one_line(body: bytes) -> bytes:
+    """Returns JSON without what some readers take for the end of a line, so that nobody can forge an event."""
+    for character, escaped in ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085")):
+        body = body.replace(character, escaped)
+    return body
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

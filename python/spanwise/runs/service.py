@@ -1,0 +1,382 @@
+"""The runs of one service: begun, followed, continued, cancelled, and found again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+
+from spanwise.components import Call, Component, Kind
+from spanwise.database import RunRecord, SessionRecord
+from spanwise.database.records import UNFINISHED
+from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
+from spanwise.runs.driving import INTERRUPTED, Drive
+from spanwise.runs.journal import Journal
+from spanwise.runs.live import Entry, LiveRun, one_line
+from spanwise.traces.recorder import Beginning
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from spanwise.database import Database
+    from spanwise.traces.recorder import Recorder, Recording
+
+CANCEL_SECONDS = 1.0
+END_SECONDS = 0.5
+NAME_LENGTH = 80
+REPLAYED_AT_ONCE = 256
+_STATES = {
+    "PENDING": "run is already running",
+    "RUNNING": "run is already running",
+    "COMPLETED": "run is already completed",
+    "CANCELLED": "run is already cancelled",
+    "ERROR": "run has errored",
+}
+_ENDINGS = {
+    Kind.AGENT: ("RunError", "RunCancelled"),
+    Kind.TEAM: ("TeamRunError", "TeamRunCancelled"),
+    Kind.WORKFLOW: ("WorkflowError", "WorkflowCancelled"),
+}
+_log = logging.getLogger(__name__)
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """What is asked of a run, whoever reads it from which request.
+
+    Attributes:
+        message: what the component is asked.
+        user_id: who asks, by the precedence of identity.
+        session_id: the conversation, likewise; a new one if None.
+        owner: the only user whose sessions and runs may be touched; None for everyone's.
+        traceparent: the trace context of the request.
+    """
+
+    message: str = ""
+    user_id: str | None = None
+    session_id: str | None = None
+    owner: str | None = None
+    traceparent: str | None = None
+
+
+class Runs:
+    """Runs components. A run belongs to the service, not to the request that began it."""
+
+    def __init__(self, database: Database, recorder: Recorder, limit: int) -> None:
+        """Prepares to run; nothing is opened.
+
+        Args:
+            database: where sessions, runs and events are kept.
+            recorder: what makes their traces.
+            limit: how many may run at once.
+        """
+        self._journal = Journal(database)
+        self._recorder = recorder
+        self._limit = limit
+        self._live: dict[str, LiveRun] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening: asyncio.Task[None] | None = None
+        self._is_open = False
+        self._is_closed = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Returns whether components are run."""
+        return self._is_open
+
+    async def open(self) -> None:
+        """Opens the database and marks the runs that an earlier process did not finish; a no-op when it is open.
+
+        Raises:
+            ConfigurationError: it cannot be opened.
+        """
+        await asyncio.shield(self._begin_to_open())
+
+    def _begin_to_open(self) -> asyncio.Task[None]:
+        if self._opening is None or (self._opening.done() and not self._is_open and not self._is_closed):
+            self._opening = asyncio.create_task(self._open())
+        return self._opening
+
+    async def _open(self) -> None:
+        unfinished = await self._journal.open()
+        for record in unfinished:
+            await self._conclude(record, "ERROR", INTERRUPTED)
+        if unfinished:
+            _log.warning("%d runs were not finished when the service ended; they are marked", len(unfinished))
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Ends what still runs and closes the database. What ends so is marked as unfinished."""
+        self._is_closed = True
+        if not self._is_open:
+            return
+        self._is_open = False
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=END_SECONDS)
+        for live in list(self._live.values()):
+            live.is_interrupted = True
+            live.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._journal.close()
+
+    async def start(self, component: Component, asked: RunRequest) -> LiveRun:
+        """Begins a run and returns it while it runs.
+
+        Raises:
+            NotFoundError: the session is another user's.
+            UnavailableError: too many runs at once, or the service is not open.
+        """
+        self._admit()
+        now = int(time.time())
+        session_id = asked.session_id or str(uuid4())
+        session = SessionRecord(
+            session_id=session_id,
+            user_id=asked.user_id,
+            kind=component.kind,
+            component_id=component.id,
+            name=asked.message[:NAME_LENGTH],
+            state={},
+            created_at=now,
+            updated_at=now,
+        )
+        record = RunRecord(
+            run_id=str(uuid4()),
+            session_id=session_id,
+            user_id=asked.user_id,
+            kind=component.kind,
+            component_id=component.id,
+            status="RUNNING",
+            message=asked.message,
+            result={},
+            paused=None,
+            trace={},
+            created_at=now,
+            updated_at=now,
+        )
+        session = await self._journal.do(lambda database: _begin(database, session, record, asked.owner))
+        recording = self._recording(record, asked.traceparent, None)
+        return self._drive(component, self._call(record, session, recording), record, recording, 0)
+
+    async def go_on(
+        self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
+    ) -> LiveRun:
+        """Continues a paused run and returns it while it runs.
+
+        Raises:
+            ConflictError: it is not paused, or not any more.
+            UnavailableError: too many runs at once, or the service is not open.
+        """
+        self._admit()
+        self.expect_paused(record)
+        if not await self._journal.do(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
+            raise ConflictError(_STATES["RUNNING"])
+        session = await self._journal.do(lambda database: database.session(record.session_id))
+        if session is None:
+            raise NotFoundError("Session not found")
+        recording = self._recording(record, traceparent, msgspec.convert(record.trace, Beginning))
+        call = self._call(record, session, recording)
+        call = call.going_on(answers, record.run_id, (record.paused or {}).get("state"))
+        return self._drive(component, call, record, recording, await self._next_index(record.run_id))
+
+    @staticmethod
+    def expect_paused(record: RunRecord) -> None:
+        """Accepts a run that waits for answers.
+
+        Raises:
+            ConflictError: it does not.
+        """
+        if record.status != "PAUSED":
+            raise ConflictError(_STATES[record.status])
+
+    async def cancel(self, kind: Kind, component_id: str, run_id: str, owner: str | None) -> None:
+        """Ends a run, at once and durably; a no-op if it ended already.
+
+        Raises:
+            NotFoundError: there is no such run of that component, or not for this caller.
+        """
+        record = await self.record(kind, component_id, run_id, owner)
+        live = self._live.get(run_id)
+        if live is not None:
+            live.is_cancelled = True
+        expected = (*UNFINISHED, "PAUSED")
+        was_running = await self._journal.do(lambda database: database.move(run_id, expected, "CANCELLED"))
+        if live is not None:
+            live.stop()
+            await asyncio.wait_for(live.ended(), CANCEL_SECONDS)
+        elif was_running:
+            await self._conclude(record, "CANCELLED", "the run was cancelled")
+
+    async def record(self, kind: Kind, component_id: str, run_id: str, owner: str | None) -> RunRecord:
+        """Returns what is kept of one run.
+
+        Raises:
+            NotFoundError: there is no such run of that component, or not for this caller.
+        """
+        self._expect_open()
+        found = await self._journal.do(lambda database: database.run(run_id))
+        if found is None or (found.kind, found.component_id) != (kind, component_id) or not _may(owner, found.user_id):
+            raise NotFoundError("Run not found")
+        return found
+
+    async def records(self, session_id: str, owner: str | None) -> list[RunRecord]:
+        """Returns the runs of a session, the oldest first.
+
+        Raises:
+            NotFoundError: there is no such session, or not for this caller.
+        """
+        if await self._visible_session(session_id, owner) is None:
+            raise NotFoundError("Session not found")
+        found = await self._journal.do(lambda database: database.runs(session_id))
+        return [record for record in found if _may(owner, record.user_id)]
+
+    async def session(self, session_id: str, owner: str | None) -> SessionRecord:
+        """Returns one session.
+
+        Raises:
+            NotFoundError: there is no such session, or not for this caller.
+        """
+        found = await self._visible_session(session_id, owner)
+        if found is None:
+            raise NotFoundError(f"Session with id '{session_id}' not found")
+        return found
+
+    async def sessions(self, user_id: str | None, kind: str | None, component_id: str | None) -> list[SessionRecord]:
+        """Returns sessions, the one changed last first; of one user, kind, component, if given."""
+        self._expect_open()
+        return await self._journal.do(lambda database: database.sessions(user_id, kind, component_id))
+
+    async def delete_session(self, session_id: str, owner: str | None) -> None:
+        """Removes a session with its runs and events. Its traces stay.
+
+        Raises:
+            NotFoundError: there is no such session, or not for this caller.
+            ConflictError: one of its runs is under way.
+        """
+        await self.session(session_id, owner)
+        if any(live.session_id == session_id for live in self._live.values()):
+            raise ConflictError("a run of the session is under way")
+        await self._journal.do(lambda database: database.delete_session(session_id))
+
+    async def follow(self, run_id: str, after: int, until: LiveRun | None = None) -> AsyncGenerator[Entry, None]:
+        """Gives the events of a run with a greater index: what is stored, then what comes, until it ends or pauses.
+
+        Args:
+            run_id: the run; that the caller may see it was checked before.
+            after: an index; -1 for all events.
+            until: the run as it was begun, if the caller has it.
+        """
+        live = until or self._live.get(run_id)
+        while True:
+            entries = live.after(after, REPLAYED_AT_ONCE) if live is not None else None
+            if entries is None:
+                entries = await self._stored(run_id, after)
+            for entry in entries:
+                yield entry
+                after = entry.index
+            if entries:
+                continue
+            if live is None or live.has_ended:
+                return
+            await live.changed(after)
+
+    async def _stored(self, run_id: str, after: int) -> list[Entry]:
+        await self._journal.flushed()
+        found = await self._journal.do(lambda database: database.events(run_id, after, REPLAYED_AT_ONCE))
+        return [Entry(*event) for event in found]
+
+    async def _next_index(self, run_id: str) -> int:
+        last = -1
+        while entries := await self._stored(run_id, last):
+            last = entries[-1].index
+        return last + 1
+
+    def _recording(self, record: RunRecord, traceparent: str | None, before: Beginning | None) -> Recording:
+        identity = {"session.id": record.session_id, "user.id": record.user_id}
+        return self._recorder.begin(identity, traceparent, before)
+
+    @staticmethod
+    def _call(record: RunRecord, session: SessionRecord, recording: Recording) -> Call:
+        return Call(
+            message=record.message,
+            run_id=record.run_id,
+            session_id=record.session_id,
+            user_id=record.user_id,
+            spans=recording,
+            emit_event=lambda _event: None,
+            session_state=dict(session.state),
+        )
+
+    def _drive(
+        self, component: Component, call: Call, record: RunRecord, recording: Recording, first_index: int
+    ) -> LiveRun:
+        live = LiveRun(record.run_id, record.session_id, first_index, self._journal)
+        call = call.heard_by(live.emit)
+        drive = Drive(
+            component=component, call=call, record=record, live=live, recording=recording, journal=self._journal
+        )
+        self._live[record.run_id] = live
+        task = asyncio.create_task(drive.run(), name=f"run {record.run_id}")
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._leave(record.run_id, done))
+        return live
+
+    def _leave(self, run_id: str, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._live.pop(run_id, None)
+
+    async def _conclude(self, record: RunRecord, status: str, words: str) -> None:
+        """Ends a run that nothing drives: the record, and the event that its followers wait for."""
+        kind = Kind(record.kind)
+        name = _ENDINGS[kind][status == "CANCELLED"]
+        said = "reason" if status == "CANCELLED" else "error" if kind is Kind.WORKFLOW else "content"
+        now = int(time.time())
+        index = await self._next_index(record.run_id)
+        known = {"run_id": record.run_id, "session_id": record.session_id, f"{kind}_id": record.component_id}
+        event = {"created_at": now, "event": name, **known, said: words, "event_index": index}
+        result = {**known, "created_at": record.created_at, **record.result, "status": status, "content": words}
+        ended = msgspec.structs.replace(record, status=status, result=result, paused=None, updated_at=now)
+
+        def store(database: Database) -> None:
+            database.end(ended, None)
+            database.add_events([(record.run_id, index, name, one_line(msgspec.json.encode(event)))])
+
+        await self._journal.do(store)
+
+    async def _visible_session(self, session_id: str, owner: str | None) -> SessionRecord | None:
+        self._expect_open()
+        found = await self._journal.do(lambda database: database.session(session_id))
+        return found if found is not None and _may(owner, found.user_id) else None
+
+    def _expect_open(self) -> None:
+        if self._is_closed:
+            raise StoreClosedError("the service is shutting down")
+        if not self._is_open:
+            self._begin_to_open().add_done_callback(_log_failure)
+            raise UnavailableError("the database of runs is being opened")
+
+    def _admit(self) -> None:
+        self._expect_open()
+        if len(self._live) >= self._limit:
+            raise UnavailableError(f"more than {self._limit} runs at once")
+
+
+def _begin(database: Database, session: SessionRecord, run: RunRecord, owner: str | None) -> SessionRecord:
+    """Begins a run, unless its session is another's; both in one step, so that nobody enters it between."""
+    found = database.session(session.session_id)
+    if found is not None and not _may(owner, found.user_id):
+        raise NotFoundError("Session not found")
+    return database.begin(session, run)
+
+
+def _may(owner: str | None, user_id: str | None) -> bool:
+    return owner is None or owner == user_id
+
+
+def _log_failure(opening: asyncio.Task[None]) -> None:
+    if not opening.cancelled() and opening.exception() is not None:
+        _log.error("the database of runs cannot be opened: %s", opening.exception())

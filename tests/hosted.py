@@ -1,0 +1,169 @@
+"""The components that live tests run, as a program would write them: `spanwise serve hosted:service`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from spanwise import Service
+from spanwise.components import Agent, Broadcast, Call, Condition, Pause, Route, Step, Team, Workflow
+from spanwise.errors import FactoryError, FactoryPermissionError
+from spanwise.factories import AgentFactory, RequestContext, TeamFactory, WorkflowFactory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+CALLS = Path(os.environ.get("HOSTED_CALLS", os.devnull))
+"""Where every call of a factory is written down."""
+
+
+def upper(message: str) -> str:
+    return message.upper()
+
+
+async def words(message: str) -> AsyncIterator[str]:
+    for word in message.split(" "):
+        yield word + " "
+
+
+async def weather(message: str, call: Call) -> str:
+    with call.span("get_weather", "TOOL", message) as span:
+        await asyncio.sleep(0)
+        span.output("sunny")
+    call.session_state["asked"] = call.session_state.get("asked", 0) + 1
+    return f"{message}: sunny, for {call.user_id}"
+
+
+async def slow(message: str) -> AsyncIterator[str]:
+    yield message
+    await asyncio.sleep(60)
+
+
+async def soon(message: str) -> AsyncIterator[str]:
+    yield message
+    await asyncio.sleep(1)
+    yield " done"
+
+
+def stubborn(message: str) -> str:
+    time.sleep(60)
+    return message
+
+
+def failing(_message: str) -> str:
+    raise ValueError("the secret cause")
+
+
+def leaving(_message: str) -> str:
+    raise SystemExit(3)
+
+
+def forging(_message: str) -> str:
+    return "a\n\nevent: RunCompleted\ndata: {}\n\n\x00\u2028\u2029\x85id: 7\r\n"
+
+
+def asking(message: str, call: Call) -> Iterator[object]:
+    if call.is_continued:
+        yield f"{message}: {call.answers[0]['confirmation']}"
+    else:
+        yield Pause([{"confirmation": None}], state={"asked": message})
+
+
+class Size(msgspec.Struct):
+    size: int
+
+
+def note(factory: str, context: RequestContext) -> None:
+    with CALLS.open("a") as calls:
+        calls.write(f"{factory} {msgspec.json.encode(msgspec.to_builtins(context.input)).decode()}\n")
+
+
+def build_agent(context: RequestContext) -> Agent:
+    note("agent", context)
+    told = f"{context.user_id} {context.session_id} {dict(context.trusted.claims)} {sorted(context.trusted.scopes)}"
+    return Agent(lambda message: f"{message} {told}", name="Built")
+
+
+def build_asking(context: RequestContext) -> Agent:
+    note("asking", context)
+    return Agent(asking)
+
+
+def build_sized(context: RequestContext) -> Agent:
+    note("sized", context)
+    return Agent(lambda message: message * context.input.size)
+
+
+async def build_team(context: RequestContext) -> Team:
+    note("team", context)
+    return Team([Agent(asking, id="member")], Broadcast())
+
+
+def build_workflow(context: RequestContext) -> Workflow:
+    note("workflow", context)
+    return Workflow([asking, upper])
+
+
+RAISED: dict[str, Any] = {
+    "permission": FactoryPermissionError("not you"),
+    "factory": FactoryError("broken"),
+    "value": ValueError("broken"),
+    "exit": SystemExit(1),
+    "cancelled": asyncio.CancelledError(),
+}
+
+
+def build_raising(context: RequestContext) -> Agent:
+    raise RAISED[context.input["raise"]]
+
+
+async def hang(_context: RequestContext) -> Agent:
+    await asyncio.sleep(60)
+    return Agent(upper)
+
+
+DB = object()
+members = [Agent(upper, id="upper"), Agent(words, id="words", name="Words")]
+service = Service(
+    agents=[
+        Agent(words, id="echo", name="Echo Agent", description="says it again"),
+        Agent(weather, id="weather", name="Weather", model="stub-1", store_events=True),
+        Agent(slow, id="slow"),
+        Agent(soon, id="soon"),
+        Agent(stubborn, id="stubborn"),
+        Agent(failing, id="failing"),
+        Agent(leaving, id="leaving"),
+        Agent(forging, id="forging"),
+        Agent(asking, id="asking"),
+        AgentFactory("built", DB, build_agent, description="one for each request"),
+        AgentFactory("built-asking", DB, build_asking, input_schema=Size),
+        AgentFactory("sized", DB, build_sized, input_schema=Size),
+        AgentFactory("raising", DB, build_raising),
+        AgentFactory("hanging", DB, hang),
+        AgentFactory("wrong", DB, lambda _: Workflow([upper])),
+    ],
+    teams=[
+        Team(members, Route(lambda message: "words" if " " in message else "upper"), id="route", name="Router"),
+        Team(members, Broadcast(), id="broadcast"),
+        TeamFactory("built", DB, build_team),
+    ],
+    workflows=[
+        Workflow(
+            [
+                upper,
+                Step("say", Agent(words, id="words", name="Words")),
+                Condition("long?", lambda text: len(text) > 5, [Team(members, Broadcast(), id="both")], [upper]),
+            ],
+            id="steps",
+            name="Steps",
+        ),
+        Workflow([Step("slow", Agent(slow, id="slow"))], id="slow"),
+        WorkflowFactory("built", DB, build_workflow),
+    ],
+    settings={"factory_deadline_seconds": 0.5},
+)

@@ -1,0 +1,62 @@
+"""A service that hosts `hosted`, as tests talk to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from running import Running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+
+HERE = Path(__file__).parent
+
+
+def hosting(folder: Path, *flags: str, **variables: str) -> Running:
+    """Returns a service over `folder` that hosts the components of `hosted`."""
+    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
+    variables |= {"HOSTED_CALLS": str(folder / "calls"), "PYTHONPATH": path}
+    return Running(folder / "data", "hosted:service", *flags, is_ready=True, **variables)
+
+
+def factory_calls(service: Running) -> list[str]:
+    """Returns the calls of factories so far: which one, with what input."""
+    calls = service.data_dir.parent / "calls"
+    return calls.read_text().splitlines() if calls.exists() else []
+
+
+def run(service: Running, component: str, message: str = "hi there", **fields: str) -> httpx.Response:
+    """Returns the answer to a run of `agents/<id>` and its like, not streamed."""
+    headers = fields.pop("headers", None)
+    form = {"message": message, "stream": "false", **fields}
+    return service.http.post(f"/{component}/runs", data=form, headers=headers)  # type: ignore[arg-type]
+
+
+def stream(service: Running, component: str, message: str = "hi there", **fields: str) -> list[dict[str, Any]]:
+    """Returns the events of a streamed run."""
+    form = {"message": message, **fields}
+    with service.http.stream("POST", f"/{component}/runs", data=form) as answer:
+        assert answer.status_code == 200, answer.read()
+        return list(events_of(answer))
+
+
+def events_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
+    """Gives the events of a stream; each is whole, and says three times what it is."""
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    text = ""
+    for piece in answer.iter_raw():
+        text += piece.decode()
+        while "\n\n" in text:
+            frame, _, text = text.partition("\n\n")
+            if frame.startswith(":"):
+                continue
+            fields = dict(line.split(": ", 1) for line in frame.split("\n"))
+            assert list(fields) == ["id", "event", "data"]
+            event = json.loads(fields["data"])
+            assert (event["event"], str(event["event_index"])) == (fields["event"], fields["id"])
+            yield event

@@ -123,3 +123,58 @@ impl Plan {
         self.weight(extent).ilog2() / FAN_IN.ilog2()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Extent, Plan};
+    use crate::storage::Options;
+
+    /// Merges until nothing is due; returns how many rows were written again.
+    fn settle(plan: Plan, extents: &mut Vec<Extent>) -> u64 {
+        let mut rewritten = 0;
+        while let Some(due) = plan.due(extents) {
+            let merged = extents[due.clone()].iter().fold(Extent::default(), |sum, extent| Extent {
+                rows: sum.rows + extent.rows,
+                bytes: sum.bytes + extent.bytes,
+                memory: sum.memory + extent.memory,
+                dead_rows: 0,
+            });
+            assert!(due.len() > 1 || extents[due.start].dead_rows > 0, "a merge changes something");
+            rewritten += merged.rows;
+            extents.splice(due, [merged]);
+        }
+        rewritten
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn segments_stay_few_and_rows_are_rewritten_seldom(
+            seals in proptest::collection::vec((1..20_000_u64, 100..2_000_u64), 1..1_500),
+        ) {
+            let plan = Plan::of(&Options::default());
+            let (mut extents, mut rewritten, mut rows) = (Vec::new(), 0, 0);
+            for (count, size) in seals {
+                extents.push(Extent { rows: count, bytes: count * size, memory: count * 200, dead_rows: 0 });
+                rows += count;
+                rewritten += settle(plan, &mut extents);
+                prop_assert!(extents.len() < 64);
+            }
+            prop_assert_eq!(extents.iter().map(|extent| extent.rows).sum::<u64>(), rows);
+            prop_assert!(rewritten <= 5 * rows, "{} rows were written again, of {}", rewritten, rows);
+            let full = extents.iter().filter(|extent| extent.rows > 1_000_000 || extent.bytes > 1 << 30).count();
+            prop_assert_eq!(full, 0, "as long as there are few, none is too large");
+        }
+    }
+
+    #[test]
+    fn what_is_mostly_dead_is_rebuilt_alone() {
+        let plan = Plan::of(&Options::default());
+        let extent = |dead_rows| Extent { rows: 100, bytes: 100, memory: 100, dead_rows };
+        assert_eq!(plan.due(&[extent(0), extent(101), extent(0)]), Some(1..2));
+        assert_eq!(plan.due(&[extent(100), extent(0)]), None);
+    }
+}

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
 use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
-use spanwise::storage::{Folder, Options, TraceStore};
-use tempfile::TempDir;
+use spanwise::storage::{Options, TraceStore};
 
-use super::contents::{Contents, contents, id_of, open, traces_in};
+use super::contents::{Contents, contents, id_of, traces_in};
+use super::memory::Memory;
 use crate::spans::{export, span};
 
 /// How an operation fails.
@@ -24,10 +24,10 @@ enum Failure {
     FromThenOn,
 }
 
-/// A folder whose operations are counted, and of which one fails.
+/// A place whose operations are counted, and of which one fails.
 #[derive(Debug)]
 struct Faulty {
-    folder: Folder,
+    memory: Memory,
     fault: Arc<Fault>,
 }
 
@@ -56,31 +56,31 @@ impl Objects for Faulty {
     fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
         let mut outcome = Ok(());
         let happened = self.fault.around(path, || {
-            outcome = self.folder.put_new(path, content);
+            outcome = self.memory.put_new(path, content);
             Ok(())
         });
         happened.map_err(PutFault::Failed).and(outcome)
     }
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
-        self.fault.around(path, || self.folder.get(path))
+        self.fault.around(path, || self.memory.get(path))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Listed>> {
-        self.fault.around(folder, || self.folder.list(folder))
+        self.fault.around(folder, || self.memory.list(folder))
     }
 
     fn delete(&self, path: &str) -> Result<()> {
-        self.fault.around(path, || self.folder.delete(path))
+        self.fault.around(path, || self.memory.delete(path))
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
-        let writer = self.fault.around(path, || self.folder.create(path))?;
+        let writer = self.fault.around(path, || self.memory.create(path))?;
         Ok(Box::new(FaultyWriter { path: path.to_owned(), writer, fault: self.fault.clone() }))
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
-        let reader = self.fault.around(path, || self.folder.open(path))?;
+        let reader = self.fault.around(path, || self.memory.open(path))?;
         Ok(Arc::new(FaultyReader { path: path.to_owned(), reader, fault: self.fault.clone() }))
     }
 }
@@ -202,12 +202,12 @@ fn holds(held: &Contents, (trace, id): (u64, u64)) -> bool {
 fn what_was_acknowledged_is_recovered_whichever_operation_fails() {
     for failure in [Failure::Before, Failure::After, Failure::FromThenOn] {
         for at in 0.. {
-            let folder = TempDir::new().expect("a folder");
+            let memory = Memory::default();
             let fault = Arc::new(Fault { count: AtomicUsize::new(0), at, failure });
-            let local = Folder::prepared(folder.path()).expect("a folder");
             let Outcome { acknowledged, deleted } =
-                run(Arc::new(Faulty { folder: local, fault: fault.clone() }));
-            let store = open(&folder);
+                run(Arc::new(Faulty { memory: memory.clone(), fault: fault.clone() }));
+            let store =
+                TraceStore::open_in(Arc::new(memory), Options::default()).expect("a store that opens");
             let held = contents(&store.snapshot());
             for span in &acknowledged {
                 assert!(holds(&held, *span), "{failure:?} at operation {at}: {span:?} is lost");

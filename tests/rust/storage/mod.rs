@@ -12,6 +12,7 @@ mod gated;
 mod golden;
 mod history;
 mod limits;
+mod memory;
 mod model;
 mod processes;
 mod purge;

@@ -157,7 +157,7 @@ class Service:
         """
         _ = self.app
         await self._traces.open()
-        if self._registry.hosts:
+        if self._registry.hosts or self._sources is None:
             await self._runs.open()
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from spanwise.auth.scopes import Need
@@ -13,6 +14,8 @@ from spanwise.http.run_forms import CancelForm, ContinueForm, CreateForm, Resume
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_of_runs = partial(Operation, is_of_runs=True)
+
 
 def hosting_rows() -> Iterator[dict[str, Any]]:
     """Gives the members of every row."""
@@ -21,10 +24,34 @@ def hosting_rows() -> Iterator[dict[str, Any]]:
     read, forget = Need.of("sessions:read"), Need.of("sessions:delete")
     one = "/sessions/{session_id}"
     for method, path, handler, need, operation in (
-        ("GET", "/sessions", sessions.list_sessions, read, Operation("get_sessions", "A page of sessions")),
-        ("GET", one, sessions.show_session, read, Operation("get_session", "One session, with what was said in it")),
-        ("GET", f"{one}/runs", sessions.list_session_runs, read, Operation("get_session_runs", "Its runs")),
-        ("DELETE", one, sessions.delete_session, forget, Operation("delete_session", "Removes it, with its runs")),
+        (
+            "GET",
+            "/sessions",
+            sessions.list_sessions,
+            read,
+            _of_runs("get_sessions", "A page of sessions"),
+        ),
+        (
+            "GET",
+            one,
+            sessions.show_session,
+            read,
+            _of_runs("get_session", "One session, with what was said in it"),
+        ),
+        (
+            "GET",
+            f"{one}/runs",
+            sessions.list_session_runs,
+            read,
+            _of_runs("get_session_runs", "Its runs"),
+        ),
+        (
+            "DELETE",
+            one,
+            sessions.delete_session,
+            forget,
+            _of_runs("delete_session", "Removes it, with its runs", success=204),
+        ),
     ):
         yield {"method": method, "path": path, "handler": handler, "need": need, "operation": operation}
 
@@ -35,10 +62,15 @@ def _rows_of(kind: Kind) -> Iterator[dict[str, Any]]:
     every, one = f"/{kind}s", f"/{kind}s/{{component_id}}"
     many_runs, one_run = f"{one}/runs", f"{one}/runs/{{run_id}}"
     for path, handler, need, operation in (
-        (every, components.list_components(kind), read, Operation(f"get_{kind}s", f"The {kind}s that are hosted")),
-        (one, components.show_component(kind), read, Operation(f"get_{kind}", f"One {kind}")),
-        (many_runs, runs.list_runs(kind), run_or_read, Operation(f"get_{kind}_runs", "Its runs in one session")),
-        (one_run, runs.show_run(kind), run_or_read, Operation(f"get_{kind}_run", "One run")),
+        (every, components.list_components(kind), read, _of_runs(f"get_{kind}s", f"The {kind}s that are hosted")),
+        (one, components.show_component(kind), read, _of_runs(f"get_{kind}", f"One {kind}")),
+        (
+            many_runs,
+            runs.list_runs(kind),
+            run_or_read,
+            _of_runs(f"get_{kind}_runs", "Its runs in one session"),
+        ),
+        (one_run, runs.show_run(kind), run_or_read, _of_runs(f"get_{kind}_run", "One run")),
     ):
         row = {"method": "GET", "path": path, "handler": handler, "need": need, "operation": operation}
         yield {**row, "lists": path == every}
@@ -48,6 +80,6 @@ def _rows_of(kind: Kind) -> Iterator[dict[str, Any]]:
         (f"{one_run}/cancel", "cancel", runs.cancel_run(kind), "Ends a run", CancelForm),
         (f"{one_run}/resume", "resume", runs.resume_run(kind), "The events of a run after the last one", ResumeForm),
     ):
-        operation = Operation(f"{name}_{kind}_run", summary, request=form)
+        operation = _of_runs(f"{name}_{kind}_run", summary, request=form)
         row = {"method": "POST", "path": path, "handler": handler, "need": run, "operation": operation}
         yield {**row, "body": "form"}

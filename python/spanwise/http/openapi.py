@@ -47,6 +47,8 @@ class Operation(Struct, frozen=True):
         query: what its query says.
         request: what its body is.
         is_otlp: whether body and answer are OTLP, JSON or protobuf.
+        is_of_runs: whether it reads or changes what is hosted, its runs or sessions.
+        success: the status of its answer.
     """
 
     id: str
@@ -56,6 +58,8 @@ class Operation(Struct, frozen=True):
     query: type[Struct] | None = None
     request: type[Struct] | None = None
     is_otlp: bool = False
+    is_of_runs: bool = False
+    success: int = 200
 
 
 async def document(_request: Request, _body: bytes, backend: Backend) -> Response:
@@ -105,7 +109,7 @@ def _operation(row: Row, described: dict[type[Struct], Node], schemas: dict[str,
         written["requestBody"] = {"required": row.body != "form" or "runs/" not in row.path, "content": content}
     if said.is_otlp:
         written["requestBody"] = {"required": True, "content": _otlp({"type": "object"})}
-    written["responses"] = {"200": _answer(said, described)} | {
+    written["responses"] = {str(said.success): _answer(said, described)} | {
         str(status): _refusal(status, row, described) for status in sorted(_statuses(row))
     }
     return written
@@ -157,6 +161,8 @@ def _statuses(row: Row) -> set[int]:
         statuses |= {401, 403}
     if row.body is not None:
         statuses |= {400, 408, 413, 415}
+    if row.operation.is_of_runs:
+        statuses |= {400, 404, 409, 422, 503}
     if row.operation.query is not None:
         statuses |= {404, 422, 503}
     if row.operation.request is not None:

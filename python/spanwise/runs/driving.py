@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise.components.base import Outcome, plain
+from spanwise.components.base import Kind, Outcome, plain
 from spanwise.components.call import result_of
 from spanwise.components.callables import as_exception
 from spanwise.components.perform import FAILURE, emit_end, emit_failure, perform
@@ -58,7 +58,9 @@ class Drive:
             outcome = await self._perform()
             self.live.shut()
             is_traced = await self.recording.end()
-            members = {"metrics": {"duration": round(time.monotonic() - started, 6)}}
+            duration = {"duration": round(time.monotonic() - started, 6)}
+            steps: dict[str, Any] = {"steps": {}} if self.component.kind is Kind.WORKFLOW else {}
+            members = {"metrics": steps | duration}
             metadata = {"trace_id": self.recording.trace_id} if is_traced else {}
             await self._finish(outcome, members, metadata)
         except Exception as error:  # noqa: BLE001  # whatever the database raises, those who wait must not wait on

@@ -125,6 +125,7 @@ class Service:
             traces=self._traces,
             registry=self._registry,
             runs=self._runs,
+            keeps_runs=self._keeps_runs,
             factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
             description=describe(TABLE, self.name),
@@ -148,6 +149,11 @@ class Service:
         database = self._db or SqliteDatabase(self.settings.database)
         return Runs(database, Recorder(self._traces, self.id), self.settings.runs_at_once)
 
+    @property
+    def _keeps_runs(self) -> bool:
+        """Whether the database of runs is opened with the service: stores that were handed in need none."""
+        return bool(self._registry.hosts) or self._sources is None
+
     async def open(self) -> None:
         """Loads the keys, opens the trace stores, replay included, and the database of runs.
 
@@ -157,7 +163,7 @@ class Service:
         """
         _ = self.app
         await self._traces.open()
-        if self._registry.hosts or self._sources is None:
+        if self._keeps_runs:
             await self._runs.open()
 
     async def close(self) -> None:

@@ -141,7 +141,13 @@ impl Objects for Folder {
             for entry in entries {
                 let entry = entry.map_err(|fault| Error::storage(&folder, fault))?;
                 let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
-                let metadata = entry.metadata().map_err(|fault| Error::storage(&path, fault))?;
+                let metadata = match entry.metadata() {
+                    Ok(metadata) => metadata,
+                    // Gone since the folder was read: a writer renames what it has staged, and lets go
+                    // of what is folded, while another process backs the store up.
+                    Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                    Err(fault) => return Err(Error::storage(&path, fault)),
+                };
                 if metadata.is_dir() {
                     folders.push(path);
                 } else {

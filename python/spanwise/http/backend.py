@@ -34,6 +34,7 @@ class Backend:
         traces: its traces.
         registry: the components and factories it hosts.
         runs: what runs them.
+        keeps_runs: whether the database of runs is opened with the service.
         factory_deadline_seconds: how long a factory may take.
         admission: what decides about its requests.
         description: the OpenAPI document of its routes.
@@ -48,6 +49,7 @@ class Backend:
     traces: Traces
     registry: Registry
     runs: Runs
+    keeps_runs: bool
     factory_deadline_seconds: float
     admission: Admission
     description: bytes
@@ -58,8 +60,8 @@ class Backend:
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether every trace store acknowledges, and components are run if there are some."""
-        return self.traces.is_ready and (self.runs.is_ready or not self.registry.hosts)
+        """Returns whether all that is opened with the service is open, and every trace store acknowledges."""
+        return self.traces.is_ready and (self.runs.is_ready or not self.keeps_runs)
 
 
 def body_readers(settings: Settings) -> dict[str, BodyReader]:

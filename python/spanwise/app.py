@@ -128,7 +128,8 @@ class Service:
             keeps_runs=self._keeps_runs,
             factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
-            description=describe(TABLE, self.name),
+            description=describe(TABLE, self.name, self._registry.inputs()),
+            public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
             readers=body_readers(self.settings),
         )

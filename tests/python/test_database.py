@@ -270,7 +270,6 @@ def test_tables_of_another_version_on_a_server_are_refused(postgresql_server: po
         "postgresql://keeper:word@hidden@127.0.0.1/name",
         "postgresql://keeper:hidden/word@127.0.0.1/name",
         "postgresql://keeper:12/hidden@127.0.0.1/name",
-        "postgresql://keeper:hidden?word@127.0.0.1/name",
         "postgresql://127.0.0.1/name?hidden=1",
         "postgresql://127.0.0.1:hidden/name",
         "mysql://hidden",

@@ -28,6 +28,8 @@ class SqliteDatabase(SqlDatabase):
         """Names the file, without touching it."""
         super().__init__()
         self.path = Path(path)
+        self._scheme, is_address, _ = str(path).partition("://")
+        self._is_address = bool(is_address)
         self._lock: int | None = None
 
     def open(self) -> list[RunRecord]:
@@ -37,6 +39,11 @@ class SqliteDatabase(SqlDatabase):
             ConfigurationError: it cannot be opened, or is of another version.
             StoreLockedError: another process has it open, or another service of this one.
         """
+        if self._is_address:
+            raise ConfigurationError(
+                f"sessions and runs cannot be kept at a `{self._scheme}` address: "
+                "set `database_url` to a postgresql:// address, or `db` to the path of a SQLite file"
+            )
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._claim()

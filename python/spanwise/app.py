@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
 from spanwise.components import Kind
-from spanwise.database import Database, SqliteDatabase
+from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
@@ -68,8 +68,9 @@ class Service:
             agents: agents and agent factories, each with an id of its own.
             teams: teams and team factories, likewise.
             workflows: workflows and workflow factories, likewise.
-            db: where sessions, runs and their events are kept: the path of a SQLite file, or any object that
-                satisfies `Database`; if not given, the file `runs.db` of the data folder.
+            db: where sessions, runs and their events are kept: the path of a SQLite file, the address of a
+                PostgreSQL database, or any object that satisfies `Database`; if not given, the setting
+                `database_url` says, and without it the file `runs.db` of the data folder.
             authorization: whether every caller needs a token; if not given, the setting of that name says.
             authorization_config: how tokens are verified; what it leaves out comes from the environment.
             traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
@@ -128,7 +129,8 @@ class Service:
             keeps_runs=self._keeps_runs,
             factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
-            description=describe(TABLE, self.name),
+            description=describe(TABLE, self.name, self._registry.inputs()),
+            public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
             readers=body_readers(self.settings),
         )
@@ -146,13 +148,18 @@ class Service:
 
     @cached_property
     def _runs(self) -> Runs:
-        database = self._db or SqliteDatabase(self.settings.database)
+        database = self._db or database_at(self.settings.database)
         return Runs(database, Recorder(self._traces, self.id), self.settings.runs_at_once)
 
     @property
     def _keeps_runs(self) -> bool:
-        """Whether the database of runs is opened with the service: stores that were handed in need none."""
-        return bool(self._registry.hosts) or self._sources is None
+        """Whether the database of runs is opened with the service: traces alone need none, and may have no place."""
+        is_at_hand = self._sources is None and ("://" not in self.settings.data_dir or self._names_a_database)
+        return self._registry.hosts or is_at_hand
+
+    @property
+    def _names_a_database(self) -> bool:
+        return bool(self._db or self.settings.database_url or self.settings.database_url_file)
 
     async def open(self) -> None:
         """Loads the keys, opens the trace stores, replay included, and the database of runs.
@@ -185,10 +192,13 @@ def _database(db: object) -> Database:
     """Returns the database that `db` stands for.
 
     Raises:
-        ConfigurationError: a URL, or an object that is no database.
+        ConfigurationError: an address of no database, or an object that is none.
     """
-    if isinstance(db, str | Path) and "://" not in str(db):
-        return SqliteDatabase(db)
+    if isinstance(db, str | Path) and ("://" not in str(db) or str(db).startswith(SCHEMES)):
+        return database_at(db)
     if isinstance(db, Database):
         return db
-    raise ConfigurationError(f"expected the path of a SQLite file or a `Database` as db, got `{db!r:.80}`")
+    shown = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
+    raise ConfigurationError(
+        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {shown}"
+    )

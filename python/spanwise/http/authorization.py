@@ -43,6 +43,9 @@ class Admission(Protocol):
             ForbiddenError: the caller may not do this.
         """
 
+    async def knows(self, request: Request) -> bool:
+        """Returns whether a public page may tell its caller what is told to callers that we know."""
+
     @property
     def jwks_age_seconds(self) -> float | None:
         """Returns how long ago the JWKS was last fetched; None without an address."""
@@ -66,6 +69,10 @@ class OpenAdmission:
     async def admit(self, request: Request, row: Row | None) -> None:  # noqa: ARG002  # whatever it is
         """Lets everything pass."""
         _say_who(request, EVERYONE)
+
+    async def knows(self, request: Request) -> bool:  # noqa: ARG002  # whoever it is
+        """Returns True: everything is told to everybody."""
+        return True
 
     def close(self) -> None:
         """Ends nothing."""
@@ -123,6 +130,14 @@ class TokenAdmission:
             self._write(request, row, identity, error)
             raise
         self._write(request, row, identity, None)
+
+    async def knows(self, request: Request) -> bool:
+        """Returns whether the caller has a valid token, whatever it allows."""
+        try:
+            await self._verifier.verify_or_fetch(bearer_token(request.headers.getlist("authorization")))
+        except UnauthenticatedError:
+            return False
+        return True
 
     def _write(self, request: Request, row: Row | None, identity: Identity | None, error: Exception | None) -> None:
         verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED

@@ -37,7 +37,8 @@ class Backend:
         keeps_runs: whether the database of runs is opened with the service.
         factory_deadline_seconds: how long a factory may take.
         admission: what decides about its requests.
-        description: the OpenAPI document of its routes.
+        description: the OpenAPI document of its routes, with what factories take.
+        public_description: the same for everybody, without.
         origins: whose pages may read answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
         traffic: what is counted of its requests.
@@ -53,6 +54,7 @@ class Backend:
     factory_deadline_seconds: float
     admission: Admission
     description: bytes
+    public_description: bytes
     origins: frozenset[str]
     readers: Mapping[str, BodyReader]
     traffic: Traffic = field(default_factory=Traffic)

@@ -192,6 +192,16 @@ def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:
     assert result["content"] == "heard ['first', 'recall']"
 
 
+@pytest.mark.parametrize("sent", [{"user_id": "alice", "session_id": "hers"}, {"user_id": "alice"}])
+def test_who_asks_is_not_for_the_component_to_say(adapted: Running, sent: dict[str, str]) -> None:
+    result = run(adapted, "agents/imposter", "weather", **sent).json()
+    assert result["user_id"] == "alice"
+    assert result["session_id"] != "theirs"
+    trace = trace_of(adapted, result)
+    assert (trace["user_id"], trace["session_id"]) == ("alice", result["session_id"])
+    assert {node["metadata"]["user_id"] for node in nodes_of(trace)} == {"alice"}
+
+
 @pytest.mark.parametrize(
     ("component", "kind"),
     [("agents/built", "agent"), ("teams/built-team", "team"), ("workflows/built-workflow", "workflow")],

@@ -146,7 +146,7 @@ def test_a_failure_that_agno_caught_is_a_result(talk: Talk) -> None:
 def test_it_lists_what_is_hosted(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         agents = {agent.id: agent for agent in await client.list_agents()}
-        assert agents.keys() == {"ann", "keeper", "built", "helper", "upper"}
+        assert agents.keys() == {"ann", "keeper", "imposter", "built", "helper", "upper"}
         assert agents["ann"].model is not None
         teams = {team.id: team for team in await client.list_teams()}
         assert (teams["tim"].mode, teams["mixed"].mode) == ("coordinate", "route")
@@ -183,7 +183,7 @@ def test_it_reads_traces_and_sessions_of_traces(talk: Talk) -> None:
 def test_it_reads_what_the_service_consists_of(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         config = await client.aget_config()
-        assert {agent.id for agent in config.agents} == {"ann", "keeper", "built", "helper", "upper"}
+        assert {agent.id for agent in config.agents} == {"ann", "keeper", "imposter", "built", "helper", "upper"}
         assert {team.id for team in config.teams} == {"tim", "built-team", "mixed"}
         assert {workflow.id for workflow in config.workflows} == {"flow", "confirmed", "built-workflow", "mixed-steps"}
         assert "scripted-1" in {model.id for model in await client.get_models()}

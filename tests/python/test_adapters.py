@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,19 @@ def test_importing_the_service_imports_no_framework() -> None:
     code = "import sys, spanwise, spanwise.app; print([n for n in sys.modules if n.startswith(('agno', 'pydantic'))])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_agno_that_the_program_instrumented_itself_is_left_alone() -> None:
+    code = (
+        "from agno.agent import Agent; from scripted import Scripted; from spanwise.components import as_component;"
+        "from openinference.instrumentation.agno import AgnoInstrumentor as Theirs; Theirs().instrument();"
+        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.makes_spans)"
+    )
+    path = os.pathsep.join(sys.path)
+    environment = {**os.environ, "PYTHONPATH": path}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert found.stdout.strip() == "False"
+    assert "agno was instrumented before" in found.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ Source: agno 2.7 to 2.9; compat 4.2 and 4.3.
 
 from __future__ import annotations
 
+import logging
 from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from spanwise.components.base import Component
     from spanwise.components.call import Call
 
+_log = logging.getLogger(__name__)
 Answers: TypeAlias = "Sequence[Mapping[str, Any]]"
 _ENDINGS = {"Completed": "COMPLETED", "Paused": "PAUSED", "Error": "ERROR", "Cancelled": "CANCELLED"}
 _STREAMED: dict[str, Any] = {"stream": True, "stream_events": True}
@@ -301,6 +303,7 @@ def _instrumented() -> bool:
     """Returns whether the spans of agno come to us; not if the program instrumented agno before."""
     instrumentor = AgnoInstrumentor()
     if instrumentor.is_instrumented_by_opentelemetry:
+        _log.warning("agno was instrumented before: its spans go where that says, and a run is one span here")
         return False
     instrumentor.instrument(tracer_provider=PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)

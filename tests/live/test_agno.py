@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from adapting import adapting, nodes_of, trace_of, types_of
-from hosting import run, stream
+from hosting import events_of, run, stream
 
 if TYPE_CHECKING:
     from running import Running
@@ -160,6 +160,16 @@ def test_a_workflows_trace_holds_its_steps(adapted: Running) -> None:
     assert (trace["workflow_id"], trace["session_id"], trace["run_id"]) == ("flow", "w", result["run_id"])
     assert types_of(trace) == ["AGENT", "CHAIN", "LLM", "LLM", "TOOL", "WORKFLOW", "WORKFLOW"]
     assert len(trace["tree"]) == 1
+
+
+def test_a_sync_step_that_waits_holds_up_nobody(adapted: Running) -> None:
+    begun = run(adapted, "workflows/patient", "sign", background="true").json()
+    path = f"/workflows/patient/runs/{begun['run_id']}"
+    assert adapted.http.get(path).json()["status"] == "RUNNING"
+    (adapted.data_dir.parent / "sign").touch()
+    with adapted.http.stream("POST", f"{path}/resume") as answer:
+        *_, last = events_of(answer)
+    assert (last["event"], last["content"]) == ("WorkflowCompleted", "found")
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])

@@ -185,7 +185,13 @@ def test_it_reads_what_the_service_consists_of(talk: Talk) -> None:
         config = await client.aget_config()
         assert {agent.id for agent in config.agents} == {"ann", "keeper", "imposter", "built", "helper", "upper"}
         assert {team.id for team in config.teams} == {"tim", "built-team", "mixed"}
-        assert {workflow.id for workflow in config.workflows} == {"flow", "confirmed", "built-workflow", "mixed-steps"}
+        assert {workflow.id for workflow in config.workflows} == {
+            "flow",
+            "confirmed",
+            "patient",
+            "built-workflow",
+            "mixed-steps",
+        }
         assert "scripted-1" in {model.id for model in await client.get_models()}
 
     talk(speak)

@@ -29,6 +29,7 @@ from agno.workflow import Workflow
 from agno.workflow.types import StepRequirement
 from openinference.instrumentation.agno import AgnoInstrumentor
 
+from spanwise.components.adapters.agno_steps import off_the_loop
 from spanwise.components.adapters.base import Adapted, described
 from spanwise.components.base import Kind, Outcome, Pause, Told
 from spanwise.components.call import requirements_name
@@ -236,6 +237,7 @@ class _AgnoWorkflow(_Agno):
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
         state = dict(call.session_state) if own.db is None else None
+        off_the_loop(own)
         if own.db is None:
             own.db = InMemoryDb()  # type: ignore[no-untyped-call]  # a workflow of agno cannot go on without one; it lasts as long as this run
         if call.is_continued:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from spanwise.http.application import Application
     from spanwise.http.authorization import Admission
+    from spanwise.http.bodies import BodyReader
     from spanwise.settings import Settings
 
 Source: TypeAlias = str | Path | TraceStore
@@ -133,9 +134,13 @@ class Service:
             public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
             answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
-            readers=body_readers(self.settings),
+            readers=self._readers,
         )
         return build_application(backend, self._lifespan)
+
+    @cached_property
+    def _readers(self) -> dict[str, BodyReader]:
+        return body_readers(self.settings)
 
     @cached_property
     def _admission(self) -> Admission:
@@ -176,6 +181,8 @@ class Service:
 
     async def close(self) -> None:
         """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
+        for reader in self._readers.values():
+            reader.close()
         await self._runs.close()
         await self._traces.close()
         self._admission.close()

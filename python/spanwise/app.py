@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -13,6 +12,7 @@ from spanwise.auth.config import AuthorizationConfig
 from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
+from spanwise.http.answers import Answers
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
@@ -21,16 +21,17 @@ from spanwise.http.openapi import describe
 from spanwise.http.routes import TABLE
 from spanwise.registry import Registry
 from spanwise.runs import Runs
-from spanwise.settings import load_settings
+from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
 from spanwise.traces.recorder import Recorder
-from spanwise.traces.service import DEFAULT_ID, Traces
+from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spanwise.http.application import Application
     from spanwise.http.authorization import Admission
+    from spanwise.http.bodies import BodyReader
     from spanwise.settings import Settings
 
 Source: TypeAlias = str | Path | TraceStore
@@ -72,10 +73,10 @@ class Service:
                 PostgreSQL database, or any object that satisfies `Database`; if not given, the setting
                 `database_url` says, and without it the file `runs.db` of the data folder.
             authorization: whether every caller needs a token; if not given, the setting of that name says.
-            authorization_config: how tokens are verified; what it leaves out comes from the environment.
+            authorization_config: how tokens are verified; what it leaves out is said by the settings.
             traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
                 several of them by the id that `db_id` gives, the first being the one that is meant without; if not
-                given, the folder `traces` of the data folder.
+                given, the setting `stores` says, and without it the folder `traces` of the data folder.
             settings: settings by name; they win over flags, environment and file.
             name: the service's name, for people.
             id: the service's name, for programs.
@@ -88,15 +89,15 @@ class Service:
         self._db = None if db is None else _database(db)
         self.name = name
         self.id = id
-        self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_ID: traces}
+        self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_STORE: traces}
         self._code = (
             dict(settings or {}) if authorization is None else {**(settings or {}), "authorization": authorization}
         )
         self._authorization_config = authorization_config or AuthorizationConfig()
-        self._flags: Mapping[str, str] | None = None
+        self._flags: Mapping[str, str | tuple[str, ...]] | None = None
         self._config: Path | None = None
 
-    def configure(self, flags: Mapping[str, str], config: Path | None) -> None:
+    def configure(self, flags: Mapping[str, str | tuple[str, ...]], config: Path | None) -> None:
         """Adds what the command line says, before any setting is read."""
         self._flags, self._config = flags, config
 
@@ -132,17 +133,22 @@ class Service:
             description=describe(TABLE, self.name, self._registry.inputs()),
             public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
-            readers=body_readers(self.settings),
+            answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
+            readers=self._readers,
         )
         return build_application(backend, self._lifespan)
 
     @cached_property
+    def _readers(self) -> dict[str, BodyReader]:
+        return body_readers(self.settings)
+
+    @cached_property
     def _admission(self) -> Admission:
-        return admission(is_on=self.settings.authorization, config=self._authorization_config, environ=os.environ)
+        return admission(self._authorization_config, self.settings)
 
     @cached_property
     def _traces(self) -> Traces:
-        sources = {DEFAULT_ID: self.settings.trace_store} if self._sources is None else self._sources
+        sources = self.settings.trace_stores if self._sources is None else self._sources
         paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
         return Traces(paths, self.settings)
 
@@ -175,6 +181,8 @@ class Service:
 
     async def close(self) -> None:
         """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
+        for reader in self._readers.values():
+            reader.close()
         await self._runs.close()
         await self._traces.close()
         self._admission.close()

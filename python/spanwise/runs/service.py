@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from spanwise.components import Call, Component, Kind
+from spanwise.components.adapters.base import Adapted
 from spanwise.database import RunRecord, SessionRecord
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
@@ -175,10 +176,13 @@ class Runs:
 
         Raises:
             ConflictError: it is not paused, or not any more.
+            BadRequestError: the answers are none.
             UnavailableError: too many runs at once, or the service is not open.
         """
         self._admit()
         self.expect_paused(record)
+        if isinstance(component, Adapted):
+            component.check_answers((record.paused or {}).get("state"), answers)
         if not await self._journal.do(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
             raise ConflictError(_STATES["RUNNING"])
         session = await self._journal.do(lambda database: database.session(record.session_id))

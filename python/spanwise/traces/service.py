@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from spanwise.metrics import Family
     from spanwise.settings import Settings
 
-DEFAULT_ID = "default"
-"""The name of a store that was given none."""
-
 
 class Traces:
     """Receives, finds and shows traces, from the event loop's side."""

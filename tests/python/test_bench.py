@@ -69,9 +69,7 @@ def plan_of(shape: Shape, target: Path) -> Plan:
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    once, again, other = (
-        [request.body for request in write(Shape(300, "real", seed)).requests] for seed in (7, 7, 8)
-    )
+    once, again, other = ([request.body for request in write(Shape(300, "real", seed)).requests] for seed in (7, 7, 8))
     assert once == again
     assert once != other
 
@@ -96,7 +94,9 @@ def test_the_shape_of_the_rows(table: pa.Table) -> None:
 
 def test_the_traces_of_a_session_are_near_each_other(table: pa.Table) -> None:
     starts: dict[str, list[int]] = defaultdict(list)
-    for session, start in zip(table["session_id"].to_pylist(), table["start_time"].cast("int64").to_pylist(), strict=True):
+    for session, start in zip(
+        table["session_id"].to_pylist(), table["start_time"].cast("int64").to_pylist(), strict=True
+    ):
         if session:
             starts[session].append(start)
     assert max(max(times) - min(times) for times in starts.values()) < MICROSECONDS_A_DAY / 2
@@ -266,7 +266,9 @@ def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1 << 30))  # type: ignore[attr-defined]
     plan = plan_of(Shape(1_000_000, "real", 7), tmp_path)
-    with pytest.raises(ConfigurationError, match=r"1,000,000 traces .* need 10,\d\d\d MiB of disk .* 1,024 MiB are free"):
+    with pytest.raises(
+        ConfigurationError, match=r"1,000,000 traces .* need 10,\d\d\d MiB of disk .* 1,024 MiB are free"
+    ):
         build.run(plan)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from spanwise.bench.wire import attribute
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     Pieces = NDArray[np.object_]
@@ -32,8 +34,9 @@ class Texts:
     def __init__(self, seed: int) -> None:
         """Makes all of them; the same for the same seed."""
         self._rng = np.random.default_rng([seed, 0x7E875])
-        self._words = _WORDS.split()
-        self._sentences = [self._sentence() for _ in range(_SENTENCES)]
+        words = [" ".join(chosen).capitalize() for chosen in self._chosen(_WORDS.split(), (6, 15), _SENTENCES)]
+        numbers = self._rng.integers(1, 100_000, _SENTENCES).tolist()
+        self._sentences = [f"{text} {number}." for text, number in zip(words, numbers, strict=True)]
         self.questions = self._plain("input.value", _QUESTION)
         self.outcomes = self._plain("output.value", _ANSWER)
         self.histories = self._messages("input.value", _HISTORY)
@@ -45,20 +48,24 @@ class Texts:
         self.prompts = pieces([attribute("llm.token_count.prompt", tokens) for tokens in range(100, 4_100)])
         self.completions = pieces([attribute("llm.token_count.completion", tokens) for tokens in range(10, 1_010)])
 
-    def _sentence(self) -> str:
-        words = self._rng.choice(self._words, self._rng.integers(6, 16))
-        return f"{' '.join(words).capitalize()} {self._rng.integers(1, 100_000)}."
+    def _chosen(self, parts: list[str], bounds: tuple[int, int], count: int) -> Iterator[list[str]]:
+        """Yields so many random lists of parts, each of a length within bounds."""
+        lengths = self._rng.integers(*bounds, count, endpoint=True)
+        places = self._rng.integers(0, len(parts), lengths.sum()).tolist()
+        end = 0
+        for length in lengths.tolist():
+            begin, end = end, end + length
+            yield [parts[place] for place in places[begin:end]]
 
-    def _text(self, bounds: tuple[int, int]) -> str:
-        chosen = self._rng.integers(0, _SENTENCES, self._rng.integers(*bounds, endpoint=True))
-        return " ".join(self._sentences[place] for place in chosen)
+    def _texts(self, bounds: tuple[int, int]) -> Iterator[str]:
+        return map(" ".join, self._chosen(self._sentences, bounds, _TEXTS))
 
     def _plain(self, key: str, bounds: tuple[int, int]) -> Pieces:
-        return pieces([attribute(key, self._text(bounds)) for _ in range(_TEXTS)])
+        return pieces([attribute(key, text) for text in self._texts(bounds)])
 
     def _messages(self, key: str, bounds: tuple[int, int]) -> Pieces:
-        texts = [[{"role": "user", "content": self._text(bounds)}] for _ in range(_TEXTS)]
-        return pieces([attribute(key, msgspec.json.encode(text).decode()) for text in texts])
+        messages = ([{"role": "user", "content": text}] for text in self._texts(bounds))
+        return pieces([attribute(key, msgspec.json.encode(message).decode()) for message in messages])
 
 
 def pieces(made: list[bytes]) -> Pieces:

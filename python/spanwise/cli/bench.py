@@ -28,7 +28,9 @@ _PACKAGES = (*PEERS, "numpy")
     help="real: a median of 6 and up to 500 spans a trace, about 1 KB each; small: one span of half a KB a trace.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=7, show_default=True, help="Other seeds, other traces.")
-@click.option("--only", type=click.Choice([*STAGES, "report"]), multiple=True, help="Do this stage alone; may be repeated.")
+@click.option(
+    "--only", type=click.Choice([*STAGES, "report"]), multiple=True, help="Do this stage alone; may be repeated."
+)
 @click.option("--again", is_flag=True, help="Measure again what was measured before. The store is built once.")
 @click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Timed runs of each query.")
 @click.option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -21,7 +20,7 @@ from spanwise.bench.stages.http import LIMITS, SCATTERED
 from spanwise.cli import commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 SHAPE = Shape(2_000, "real", 7)
 TITLES = [query.title for query in queries(SHAPE)]
@@ -44,11 +43,11 @@ def bench(target: Path, *flags: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     target = tmp_path_factory.mktemp("bench")
     (target / "README.md").write_text(f"before\n{BEGIN}\nwritten before\n{END}\nafter\n")
     printed = bench(target)
-    yield Done(target, printed, results.read(target / SHAPE.folder, SHAPE))
+    return Done(target, printed, results.read(target / SHAPE.folder, SHAPE))
 
 
 def test_every_answer_was_compared(done: Done) -> None:
@@ -100,9 +99,8 @@ def test_the_report_is_complete(done: Done) -> None:
     for title in TITLES:
         assert page.count(f"| {title} |") >= 2, title
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
-    assert headings == [
-        "Goals", "Circumstances", "The store", "Beside the peers", "Over HTTP, with full span trees", "Ingest", "Opening",
-    ]  # fmt: skip
+    http = "Over HTTP, with full span trees"
+    assert headings == ["Goals", "Circumstances", "The store", "Beside the peers", http, "Ingest", "Opening"]
     assert f"{len(TITLES) * TIMES} answers were compared with DuckDB's" in page
     assert "(out.json)" in page
     assert "(out.svg)" in page

@@ -5,8 +5,8 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from itertools import islice
-from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -30,6 +30,8 @@ from spanwise.bench.wire import CONTENT_TYPE, attribute, varint
 from spanwise.cli import commands
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 REAL = Shape(800, "real", 7)
@@ -149,7 +151,7 @@ def test_what_is_sent_again_and_again_is_always_new() -> None:
     assert {len(body.places) for body in made} == {SPANS_A_REQUEST}
     sender = sending.Sender(0, made, 1)
     seen: set[bytes] = set()
-    for _, body in islice(sender._renewed(), 6):
+    for _, body in islice(sender.renewed(), 6):
         decoded = ExportTraceServiceRequest.FromString(body.content.tobytes())
         ids = {span.trace_id for span in decoded.resource_spans[0].scope_spans[0].spans}
         assert not ids & seen
@@ -190,7 +192,7 @@ def test_the_deep_pages_are_those_that_have_one() -> None:
 
 
 def test_a_literal_that_stands_twice_is_the_same(table: pa.Table) -> None:
-    template = {"both": ["$hour.begin", "$hour.begin"], "many": {"$repeat": 3, "$of": "$trace_id"}}
+    template: Any = {"both": ["$hour.begin", "$hour.begin"], "many": {"$repeat": 3, "$of": "$trace_id"}}
     filled: Any = fill(template, Literals(table, 1))
     assert filled["both"][0] == filled["both"][1]
     assert len(set(filled["many"])) == 3
@@ -242,7 +244,7 @@ def test_the_check_notices_one_trace_that_is_missing(tmp_path: Path) -> None:
 def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK", 200)
     plan = plan_of(Shape(1_000, "small", 7), tmp_path)
-    send = build._send
+    send = build.send
     sends: list[int] = []
 
     def interrupted(store: TraceStore, request: Request) -> None:
@@ -251,7 +253,7 @@ def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: py
             raise KeyboardInterrupt
         send(store, request)
 
-    monkeypatch.setattr(build, "_send", interrupted)
+    monkeypatch.setattr(build, "send", interrupted)
     with pytest.raises(KeyboardInterrupt):
         build.run(plan)
     build.run(plan)
@@ -264,7 +266,7 @@ def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: py
 def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1 << 30))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 30))
     plan = plan_of(Shape(1_000_000, "real", 7), tmp_path)
     with pytest.raises(
         ConfigurationError, match=r"1,000,000 traces .* need 10,\d\d\d MiB of disk .* 1,024 MiB are free"

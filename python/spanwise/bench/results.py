@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.bench.machine import Circumstances  # noqa: TC001  # msgspec reads the types
-from spanwise.bench.shape import Shape  # noqa: TC001  # likewise
+from spanwise.bench.machine import Circumstances  # msgspec reads the types
+from spanwise.bench.shape import Shape  # likewise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -98,7 +98,7 @@ class Sender:
         spans = sent_bytes = refusals = asked = found = 0
         with Connection(self._port) as connection:
             begun = time.perf_counter()
-            for turn, body in self._renewed():
+            for turn, body in self.renewed():
                 due = turn / requests_a_second if requests_a_second else 0.0
                 passed = time.perf_counter() - begun
                 if max(due, passed) >= seconds:
@@ -113,7 +113,7 @@ class Sender:
                     found += b'"tree"' in connection.get(f"/traces/{trace_id}").body
             return Sent(spans, sent_bytes, time.perf_counter() - begun, refusals, asked, found)
 
-    def _renewed(self) -> Iterator[tuple[int, Body]]:
+    def renewed(self) -> Iterator[tuple[int, Body]]:
         """Yields bodies for ever, each with trace ids that were not sent before, and its number."""
         turn = 0
         while True:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.bench.machine import Circumstances  # noqa: TC001  # msgspec reads the types
+from spanwise.bench.machine import Circumstances  # msgspec reads the types
 from spanwise.bench.tables import geometric_mean, median, share
 
 if TYPE_CHECKING:

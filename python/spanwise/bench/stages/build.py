@@ -94,7 +94,7 @@ def _fill(plan: Plan, store: TraceStore) -> _Progress:
             begun = time.perf_counter()
             sending: deque[Future[None]] = deque()
             for request in writer.requests(draw(plan.shape, chunk), chunk):
-                sending.append(senders.submit(_send, store, request))
+                sending.append(senders.submit(send, store, request))
                 if len(sending) > 2 * _SENDERS:
                     sending.popleft().result()
                 progress.spans += request.spans
@@ -119,7 +119,7 @@ def _tell(plan: Plan, progress: _Progress) -> None:
     plan.say(f"build: {done:,} of {plan.shape.traces:,} traces, {progress.spans:,} spans, {pace:,.0f} spans/s")
 
 
-def _send(store: TraceStore, request: Request) -> None:
+def send(store: TraceStore, request: Request) -> None:
     """Sends one request until the store has room for it."""
     while True:
         try:

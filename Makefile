@@ -60,7 +60,7 @@ supply: $(PACKAGES)
 	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
-# Spanwise beside other engines, about a minute; BENCH="--traces 1000000 ..." for more. Writes docs/benchmarks.md.
+# Spanwise beside other engines, about two minutes; BENCH="--traces 1000000 ..." for more. Writes docs/benchmarks.md.
 bench: $(ENGINE)
 	$(BIN)/spanwise bench --report docs/benchmarks.md --readme README.md $(BENCH)
 

@@ -25,7 +25,7 @@ from spanwise.bench.queries import fill, queries, questions
 from spanwise.bench.report.readme import BEGIN, END, rewrite
 from spanwise.bench.shape import DAYS, LATEST, MICROSECONDS_A_DAY, Shape
 from spanwise.bench.stages import build, check
-from spanwise.bench.tables import geometric_mean, milliseconds, share
+from spanwise.bench.tables import geometric_mean, milliseconds, ratio, share
 from spanwise.bench.wire import CONTENT_TYPE, attribute, varint
 from spanwise.cli import commands
 
@@ -284,6 +284,7 @@ def test_the_share_of_times_is_one_of_them() -> None:
     assert share([3.0], 0.99) == 3
     assert geometric_mean([2, 8]) == pytest.approx(4)
     assert [milliseconds(value) for value in (0.01234, 1.234, 123.4)] == ["0.012 ms", "1.23 ms", "123 ms"]
+    assert [ratio(value) for value in (0.016, 1.25, 52.4)] == ["0.02x", "1.2x", "52x"]
 
 
 def test_a_readme_without_the_region_is_refused(tmp_path: Path) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from statistics import median
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["geometric_mean", "median", "megabytes", "milliseconds", "ratio", "share", "table"]
+__all__ = ["geometric_mean", "median", "megabytes", "milliseconds", "prose", "ratio", "share", "table"]
 
-_FINE, _PLAIN = 1, 100
+_FINE, _WHOLE, _PLAIN = 1, 10, 100
 
 
 def share(times: Sequence[float], part: float) -> float:
@@ -33,12 +34,19 @@ def milliseconds(value: float) -> str:
 
 def ratio(value: float) -> str:
     """Returns how many times faster: `12x`."""
-    return f"{value:,.0f}x" if value >= 10 else f"{value:.1f}x"  # noqa: PLR2004  # two digits that count
+    if value < _FINE:
+        return f"{value:.2f}x"
+    return f"{value:,.0f}x" if value >= _WHOLE else f"{value:.1f}x"
 
 
 def megabytes(value: float) -> str:
     """Returns bytes as MB."""
     return f"{value / 1e6:,.0f} MB"
+
+
+def prose(text: str) -> str:
+    """Returns a paragraph in lines of the width that the other pages have."""
+    return fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, of_words: bool = False) -> str:

@@ -19,7 +19,7 @@ _KINDS = {
     "selective": "few traces match",
     "wide": "many traces match",
     "scan": "CONTAINS on ids",
-    "sessions": "sessions",
+    "sessions": "of all, of errors, of the mix",
 }
 _OURS, _PEER, _GRID, _INK = "#0b6e99", "#b3541e", "#dddddd", "#222222"
 

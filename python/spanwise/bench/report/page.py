@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from spanwise.bench.report.figures import OURS, figures
 from spanwise.bench.report.goals import deep_pages, outcomes
 from spanwise.bench.stages.http import LIMITS
-from spanwise.bench.tables import megabytes, milliseconds, ratio, table
+from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ This page, its figures as [JSON]({data}) and the plot are written by `spanwise b
 
 ```sh
 pip install 'spanwise[bench]'
-spanwise bench                       # 20,000 traces, about a minute
+spanwise bench                       # 20,000 traces, about two minutes
 {commands}
 ```
 
@@ -100,10 +100,8 @@ def _circumstances(stages: dict[str, Circumstances]) -> str:
     last = next(reversed(stages.values()))
     versions = ", ".join(f"{name} {number}" for name, number in last.versions.items())
     rows = [(name, part.when, f"{part.load:.2f}") for name, part in stages.items()]
-    return (
-        f"{last.processor}, {last.cores} cores, {last.memory_bytes / 1e9:.0f} GB of memory, {last.system}. "
-        f"{versions}.\n\n" + table(["stage", "ended", "load before"], rows)
-    )
+    machine = f"{last.processor}, {last.cores} cores, {last.memory_bytes / 1e9:.0f} GB of memory, {last.system}."
+    return f"{prose(f'{machine} {versions}.')}\n\n{table(['stage', 'ended', 'load before'], rows)}"
 
 
 def _store(found: DataSet) -> str:
@@ -117,7 +115,7 @@ def _store(found: DataSet) -> str:
     )
     if checked:
         text += f" {checked} answers were compared with DuckDB's before anything was timed; all were equal."
-    return text
+    return prose(text)
 
 
 def _queries(found: DataSet) -> str:
@@ -140,11 +138,11 @@ def _queries(found: DataSet) -> str:
     if deep:
         parts.append(table(["deep pages", "page 1", f"page {_deep_page(found):,}", "factor"], deep))
     memory = [(NAMES[name], megabytes(taken)) for name, taken in found.memory_bytes.items()]
-    parts.append(
-        table(["private memory with all rows", ""], memory)
-        + "\n\nSpanwise keeps its rows in files; the peers keep theirs in memory. DataFusion's are the Arrow rows "
-        "themselves."
+    parts.append(table(["private memory with all rows", ""], memory))
+    whose = (
+        "Spanwise keeps its rows in files; the peers keep theirs in memory. DataFusion's are the Arrow rows themselves."
     )
+    parts.append(prose(whose))
     return "\n\n".join(parts)
 
 
@@ -192,11 +190,12 @@ def _ingest(ingest: dict[str, float]) -> str:
         ("new traces asked for as soon as acknowledged", f"{ingest['asked_at_once']:.0f}"),
         ("of them found", f"{ingest['found_at_once']:.0f}"),
     ]
-    return (
+    how = (
         "Uncompressed protobuf made beforehand, 512 spans of about 1 KB a request; sender and server share the cores. "
         "The searches are pages of 20 full trees, all queries of runs in turn, over a copy of the store, while another "
-        "process sends.\n\n" + table(["what", ""], rows)
+        "process sends."
     )
+    return f"{prose(how)}\n\n{table(['what', ''], rows)}"
 
 
 def _both(ingest: dict[str, float], name: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.bench.report.figures import OURS, figures
 from spanwise.bench.report.goals import SCATTERED
-from spanwise.bench.tables import megabytes, milliseconds, ratio, table
+from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -46,12 +46,13 @@ def rewrite(readme: Path, measured: Sequence[Results]) -> None:
 def short_table(measured: Sequence[Results]) -> str:
     """Returns the table, and a line that says of what it is."""
     found = max(figures(measured), key=lambda data_set: (bool(data_set.queries), data_set.traces))
-    last = next(reversed(found.stages.values()))
+    last = found.stages.get("engine") or next(reversed(found.stages.values()))
     line = (
         f"Medians over {found.traces:,} traces with {found.documents} documents, on {last.cores} cores "
-        f"({last.processor}); the peers hold the rows in memory. A query is a page of 20 with the exact total."
+        f"({last.processor}, load {last.load:.1f} before it began); the peers hold the rows in memory. A query is a "
+        "page of 20 with the exact total."
     )
-    return f"{line}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], _rows(found))}"
+    return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], _rows(found))}"
 
 
 def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:

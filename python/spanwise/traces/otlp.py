@@ -22,11 +22,16 @@ CONTENT_TYPE = "application/json"
 _SCOPE = {"name": "spanwise"}
 
 
-def export_of(spans: Iterable[ReadableSpan], resource: Resource, identity: Mapping[str, str]) -> bytes:
-    """Returns the request body that exports `spans`, each with the attributes of `identity`, whatever it had."""
-    scope_spans = {"scope": _SCOPE, "spans": [_span(span, identity) for span in spans]}
+def spans_of(spans: Iterable[ReadableSpan], identity: Mapping[str, str]) -> bytes:
+    """Returns spans as they stand in an export, each with the attributes of `identity`, whatever it had."""
+    return msgspec.json.encode({"scope": _SCOPE, "spans": [_span(span, identity) for span in spans]})
+
+
+def export_of(scope_spans: Iterable[bytes], resource: Resource) -> bytes:
+    """Returns the request body that exports what `spans_of` returned, once or several times."""
     described = {"attributes": _attributes(resource.attributes)}
-    return msgspec.json.encode({"resourceSpans": [{"resource": described, "scopeSpans": [scope_spans]}]})
+    exported = {"resource": described, "scopeSpans": [msgspec.Raw(each) for each in scope_spans]}
+    return msgspec.json.encode({"resourceSpans": [exported]})
 
 
 def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
@@ -39,7 +44,7 @@ def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
         "kind": span.kind.value + 1,
         "startTimeUnixNano": str(span.start_time or 0),
         "endTimeUnixNano": str(span.end_time or 0),
-        "attributes": _attributes({**(span.attributes or {}), **identity}),
+        "attributes": _attributes({**_now(span.attributes or {}), **identity}),
         "events": [_event(event) for event in span.events],
         "links": [{**_ids(link.context), "attributes": _attributes(link.attributes or {})} for link in span.links],
         "status": status,
@@ -47,6 +52,12 @@ def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
     if span.parent is not None:
         encoded["parentSpanId"] = f"{span.parent.span_id:016x}"
     return encoded
+
+
+def _now(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns attributes as they are; a span that is under way may be changed by another thread meanwhile."""
+    found = {key: attributes.get(key) for key in attributes}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
@@ -37,6 +38,10 @@ async def weather(message: str, call: Call) -> str:
         span.output("sunny")
     call.session_state["asked"] = call.session_state.get("asked", 0) + 1
     return f"{message}: sunny, for {call.user_id}"
+
+
+def told(_message: str, call: Call) -> str:
+    return " ".join(json.dumps(dict(each)) for each in (call.session_state, call.dependencies, call.metadata))
 
 
 async def slow(message: str) -> AsyncIterator[str]:
@@ -163,6 +168,8 @@ service = Service(
             name="Steps",
         ),
         Workflow([Step("slow", Agent(slow, id="slow"))], id="slow"),
+        Workflow([Step("soon", Agent(soon, id="soon"))], id="soon"),
+        Workflow([told], id="told"),
         WorkflowFactory("built", DB, build_workflow),
     ],
     settings={"factory_deadline_seconds": 0.5},

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.http.bodies import BodyReader
-from spanwise.http.streams import Streams
 from spanwise.http.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwise.http.authorization import Admission
+    from spanwise.http.sockets import Sockets
+    from spanwise.http.streams import Streams
     from spanwise.registry import Registry
     from spanwise.runs import Runs
     from spanwise.settings import Settings
@@ -40,8 +41,9 @@ class Backend:
         description: the OpenAPI document of its routes.
         origins: whose pages may read answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
-        traffic: what is counted of its requests.
         streams: the streams of events that are open.
+        sockets: the WebSockets that are open.
+        traffic: what is counted of its requests.
     """
 
     id: str
@@ -55,8 +57,9 @@ class Backend:
     description: bytes
     origins: frozenset[str]
     readers: Mapping[str, BodyReader]
+    streams: Streams
+    sockets: Sockets
     traffic: Traffic = field(default_factory=Traffic)
-    streams: Streams = field(default_factory=Streams)
 
     @property
     def is_ready(self) -> bool:

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from granian.constants import HTTPModes, Interfaces
@@ -40,6 +41,7 @@ async def serve(
     application: Application,
     address: tuple[str, int],
     open_service: Callable[[], Awaitable[None]],
+    drain_service: Callable[[], Awaitable[None]],
     close_service: Callable[[], Awaitable[None]],
 ) -> None:
     """Serves until SIGTERM or SIGINT: stops accepting, finishes what is under way, closes the service.
@@ -50,6 +52,7 @@ async def serve(
         application: the ASGI application, without its lifespan.
         address: host and port to listen on.
         open_service: what to do beside serving; its failure ends everything.
+        drain_service: what to do as soon as it is told to end: WebSockets, which the server would cut off, are closed.
         close_service: what to do after the last answer.
 
     Raises:
@@ -72,8 +75,10 @@ async def serve(
         if not told_to_end.is_set():
             raise SpanwiseError("the server ended by itself")
     finally:
+        told = time.monotonic()
+        await drain_service()
         _stop(server)
-        await asyncio.wait([serving], timeout=DRAIN_SECONDS)
+        await asyncio.wait([serving], timeout=max(0.0, DRAIN_SECONDS - (time.monotonic() - told)))
         await close_service()
         await asyncio.wait([serving], timeout=LAST_ANSWERS_SECONDS)
         ending.cancel()
@@ -87,7 +92,7 @@ def _server(application: Application, address: tuple[str, int]) -> Server:
         port=address[1],
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
-        websockets=False,
+        websockets=True,
         backlog=CONNECTIONS,
         backpressure=CONNECTIONS,
         http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MILLISECONDS, max_buffer_size=HEADER_BYTES),

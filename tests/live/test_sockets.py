@@ -321,7 +321,7 @@ def test_fields_of_a_run_are_heeded(hosted: Running) -> None:
     )
     assert hosted.http.get("/sessions/s-told-1").json()["session_state"] == {"seen": 1}
     with opened(hosted) as socket:
-        told = {"workflow_id": "told", "message": "x", "session_id": "s-told-2"}
-        assert socket.run(**told, **given)[-1]["content"] == over_http["content"]
+        ids = {"workflow_id": "told", "session_id": "s-told-2"}
+        assert socket.run("start-workflow", message="x", **ids, **given)[-1]["content"] == over_http["content"]
         quiet = socket.run(workflow_id="steps", message="hello", stream_events=False)
     assert {event["event"] for event in quiet} == {"RunContent", "TeamRunContent", "WorkflowCompleted"}

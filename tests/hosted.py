@@ -170,6 +170,7 @@ service = Service(
         Workflow([Step("slow", Agent(slow, id="slow"))], id="slow"),
         Workflow([Step("soon", Agent(soon, id="soon"))], id="soon"),
         Workflow([told], id="told"),
+        Workflow([Agent(weather, id="weather"), Agent(slow, id="slow")], id="long", name="Long"),
         WorkflowFactory("built", DB, build_workflow),
     ],
     settings={"factory_deadline_seconds": 0.5},

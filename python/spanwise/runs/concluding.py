@@ -34,16 +34,16 @@ async def interrupt(record: RunRecord, journal: Journal, recorder: Recorder) -> 
         journal: where it is kept.
         recorder: what made its trace.
     """
-    now = int(time.time())
     if not record.trace:
         await conclude(record, "ERROR", journal)
         return
     recording = recorder.begin(
         {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, Beginning)
     )
-    last = await journal.do(lambda database: _last_sign(database, record))
+    last_second = await journal.do(lambda database: _last_sign(database, record))
+    at = min((last_second + 1) * 10**9, time.time_ns())  # after all that was done in that second
     known = {f"agno.{record.kind}.id": record.component_id, "agno.run.id": record.run_id, "input.value": record.message}
-    recording.interrupt(INTERRUPTED, known, min(last, now) * 10**9)
+    recording.interrupt(INTERRUPTED, known, at)
     traced = {"metadata": {"trace_id": recording.trace_id}} if await recording.end() else {}
     await conclude(msgspec.structs.replace(record, result={**record.result, **traced}), "ERROR", journal)
 

@@ -35,7 +35,6 @@ MOST_FAILURES = 3
 AUTHENTICATION_SECONDS = 10.0
 PING_SECONDS = 20.0
 SILENCE_SECONDS = 60.0
-STALL_SECONDS = 60.0
 CLOSE_SECONDS = 2.0
 
 GOING_AWAY, NO_TEXT, POLICY, TOO_LARGE, FAILED, LATER = 1001, 1003, 1008, 1009, 1011, 1013
@@ -137,11 +136,12 @@ class SocketSession:
         await self._send(entry.body.decode())
 
     async def _send(self, text: str) -> None:
+        deadline = self.backend.answers.deadline_seconds
         try:
-            async with self._sending, asyncio.timeout(STALL_SECONDS):
+            async with self._sending, asyncio.timeout(deadline):
                 await self.websocket.send_text(text)
         except (TimeoutError, RuntimeError, OSError) as error:
-            self.end(POLICY, f"nothing was read for {STALL_SECONDS:g} s")
+            self.end(POLICY, f"nothing was read for {deadline:g} s")
             raise WebSocketDisconnect(POLICY) from error
 
     async def _read(self, *, needs_token: bool) -> None:

@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from spanwise.components import Kind
 from spanwise.errors import BadRequestError, UnavailableError
+from spanwise.http.answers import ReaderLeftError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -21,14 +22,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from starlette.requests import Request
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from spanwise.runs import Entry
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = b": heartbeat\n\n"
-STALL_SECONDS = 60.0
-"""How long a reader may take nothing of what was sent to it; then its stream ends. The run does not."""
 _ENDINGS = {
     Kind.AGENT: {"RunError", "RunCancelled", "RunPaused"},
     Kind.TEAM: {"TeamRunError", "TeamRunCancelled", "TeamRunPaused"},
@@ -94,14 +93,10 @@ class _EventStream(StreamingResponse):
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_in_time(message: Message) -> None:
-            async with asyncio.timeout(STALL_SECONDS):
-                await send(message)
-
         try:
-            await super().__call__(scope, receive, send_in_time)
-        except TimeoutError:
-            _log.info("a stream ended: its reader took nothing for %g s", STALL_SECONDS)
+            await super().__call__(scope, receive, send)
+        except ReaderLeftError:
+            _log.info("a stream ended before its run: nobody read it")
         finally:
             self._place.leave()
 

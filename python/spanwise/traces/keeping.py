@@ -14,11 +14,12 @@ from spanwise.errors import SpanwiseError, StoreClosedError, StoreStoppedError, 
 from spanwise.traces.otlp import CONTENT_TYPE, export_of, spans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
 
+    from spanwise.traces.otlp import Verdict
     from spanwise.traces.service import Traces
 
 MOST_BYTES_TOGETHER = 4 * 1024 * 1024
@@ -32,7 +33,8 @@ class _Waiting:
     """Spans of one trace, as they stand in an export, and who waits for them."""
 
     trace_id: str
-    body: bytes
+    scope_spans: list[bytes]
+    size: int
     kept: asyncio.Future[bool]
 
 
@@ -51,18 +53,19 @@ class Keeping:
         self._waiting: list[_Waiting] = []
         self._working: asyncio.Task[None] | None = None
 
-    async def keep(self, trace_id: str, spans: Sequence[ReadableSpan], identity: Mapping[str, str]) -> bool:
+    async def keep(self, trace_id: str, spans: Sequence[ReadableSpan], verdict: Verdict) -> bool:
         """Stores spans of one trace. Returns whether they can be found now.
 
         Args:
             trace_id: the trace, for the log.
             spans: what is stored; a span that has not ended has no end.
-            identity: the attributes that say whose they are; they win over what a component set.
+            verdict: what the service knows of the run; it wins over what a component said.
         """
         if not spans:
             return True
         kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(trace_id, spans_of(spans, identity), kept))
+        scope_spans = spans_of(spans, verdict)
+        self._waiting.append(_Waiting(trace_id, scope_spans, sum(map(len, scope_spans)), kept))
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
         return await kept
@@ -75,16 +78,18 @@ class Keeping:
                     each.kept.set_result(outcome)
 
     def _next(self) -> list[_Waiting]:
-        together, size = [self._waiting.pop(0)], 0
-        while self._waiting and size + len(self._waiting[0].body) <= MOST_BYTES_TOGETHER:
-            size += len(self._waiting[0].body)
+        together = [self._waiting.pop(0)]
+        size = together[0].size
+        while self._waiting and size + self._waiting[0].size <= MOST_BYTES_TOGETHER:
+            size += self._waiting[0].size
             together.append(self._waiting.pop(0))
         return together
 
     async def _outcomes(self, together: list[_Waiting]) -> list[bool]:
         """Returns which of them were stored whole; says why not."""
         try:
-            rejected, reason = await self._ingest(export_of([each.body for each in together], self._resource))
+            scope_spans = [part for each in together for part in each.scope_spans]
+            rejected, reason = await self._ingest(export_of(scope_spans, self._resource))
         except UnavailableError as error:
             _log.error("%d traces of runs were not stored: %s", len(together), error)  # the cause is in it
             return [False] * len(together)

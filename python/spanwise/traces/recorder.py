@@ -2,12 +2,14 @@
 
 A run that pauses and goes on later is still one trace with one root: the root is sent again under its id, with
 its first start and its last end, and the store keeps the later one. So it is with a span that takes long: it is
-stored without an end first, and a crash leaves a tree.
+stored without an end first, and a crash leaves a tree. Where an instrumentor makes the root, it gets the ids and the
+identity of the run all the same.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -23,18 +25,23 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, S
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from spanwise.traces.collecting import COLLECTED, Collected, Collecting
+from spanwise.traces.guests import hosting
 from spanwise.traces.keeping import Keeping
+from spanwise.traces.otlp import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from opentelemetry.trace import Span
 
+    from spanwise.traces.guests import Scope
     from spanwise.traces.service import Traces
 
 MOST_ATTRIBUTES = 1024
 KEEP_SECONDS = 0.25
 """How long after the end of a span the spans of its run are stored, if the run goes on."""
+SETTLE_SECONDS = 0.1
+"""How long spans may stay open when their run has ended. Frameworks leave generators behind, which end by and by."""
 _IDENTITY = {"session.id", "gen_ai.conversation.id", "user.id"}
 _given_ids: ContextVar[tuple[int, int] | None] = ContextVar("given_ids", default=None)
 
@@ -46,12 +53,14 @@ class Beginning(Struct, frozen=True):
         trace_id: 32 hexadecimal digits.
         span_id: the root of the run, 16 hexadecimal digits.
         start: nanoseconds since 1970; 0 before the root began.
+        name: the root's; an empty text if it is not known.
         parent: the caller's span that the root is inside of, 16 hexadecimal digits; empty if it is inside of none.
     """
 
     trace_id: str
     span_id: str
     start: int
+    name: str = ""
     parent: str = ""
 
 
@@ -95,7 +104,7 @@ class Recorder:
             traceparent: what the caller's trace context says; the run's trace links to it, or is part of it.
             before: where the trace began, if the run goes on after a pause.
         """
-        return Recording(self._provider.get_tracer("spanwise"), identity, traceparent, before, self)
+        return Recording(self._provider, identity, traceparent, before, self)
 
 
 class Recording:
@@ -103,14 +112,15 @@ class Recording:
 
     def __init__(
         self,
-        tracer: api.Tracer,
+        provider: TracerProvider,
         identity: Mapping[str, str | None],
         traceparent: str | None,
         before: Beginning | None,
         recorder: Recorder,
     ) -> None:
         """Prepares the root; see `Recorder.begin`."""
-        self._tracer = tracer
+        self._provider = provider
+        self._tracer = provider.get_tracer("spanwise")
         self._recorder = recorder
         caller = _caller(traceparent)
         is_part = recorder.joins and caller is not None and before is None
@@ -150,21 +160,36 @@ class Recording:
         finally:
             detach(before)
 
+    @contextmanager
+    def made_elsewhere(self, attributes: Mapping[str, Any]) -> Iterator[_NoSpan]:
+        """Lets an instrumentor make the spans of the block; the first of them gets `attributes` as well."""
+        with hosting(_Guests(self, attributes)):
+            yield _NoSpan()
+
+    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        """Starts a span that an instrumentor makes; the first one of a run is its root."""
+        options["attributes"] = {**(options["attributes"] or {}), **self._identity}
+        options["context"] = set_value(COLLECTED, self._collected, options["context"])
+        tracer = self._provider.get_tracer(*scope)
+        return tracer.start_span(name, **options) if self._is_begun else self._start_root(tracer, name, options)
+
     def _start(self, name: str, attributes: dict[str, Any]) -> Span:
         if self._is_begun:
             return self._tracer.start_span(name, attributes=attributes)
+        return self._start_root(self._tracer, name, {"attributes": attributes})
+
+    def _start_root(self, tracer: api.Tracer, name: str, options: Mapping[str, Any]) -> Span:
         self._is_begun = True
-        began = self.beginning
-        given = _given_ids.set((int(began.trace_id, 16), int(began.span_id, 16)))
+        known = self.beginning
+        given = _given_ids.set((int(known.trace_id, 16), int(known.span_id, 16)))
+        context, start = self._inside(known.parent), known.start or None
+        fixed = {"context": context, "kind": SpanKind.SERVER, "links": self._links, "start_time": start}
         try:
-            context, start = self._inside(began.parent), began.start or None
-            root = self._tracer.start_span(
-                name, context, SpanKind.SERVER, attributes=attributes, links=self._links, start_time=start
-            )
+            root = tracer.start_span(known.name or name, **{**options, **fixed})
         finally:
             _given_ids.reset(given)
         started: int = getattr(root, "start_time", 0) or 0
-        self.beginning = Beginning(began.trace_id, began.span_id, started, began.parent)
+        self.beginning = Beginning(known.trace_id, known.span_id, started, known.name or name, known.parent)
         self._keep_soon()
         return root
 
@@ -211,16 +236,51 @@ class Recording:
         under_way = {span.get_span_context().span_id: span for span in self._collected.under_way()}
         begun = [span for span_id, span in under_way.items() if span_id not in self._shown]
         self._shown = set(under_way)
-        if not await self._recorder.keeping.keep(self.trace_id, [*ended, *begun], self._identity):
+        if not await self._recorder.keeping.keep(self.trace_id, [*ended, *begun], self._verdict(None)):
             self._collected.give_back(ended)
 
-    async def end(self) -> bool:
-        """Stores the trace. Returns whether it can be found now."""
+    async def end(self, failure: str | None = None) -> bool:
+        """Stores the trace. Returns whether it can be found now.
+
+        Args:
+            failure: what the run failed of; the root says it if it says no failure itself.
+        """
+        until = time.monotonic() + SETTLE_SECONDS
+        while self._collected.under_way() and time.monotonic() < until:  # noqa: ASYNC110  # ends in any thread
+            await asyncio.sleep(SETTLE_SECONDS / 20)
+        for span in self._collected.under_way():
+            span.end()
         self._has_ended = True
         self._recorder.collecting.forget(self._collected)
         if self._keeping is not None:
             await asyncio.wait([self._keeping])
-        return await self._recorder.keeping.keep(self.trace_id, self._collected.take(), self._identity)
+        return await self._recorder.keeping.keep(self.trace_id, self._collected.take(), self._verdict(failure))
+
+    def _verdict(self, failure: str | None) -> Verdict:
+        return Verdict(self._identity, self.beginning.span_id, failure)
+
+
+class _Guests:
+    """The spans that instrumentors make of one component of a run."""
+
+    def __init__(self, recording: Recording, attributes: Mapping[str, Any]) -> None:
+        self._recording = recording
+        self._first = dict(attributes)
+
+    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        first, self._first = self._first, {}
+        options["attributes"] = {**(options["attributes"] or {}), **first}
+        return self._recording.start_guest(scope, name, options)
+
+
+class _NoSpan:
+    """Stands where a span would, if an instrumentor makes it and says itself what is to be said of it."""
+
+    def output(self, content: str | None) -> None:
+        """Says nothing."""
+
+    def attribute(self, name: str, value: str | float) -> None:
+        """Says nothing."""
 
 
 class _OpenSpan:
@@ -256,7 +316,7 @@ def _new_beginning(caller: SpanContext | None) -> Beginning:
     ids = RandomIdGenerator()
     trace_id = ids.generate_trace_id() if caller is None else caller.trace_id
     parent = "" if caller is None else f"{caller.span_id:016x}"
-    return Beginning(f"{trace_id:032x}", f"{ids.generate_span_id():016x}", 0, parent)
+    return Beginning(f"{trace_id:032x}", f"{ids.generate_span_id():016x}", 0, parent=parent)
 
 
 def _caller(traceparent: str | None) -> SpanContext | None:

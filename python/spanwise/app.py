@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
 from spanwise.components import Kind
-from spanwise.database import Database, SqliteDatabase
+from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
 from spanwise.http.answers import Answers
 from spanwise.http.application import build_application
@@ -19,6 +19,8 @@ from spanwise.http.backend import Backend, body_readers
 from spanwise.http.cors import read_origins
 from spanwise.http.openapi import describe
 from spanwise.http.routes import TABLE
+from spanwise.http.sockets import Sockets
+from spanwise.http.streams import Streams
 from spanwise.registry import Registry
 from spanwise.runs import Runs
 from spanwise.settings import DEFAULT_STORE, load_settings
@@ -69,8 +71,9 @@ class Service:
             agents: agents and agent factories, each with an id of its own.
             teams: teams and team factories, likewise.
             workflows: workflows and workflow factories, likewise.
-            db: where sessions, runs and their events are kept: the path of a SQLite file, or any object that
-                satisfies `Database`; if not given, the file `runs.db` of the data folder.
+            db: where sessions, runs and their events are kept: the path of a SQLite file, the address of a
+                PostgreSQL database, or any object that satisfies `Database`; if not given, the setting
+                `database_url` says, and without it the file `runs.db` of the data folder.
             authorization: whether every caller needs a token; if not given, the setting of that name says.
             authorization_config: how tokens are verified; what it leaves out is said by the settings.
             traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
@@ -129,16 +132,23 @@ class Service:
             keeps_runs=self._keeps_runs,
             factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
-            description=describe(TABLE, self.name),
+            description=describe(TABLE, self.name, self._registry.inputs()),
+            public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
             answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
             readers=self._readers,
+            streams=Streams(self.settings.streams_at_once),
+            sockets=self._sockets,
         )
         return build_application(backend, self._lifespan)
 
     @cached_property
     def _readers(self) -> dict[str, BodyReader]:
         return body_readers(self.settings)
+
+    @cached_property
+    def _sockets(self) -> Sockets:
+        return Sockets(self.settings.sockets_at_once, self.settings.sockets_of_a_user)
 
     @cached_property
     def _admission(self) -> Admission:
@@ -152,13 +162,19 @@ class Service:
 
     @cached_property
     def _runs(self) -> Runs:
-        database = self._db or SqliteDatabase(self.settings.database)
-        return Runs(database, Recorder(self._traces, self.id), self.settings.runs_at_once)
+        database = self._db or database_at(self.settings.database)
+        recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
+        return Runs(database, recorder, self.settings.runs_at_once)
 
     @property
     def _keeps_runs(self) -> bool:
-        """Whether the database of runs is opened with the service: stores that were handed in need none."""
-        return bool(self._registry.hosts) or self._sources is None
+        """Whether the database of runs is opened with the service: traces alone need none, and may have no place."""
+        is_at_hand = self._sources is None and ("://" not in self.settings.data_dir or self._names_a_database)
+        return self._registry.hosts or is_at_hand
+
+    @property
+    def _names_a_database(self) -> bool:
+        return bool(self._db or self.settings.database_url or self.settings.database_url_file)
 
     async def open(self) -> None:
         """Loads the keys, opens the trace stores, replay included, and the database of runs.
@@ -172,10 +188,15 @@ class Service:
         if self._keeps_runs:
             await self._runs.open()
 
+    async def drain(self) -> None:
+        """Lets no WebSocket in any more, and ends each when the runs that it follows have ended, or after 3 s."""
+        await self._sockets.drain()
+
     async def close(self) -> None:
         """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
         for reader in self._readers.values():
             reader.close()
+        await self.drain()
         await self._runs.close()
         await self._traces.close()
         self._admission.close()
@@ -193,10 +214,13 @@ def _database(db: object) -> Database:
     """Returns the database that `db` stands for.
 
     Raises:
-        ConfigurationError: a URL, or an object that is no database.
+        ConfigurationError: an address of no database, or an object that is none.
     """
-    if isinstance(db, str | Path) and "://" not in str(db):
-        return SqliteDatabase(db)
+    if isinstance(db, str | Path) and ("://" not in str(db) or str(db).startswith(SCHEMES)):
+        return database_at(db)
     if isinstance(db, Database):
         return db
-    raise ConfigurationError(f"expected the path of a SQLite file or a `Database` as db, got `{db!r:.80}`")
+    shown = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
+    raise ConfigurationError(
+        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {shown}"
+    )

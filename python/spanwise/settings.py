@@ -101,6 +101,21 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
     runs_at_once: Annotated[
         int, Meta(ge=1, description="Runs that are under way at once; beyond them the answer is 503.")
     ] = 2048
+    streams_at_once: Annotated[
+        int, Meta(ge=1, description="Streams of events that are open at once; beyond them the answer is 503.")
+    ] = 512
+    sockets_at_once: Annotated[
+        int, Meta(ge=1, description="WebSockets that are open at once; beyond them the answer is 503.")
+    ] = 256
+    sockets_of_a_user: Annotated[
+        int, Meta(ge=1, description="WebSockets of one verified user at once; beyond them the answer is 503.")
+    ] = 16
+    join_callers_trace: Annotated[
+        bool,
+        Meta(
+            description="Whether a run goes on in the trace that its caller names; if not, its own trace links to it."
+        ),
+    ] = False
     factory_deadline_seconds: Annotated[
         float, Meta(gt=0, description="The longest a factory may take to build a component; then the answer is 500.")
     ] = 30.0
@@ -151,6 +166,16 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
         bool,
         Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),
     ] = False
+    database_url: Annotated[
+        str,
+        Meta(
+            description="The PostgreSQL database of sessions and runs, `postgresql://user:password@host/name`.",
+            extra={"default": "the file `runs.db` of the data folder"},
+        ),
+    ] = ""
+    database_url_file: Annotated[
+        str, Meta(description="A file that holds `database_url`, which is a secret.", extra={"default": "none"})
+    ] = ""
 
     @property
     def trace_stores(self) -> dict[str, str]:
@@ -168,8 +193,16 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
 
     @property
     def database(self) -> str:
-        """Returns where sessions and runs are: a file inside the data folder."""
-        return f"{self.data_dir.rstrip('/')}/runs.db"
+        """Returns where sessions and runs are: the address of a server, or a file inside the data folder.
+
+        Raises:
+            ConfigurationError: the address is given twice, or its file cannot be read.
+        """
+        if self.database_url and self.database_url_file:
+            raise ConfigurationError("settings `database_url` and `database_url_file` are both given")
+        if self.database_url_file:
+            return _secret(Path(self.database_url_file), "database_url_file")
+        return self.database_url or f"{self.data_dir.rstrip('/')}/runs.db"
 
 
 class Setting(Struct, frozen=True):
@@ -302,6 +335,18 @@ def load_settings(
                 raise ConfigurationError(f"unknown setting `{name}` in {source}")
             merged[name] = TABLE[name].convert(value, source, from_text=from_text)
     return Settings(**merged)  # type: ignore[arg-type]  # each value was converted to its setting's type
+
+
+def _secret(path: Path, name: str) -> str:
+    """Returns what a file holds, without the spaces around it. No message repeats it."""
+    try:
+        found = path.read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"setting `{name}`: cannot read `{path}`: {words}") from None
+    if not found:
+        raise ConfigurationError(f"setting `{name}`: `{path}` is empty")
+    return found
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -159,6 +159,23 @@ def test_the_traces_have_their_own_folder(data_dir: str) -> None:
     assert load_settings({"data_dir": data_dir}, environ={}).trace_store == "s3://bucket/folder/traces"
 
 
+def test_a_secret_is_said_once_or_stands_in_a_file(tmp_path: Path) -> None:
+    address = "postgresql://keeper:hidden@host/name"
+    assert load_settings({"data_dir": "there/"}, environ={}).database == "there/runs.db"
+    assert load_settings(environ={"SPANWISE_DATABASE_URL": address}).database == address
+    file = tmp_path / "secret"
+    file.write_text(f" {address}\n", "utf-8")
+    assert load_settings({"database_url_file": str(file)}, environ={}).database == address
+    for said, words in (
+        ({"database_url_file": str(file), "database_url": address}, "are both given"),
+        ({"database_url_file": str(tmp_path / "absent")}, "cannot read `.*absent`: No such file"),
+        ({"database_url_file": str(write(tmp_path, " \n"))}, "is empty"),
+    ):
+        with pytest.raises(ConfigurationError, match=words) as refused:
+            _ = load_settings(said, environ={}).database
+        assert "hidden" not in str(refused.value)
+
+
 def test_every_setting_is_documented_and_nothing_else_is() -> None:
     lines = [line for line in DOCUMENTATION.read_text("utf-8").splitlines() if "`SPANWISE_" in line]
     rows = [line.strip("| ").split(" | ") for line in lines]

@@ -47,6 +47,11 @@ class Traces:
         self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """Returns the ids of the stores, the one that is meant without an id first."""
+        return tuple(self._stores)
+
+    @property
     def is_ready(self) -> bool:
         """Returns whether every store is open and acknowledges what it is sent."""
         return all(store.is_ready for store in self._stores.values())

@@ -96,9 +96,8 @@ def main() -> None:
             rate = float(re.search(r"Requests/sec:\s+([\d.]+)", report)[1])
             assert service.stop() == 0
     say(f"idle:   {said(idle)}\n")
-    say(
-        f"flood:  {said(during)}; {rate:.0f} bad tokens a second, each 401; {written / SECONDS:.0f} log lines a second\n"
-    )
+    say(f"flood:  {said(during)}\n")
+    say(f"{rate:.0f} bad tokens a second, each 401; {written / SECONDS:.0f} log lines a second\n")
     say(f"p99 ratio {during[len(during) * 99 // 100] / idle[len(idle) * 99 // 100]:.1f}\n")
     say(f"load average {os.getloadavg()[0]:.1f}\n")
 

@@ -96,7 +96,7 @@ def load(url: str, path: str, connections: int, seconds: int) -> tuple[float, fl
 
 
 def _milliseconds(report: str, percentile: str) -> float:
-    found = re.search(rf"{percentile}\s+([\d.]+)(us|ms|s|m)\n", report)
+    found = re.search(rf"{percentile}\s+([\d.]+)(us|ms|s|m)\s*\n", report)
     assert found, report
     return float(found[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[found[2]]
 

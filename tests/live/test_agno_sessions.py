@@ -6,13 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hosting import hosting, run
-
-pytest.importorskip("agno.client")
-
 from agno.client import AgentOSClient
 from agno.db.base import SessionType
 from agno.utils.http import aclose_default_clients
+from hosting import hosting, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator

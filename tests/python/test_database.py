@@ -159,9 +159,8 @@ def page_of(kept: list[SessionRecord], asked: SessionsAsked) -> tuple[list[Sessi
         and (asked.component_id is None or each.component_id == asked.component_id)
         and (asked.name is None or asked.name.casefold() in each.name.casefold())
     ]
-    found.sort(key=lambda each: each.session_id)
     key = "name" if asked.sort_by == "session_name" else asked.sort_by
-    found.sort(key=lambda each: getattr(each, key), reverse=asked.descending)
+    found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=asked.descending)
     return found[asked.skipped : asked.skipped + asked.most], len(found)
 
 

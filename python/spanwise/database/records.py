@@ -48,7 +48,7 @@ class SessionsAsked(Struct, frozen=True, kw_only=True):
         kind: of this kind.
         component_id: of this component.
         name: with this text in their name, whatever the case.
-        sort_by: what they are ordered by; of those that are equal, by session id.
+        sort_by: what they are ordered by; of those that are equal, by session id, in the same direction.
         descending: whether the greatest comes first.
         skipped: how many come before the page.
         most: how many the page has.

@@ -91,8 +91,8 @@ class SqlDatabase:
     def sessions(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and how many there are on all pages."""
         matching = _conditions(asked)
-        column = _SORTED[asked.sort_by]
-        order = (column.desc() if asked.descending else column.asc(), sessions.c.session_id)
+        columns = (_SORTED[asked.sort_by], sessions.c.session_id)  # as an index has them, both in one direction
+        order = [column.desc() if asked.descending else column.asc() for column in columns]
         page = select(sessions).where(*matching).order_by(*order).limit(asked.most).offset(asked.skipped)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()

@@ -104,6 +104,13 @@ def test_a_run_moves_ends_and_goes_with_its_session(shared: Database) -> None:
     assert (shared.session("moving"), shared.run("m"), shared.events("m", -1, 9)) == (None, None, [])
 
 
+def test_events_may_be_added_again(shared: Database) -> None:
+    first, second = ("again", 0, "RunStarted", b"{}"), ("again", 1, "RunCompleted", b"[]")
+    shared.add_events([first])
+    shared.add_events([("again", 0, "Other", b"1"), second])
+    assert shared.events("again", -1, 9) == [first[1:], second[1:]]
+
+
 def test_a_session_is_added_once_and_changed(shared: Database) -> None:
     assert shared.add_session(session("added", component_id=None, user_id=None))
     assert not shared.add_session(session("added"))

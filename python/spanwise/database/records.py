@@ -162,7 +162,10 @@ class Database(Protocol):
         ...
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events: run id, index, name and JSON of each."""
+        """Adds events: run id, index, name and JSON of each. One that is there already stays as it is.
+
+        Whether a commit was made is not always known: what was added may be added again.
+        """
         ...
 
     def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:

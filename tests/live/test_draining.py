@@ -133,7 +133,7 @@ def test_streams_end_with_the_service(tmp_path: Path) -> None:
                     ended.extend(False for _ in answer.iter_raw())
             ended.append(True)
 
-        followers = [threading.Thread(target=follow) for _ in range(70)]
+        followers = [threading.Thread(target=follow) for _ in range(20)]
         for follower in followers:
             follower.start()
         while ended.count(False) < len(followers):

@@ -54,6 +54,8 @@ class Call:
         session_id: the conversation it belongs to.
         user_id: who asks: verified where there is authorization, else what the form said.
         session_state: what the session remembers; changes are kept when the run ends.
+        dependencies: what the caller gave the component for this run.
+        metadata: what the caller says about this run; it stands in the result.
         answers: what the caller answered to the requirements of a pause.
         state: what the component gave to its pause.
         is_continued: whether it goes on after a pause.
@@ -70,6 +72,8 @@ class Call:
     spans: Spans
     emit_event: Callable[[dict[str, Any]], None]
     session_state: dict[str, Any] = field(default_factory=dict)
+    dependencies: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     answers: tuple[Mapping[str, Any], ...] = ()
     state: Any = None
     is_continued: bool = False

@@ -28,6 +28,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         running.wait_until_ready()
         yield running
         assert running.stop() == 0
+        assert {event["logger"].partition(".")[0] for event in running.events()} <= {"spanwise", "agno", "agno-team"}
 
 
 @pytest.fixture

@@ -240,6 +240,10 @@ def test_a_session_remembers_its_state(adapted: Running, component: str) -> None
     given = {"session_id": f"state-{component}", "user_id": "u"}
     for times in (1, 2):
         assert run(adapted, component, "whoami", **given).json()["session_state"] == {"seen": ["u"] * times}
+    paused = run(adapted, component, "refund", **given).json()
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    result = adapted.http.post(path, data={"tools": json.dumps(paused["tools"]), "stream": "false"}).json()
+    assert (result["status"], result["session_state"]) == ("COMPLETED", {"seen": ["u", "u"]})
 
 
 def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:

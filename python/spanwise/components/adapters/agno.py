@@ -18,6 +18,7 @@ import msgspec
 from agno.agent import Agent
 from agno.db.base import AsyncBaseDb, BaseDb
 from agno.db.in_memory import InMemoryDb
+from agno.run import RunContext
 from agno.run.agent import RunOutput
 from agno.run.approval import acheck_and_apply_approval_resolution
 from agno.run.team import TeamRunOutput
@@ -119,7 +120,7 @@ class _Agno(Adapted):
         return _ENDINGS.get(said["event"].removeprefix(self.prefix)) if said["event"].startswith(self.prefix) else None
 
     def _outcome(self, status: str, event: dict[str, Any], result: dict[str, Any] | None) -> Outcome:
-        members = {"steps_results", "created_at", "event", "nested_depth", "reason", "error"}
+        members = {"created_at", "event", "nested_depth", "reason", "error"}
         found = {name: value for name, value in (event if result is None else result).items() if name not in members}
         found.pop("events", None)  # they are kept by the service
         failure = event.get("error") or event.get("content") or event.get("reason") or status
@@ -153,6 +154,9 @@ class _Conversing(_Agno):
             paused, answered = self._continuation(call.state, call.answers)
             if waits_for_approval(call.state["output"]):
                 await _approve(paused, own.db)
+            if own.db is None:
+                context = RunContext(call.run_id, call.session_id, call.user_id, session_state=dict(call.session_state))
+                answered["run_context"] = context
             events = own.acontinue_run(run_response=paused, **answered, **asked)
         else:
             state = dict(call.session_state) if own.db is None else None
@@ -218,7 +222,8 @@ class _AgnoWorkflow(_Agno):
         state = dict(call.session_state) if own.db is None else None
         off_the_loop(own)
         if own.db is None:
-            own.db = InMemoryDb()  # type: ignore[no-untyped-call]  # a workflow of agno cannot go on without one; it lasts as long as this run
+            # agno's workflows cannot go on without one; this one lasts as long as the run
+            own.db = InMemoryDb()  # type: ignore[no-untyped-call]
         if call.is_continued:
             paused, requirements = self._continuation(call.state, call.answers)
             if state is not None:

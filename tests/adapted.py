@@ -166,6 +166,7 @@ service = Service(
     agents=[
         agno_agent("ann"),
         agno_agent("keeper", db=database(), add_history_to_context=True),
+        agno_agent("dependent", add_dependencies_to_context=True),
         AgentFactory("built", database(), built),
         helper,
         Agent(lambda message: message.upper(), id="upper", name="Upper"),

@@ -188,7 +188,7 @@ def test_what_is_hosted_is_described(hosted: Running) -> None:
         "Condition",
     ]
     info = hosted.http.get("/info").json()
-    assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 11)
+    assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 14)
 
 
 def test_a_factory_gets_its_input_where_the_specification_says(hosted: Running) -> None:

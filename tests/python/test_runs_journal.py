@@ -115,11 +115,13 @@ def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing
         assert live.after(0, 10) is None
         assert sum(len(entry.body) for entry in live.after(MOST_EVENTS, 10) or ()) < MOST_BYTES
         assert live.kept == []
+        batches = [live.after(index, 256) for index in range(MOST_EVENTS - 300, MOST_EVENTS)]
         live.end()
+        assert live.after(MOST_EVENTS - 300, 10) is None
+        assert live.after(MOST_EVENTS + 48, 10)
         found: list[Any] = [entry async for entry in Following(journal, "a", live).after(-1)]
         assert [entry.index for entry in found] == list(range(MOST_EVENTS + 50))
-        for index in range(MOST_EVENTS - 300, MOST_EVENTS):
-            batch = live.after(index, 256)
+        for batch in batches:
             assert batch
             assert len(batch) == 1 or sum(len(entry.body) for entry in batch) <= MOST_BYTES_AT_ONCE
         await journal.close()

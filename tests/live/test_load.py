@@ -13,6 +13,7 @@ import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -29,7 +30,7 @@ LOAD = float(os.environ.get("TESTS_LOAD", "1"))
 RUNS = int(200 * LOAD)
 LEAVING = int(100 * LOAD)
 AT_ONCE = 100
-READERS = 10
+READERS = 20
 MOST_MEBIBYTES = 64
 
 
@@ -150,25 +151,28 @@ def test_clients_that_leave_at_random_leave_nothing_behind(hosted: Running) -> N
     assert sessions["meta"]["total_count"] == 20 + LEAVING
 
 
+def reader_of(service: Running, path: str, form: bytes = b"") -> socket.socket:
+    """Returns a client that asks for a stream and takes nothing of it."""
+    reader = socket.create_connection(("127.0.0.1", service.port))
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    reader.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(form) + form)
+    return reader
+
+
 def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: Running) -> None:
-    mebibytes = resident_mebibytes(hosted)
-    form = b"message=8"
-    head = (
-        b"POST /workflows/long-winded/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    )
-    readers = []
-    for _ in range(READERS):
-        reader = socket.create_connection(("127.0.0.1", hosted.port))
-        reader.sendall(head + b"Content-Length: %d\r\n\r\n" % len(form) + form)
-        readers.append(reader)
-    try:
-        for _ in range(3):
-            ended = settled(lambda: gauges(hosted), lambda found: found["run"] == 0 and found["stream"] == READERS)
-        assert ended == {"run": 0.0, "stream": float(READERS), "socket": 0.0}
+    with ExitStack() as readers:
+        readers.enter_context(reader_of(hosted, "/workflows/long-winded/runs", b"message=8&session_id=s-long"))
+        streaming = {"run": 0.0, "stream": 1.0, "socket": 0.0}
+        assert settled(lambda: gauges(hosted), lambda found: found == streaming) == streaming
+        (long,) = hosted.http.get("/workflows/long-winded/runs?session_id=s-long").json()
+        assert long["status"] == "COMPLETED"
+        mebibytes = resident_mebibytes(hosted)
+        for _ in range(READERS):
+            readers.enter_context(reader_of(hosted, f"/workflows/long-winded/runs/{long['run_id']}/resume"))
+        streaming["stream"] += READERS
+        assert settled(lambda: gauges(hosted), lambda found: found == streaming) == streaming
+        time.sleep(1)
         assert resident_mebibytes(hosted) - mebibytes < MOST_MEBIBYTES
-    finally:
-        for reader in readers:
-            reader.close()
     nothing = {"run": 0.0, "stream": 0.0, "socket": 0.0}
     assert settled(lambda: gauges(hosted), lambda found: found == nothing) == nothing
     events = stream(hosted, "workflows/long-winded", "1")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from spanwise.http.application import Application
     from spanwise.http.authorization import Admission
+    from spanwise.http.bodies import BodyReader
     from spanwise.settings import Settings
 
 Source: TypeAlias = str | Path | TraceStore
@@ -135,11 +136,15 @@ class Service:
             public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
             answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
-            readers=body_readers(self.settings),
+            readers=self._readers,
             streams=Streams(self.settings.streams_at_once),
             sockets=self._sockets,
         )
         return build_application(backend, self._lifespan)
+
+    @cached_property
+    def _readers(self) -> dict[str, BodyReader]:
+        return body_readers(self.settings)
 
     @cached_property
     def _sockets(self) -> Sockets:
@@ -189,6 +194,8 @@ class Service:
 
     async def close(self) -> None:
         """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
+        for reader in self._readers.values():
+            reader.close()
         await self.drain()
         await self._runs.close()
         await self._traces.close()

@@ -147,21 +147,25 @@ class Call:
 def result_of(component: Component, call: Call, outcome: Outcome, status: str) -> dict[str, Any]:
     """Returns the result of one call, as it stands in an answer and in the results of what contains it."""
     content = plain(outcome.content)
-    result: dict[str, Any] = {
+    identity = {
         "run_id": call.run_id,
         f"{component.kind}_id": component.id,
         f"{component.kind}_name": component.name or component.id,
         "session_id": call.session_id,
         "user_id": call.user_id,
         "parent_run_id": call.place.get("parent_run_id"),
+    }
+    result: dict[str, Any] = {
+        **identity,
         "content": content,
         "content_type": content_type_of(outcome.content),
         "model": component.model,
-        "status": status,
         "created_at": int(time.time()),
         **_input_of(component, call.message),
         **outcome.parts,
         **({} if outcome.told is None else outcome.told.result),
+        **identity,
+        "status": status,
     }
     if outcome.pause is not None:
         result[requirements_name(component.kind)] = outcome.pause.requirements

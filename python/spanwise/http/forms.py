@@ -50,6 +50,8 @@ async def form_of(request: Request, body: bytes) -> dict[str, str]:
         return {}
     if media_type not in MEDIA_TYPES:
         raise UnsupportedMediaTypeError(f"expected a form, `{'` or `'.join(MEDIA_TYPES)}`, got `{media_type}`")
+    if media_type == "multipart/form-data" and not body.rstrip().endswith(b"--"):
+        raise BadRequestError("the form cannot be read: it has no end")
     read = Request(request.scope, _once(body))
     try:
         form = await read.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES_OF_A_FIELD)

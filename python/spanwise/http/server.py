@@ -35,6 +35,8 @@ HEADER_BYTES = 64 * 1024
 LAST_ANSWERS_SECONDS = 0.5
 END_SECONDS = 1.5
 """The process is gone this long after the time to drain, whatever still runs. What was acknowledged is durable."""
+BACKLOG = 4096
+"""Connections that wait to be let in. What is beyond them must try again, which takes its system seconds."""
 OTHER_FILES = 256
 """Open files that are no connections: of the stores, of the database, of the program."""
 
@@ -108,7 +110,7 @@ def _server(application: Application, settings: Settings, listener: socket.socke
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         websockets=True,
-        backlog=connections,
+        backlog=BACKLOG,
         backpressure=connections,
         http1_settings=HTTP1Settings(header_read_timeout=milliseconds, max_buffer_size=HEADER_BYTES),
         log_level=LogLevels.error,
@@ -153,7 +155,7 @@ def _listen(address: tuple[str, int], settings: Settings) -> socket.socket:
                 milliseconds = round(settings.write_deadline_seconds * 1000)
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
             listener.bind(resolved)
-            listener.listen(settings.connections)
+            listener.listen(BACKLOG)
         except OSError:
             listener.close()
             raise

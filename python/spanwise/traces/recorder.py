@@ -153,7 +153,7 @@ class Recording:
             with api.use_span(self._start(name, described), end_on_exit=True, record_exception=False) as span:
                 try:
                     yield _OpenSpan(span)
-                except BaseException as error:
+                except BaseException as error:  # a cancelled span failed as well; the error is passed on
                     span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
                     span.record_exception(error)
                     raise

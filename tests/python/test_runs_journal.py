@@ -79,6 +79,23 @@ def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) ->
     asyncio.run(scene())
 
 
+def test_what_must_not_be_lost_is_tried_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        database, journal = await opened(tmp_path)
+        database.fails = True
+        storing = asyncio.create_task(journal.do_at_last(lambda stored: stored.add_events([event("a", 0)])))
+        await asyncio.sleep(0.1)
+        database.fails = False
+        await storing
+        assert len(await journal.do(lambda stored: stored.events("a", -1, 10))) == 1
+        database.fails = True
+        with pytest.raises(OSError, match="disk full"):
+            await journal.do_at_last(lambda stored: stored.add_events([event("a", 1)]))
+        await journal.close()
+
+    asyncio.run(scene())
+
+
 def test_a_run_that_lost_events_says_so(tmp_path: Path) -> None:
     async def scene() -> None:
         database, journal = await opened(tmp_path)

@@ -25,6 +25,7 @@
 mod arrivals;
 mod aside;
 mod backup;
+mod cache;
 mod check;
 mod commit;
 mod compact;
@@ -37,6 +38,7 @@ mod head;
 mod install;
 mod lock;
 mod manifest;
+mod mapped;
 mod merge;
 pub mod objects;
 mod options;
@@ -49,6 +51,7 @@ pub mod snapshot;
 mod state;
 pub mod store;
 mod threads;
+mod view;
 mod wal;
 
 pub use aside::Aside;
@@ -59,3 +62,4 @@ pub use objects::Objects;
 pub use options::Options;
 pub use snapshot::{Part, Snapshot};
 pub use store::{Ingested, Stats, TraceStore};
+pub use view::View;

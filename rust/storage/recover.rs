@@ -16,6 +16,7 @@ use ulid::Ulid;
 
 use super::arrivals::{Arrival, gather};
 use super::aside::open_segments;
+use super::cache::Cache;
 use super::commit::Claim;
 use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Objects, Put, put};
@@ -61,6 +62,7 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
         replay(objects, &mut state, fence, options)?;
         let claim = Claim { writer, manifest: state.manifest.number, fence };
         sweep(objects, &state.manifest, &claim)?;
+        Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
         return Ok((claim, state));
     }
     Err(Error::Locked("others keep claiming the store".into()))
@@ -68,7 +70,7 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
 
 /// Reads what `manifest` and the write-ahead after it say, writing nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
-    let sealed = open_segments(objects, &mut manifest, options.recover)?;
+    let sealed = open_segments(objects, &mut manifest, options)?;
     let newest = wal::newest(objects, manifest.wal_folded_through)?;
     let mut state = State::new(manifest, sealed);
     replay(objects, &mut state, newest, options)?;

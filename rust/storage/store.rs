@@ -103,8 +103,9 @@ impl TraceStore {
     /// [`Error::Options`] for an address that is not served or a store of a newer format,
     /// [`Error::Locked`] if another process holds the store, [`Error::Damage`] if an object is
     /// missing or not what was written, [`Error::Storage`].
-    pub fn open(url: &str, options: Options) -> Result<Self> {
+    pub fn open(url: &str, mut options: Options) -> Result<Self> {
         let folder = Folder::prepared(&folder_of(url)?)?;
+        options.cache_dir.get_or_insert_with(|| folder.root().join("cache"));
         let lock = Lock::take(folder.root())?;
         Self::start(Arc::new(folder), Some(lock), options)
     }
@@ -199,7 +200,7 @@ impl TraceStore {
     pub fn stats(&self) -> Stats {
         let progress = self.shared.published.progress.load_full();
         let snapshot = self.snapshot();
-        let live = snapshot.parts().iter().map(|part| part.batch().num_rows() as u64 - part.hidden().len());
+        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.hidden().len());
         // Whoever holds it is closing the store.
         let running = self.shared.running.try_lock().ok();
         let is_at_work =

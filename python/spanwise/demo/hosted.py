@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from spanwise.components import Call
-    from spanwise.components.workflow import Part
     from spanwise.factories import RequestContext
 
 SKIES = ("sunny", "rain", "cloudy", "windy", "fog")
@@ -81,7 +80,7 @@ def hosted() -> Hosted:
     """Returns the agents, teams and workflows of the demo, as `Service` takes them."""
     guiding = Agent(guide, id="guide", name="Guide", description="Says what the weather is like in a city.")
     packing = Agent(pack, id="packer", name="Packer", description="Says what to pack for a city.")
-    steps: list[Part] = [
+    steps: list[object] = [
         str.strip,
         Condition(
             "a city?", lambda text: text.istitle(), [Step("forecast", guiding)], [lambda text: f"Where is {text}?"]

@@ -119,7 +119,7 @@ def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
         path = f"/workflows/confirmed/runs/{step['run_id']}/continue"
         form = {"step_requirements": json.dumps(answers), "stream": "false"}
         result = service.http.post(path, data=form).raise_for_status().json()
-        assert (result["status"], result["content"]) == ("COMPLETED", "done: x")
+        assert (result["status"], result["content"]) == ("COMPLETED", "done: done: x")
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
@@ -173,6 +173,20 @@ def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: Running) ->
     for answers in ("[]", '[{"step_name": 1}]'):
         assert adapted.http.post(path, data={"step_requirements": answers, "stream": "false"}).status_code == 400
     assert adapted.http.get(f"/workflows/confirmed/runs/{paused['run_id']}").json()["status"] == "PAUSED"
+
+
+def test_a_workflow_that_goes_on_is_one_trace(adapted: Running) -> None:
+    paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
+    answers = json.dumps([{**asked, "confirmed": True} for asked in paused["step_requirements"]])
+    path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
+    form = {"step_requirements": answers, "stream": "false"}
+    result = adapted.http.post(path, data=form).raise_for_status().json()
+    assert result["metadata"] == paused["metadata"]
+    trace = trace_of(adapted, result)
+    assert (trace["input"], trace["output"], trace["workflow_id"]) == ("x", "done: done: x", "confirmed")
+    [root] = trace["tree"]
+    assert (root["name"], root["type"]) == ("Confirmed.arun", "WORKFLOW")
+    assert [step["name"].partition(".")[0] for step in root["spans"]] == ["finish", "again"]
 
 
 def test_cancelling_ends_a_run_and_says_so_in_its_trace(adapted: Running) -> None:

@@ -218,6 +218,10 @@ class _AgnoWorkflow(_Agno):
         named = [{"name": _name_of(step), "type": type(step).__name__} for step in steps]
         return {"steps": named, "workflow_agent": getattr(self._own, "agent", None) is not None}
 
+    def makes_root(self, call: Call) -> bool:
+        """Returns whether the instrumentor makes the root: it knows nothing of a workflow that goes on."""
+        return self.makes_spans and not call.is_continued
+
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
         state = dict(call.session_state) if own.db is None else None
         off_the_loop(own)

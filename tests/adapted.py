@@ -187,6 +187,7 @@ service = Service(
     agents=[
         agno_agent("ann"),
         agno_agent("keeper", db=database(), add_history_to_context=True),
+        agno_agent("dependent", add_dependencies_to_context=True),
         agno_agent("imposter", user_id="mallory", session_id="theirs"),
         AgentFactory("built", database(), built),
         helper,

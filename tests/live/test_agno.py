@@ -260,6 +260,16 @@ def test_a_session_remembers_its_state(adapted: Running, component: str) -> None
     assert (result["status"], result["session_state"]) == ("COMPLETED", {"seen": ["u", "u"]})
 
 
+def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: Running) -> None:
+    given = {"dependencies": '{"city": "Lisbon"}', "metadata": '{"tag": "t"}', "session_state": '{"seen": ["before"]}'}
+    result = run(adapted, "agents/dependent", "hello", user_id="u", **given).json()
+    assert "Lisbon" in json.dumps(result["messages"])
+    assert result["metadata"] == {"tag": "t", "trace_id": result["metadata"]["trace_id"]}
+    assert run(adapted, "agents/ann", "whoami", user_id="u", **given).json()["session_state"] == {
+        "seen": ["before", "u"]
+    }
+
+
 def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:
     run(adapted, "agents/keeper", "first", session_id="kept")
     result = run(adapted, "agents/keeper", "recall", session_id="kept").json()

@@ -149,7 +149,7 @@ class _Conversing(_Agno):
     """What agents and teams have in common."""
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
-        asked: dict[str, Any] = {**_STREAMED, "yield_run_output": True, "user_id": call.user_id}
+        asked: dict[str, Any] = {**_STREAMED, **_given(call), "yield_run_output": True, "user_id": call.user_id}
         if call.is_continued:
             paused, answered = self._continuation(call.state, call.answers)
             if waits_for_approval(call.state["output"]):
@@ -237,7 +237,7 @@ class _AgnoWorkflow(_Agno):
             events = await own.acontinue_run(run_response=paused, step_requirements=requirements, **_STREAMED)
         else:
             place = {"run_id": call.run_id, "session_id": call.session_id, "user_id": call.user_id}
-            events = own.arun(call.message, session_state=state, **place, **_STREAMED)
+            events = own.arun(call.message, session_state=state, **place, **_given(call), **_STREAMED)
         async with aclosing(events):
             async for event in events:
                 yield event
@@ -311,6 +311,12 @@ def _instrumented() -> bool:
         return False
     instrumentor.instrument(tracer_provider=PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)
+
+
+def _given(call: Call) -> dict[str, Any]:
+    """Returns what a caller gave for this run, as agno takes it; what it did not give, agno looks up itself."""
+    given = {"dependencies": dict(call.dependencies), "metadata": dict(call.metadata)}
+    return {name: value for name, value in given.items() if value}
 
 
 def _take_over(state: Mapping[str, Any] | None, call: Call) -> None:

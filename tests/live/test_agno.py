@@ -175,6 +175,34 @@ def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: Running) ->
     assert adapted.http.get(f"/workflows/confirmed/runs/{paused['run_id']}").json()["status"] == "PAUSED"
 
 
+def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
+    """Returns the form that says yes to every tool that a step of a workflow waits for."""
+    answers = [
+        {
+            **asked,
+            "executor_requirements": [{**inner, "confirmation": True} for inner in asked["executor_requirements"]],
+        }
+        for asked in paused["step_requirements"]
+    ]
+    return {"step_requirements": json.dumps(answers), "stream": "false"}
+
+
+@pytest.mark.parametrize("component", ["workflows/flow", "workflows/built-workflow"])
+def test_a_tool_inside_a_step_pauses_the_workflow(adapted: Running, component: str) -> None:
+    paused = run(adapted, component, "refund").json()
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    assert adapted.http.post(path, data={"stream": "false"}).status_code == 400
+    result = adapted.http.post(path, data=_confirmed(paused)).raise_for_status().json()
+    assert (result["status"], result["content"]) == ("COMPLETED", "done: it is: refunded 5")
+    assert len(trace_of(adapted, result)["tree"]) == 1
+
+
+def test_nobody_approves_inside_a_workflow(adapted: Running) -> None:
+    paused = run(adapted, "workflows/built-workflow", "launch").json()
+    path = f"/workflows/built-workflow/runs/{paused['run_id']}/continue"
+    assert adapted.http.post(path, data=_confirmed(paused)).status_code == 403
+
+
 def test_a_workflow_that_goes_on_is_one_trace(adapted: Running) -> None:
     paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
     answers = json.dumps([{**asked, "confirmed": True} for asked in paused["step_requirements"]])

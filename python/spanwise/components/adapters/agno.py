@@ -257,11 +257,16 @@ class _AgnoWorkflow(_Agno):
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise BadRequestError(f"expected step requirements as agno has them: {error}") from error
         active = (requirements or paused.step_requirements or [None])[-1]
-        if active is not None and not active.requires_executor_input and not active.is_resolved:
+        if active is not None and not active.is_resolved:
             raise BadRequestError(f"the requirement of step `{active.step_name}` is not answered")
 
     @staticmethod
     def _continuation(state: Any, answers: Answers) -> tuple[Any, list[StepRequirement] | None]:  # noqa: ANN401  # JSON
+        for asked in state["output"].get("step_requirements") or ():
+            if waits_for_approval({"requirements": asked.get("executor_requirements")}):
+                raise ForbiddenError(
+                    f"step `{asked['step_name']}` waits for an administrator; workflows cannot ask for that"
+                )
         paused = WorkflowRunOutput.from_dict(answered_steps(state["output"], answers))
         return paused, paused.step_requirements if answers else None
 

@@ -293,9 +293,9 @@ def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: Running) -> None:
     result = run(adapted, "agents/dependent", "hello", user_id="u", **given).json()
     assert "Lisbon" in json.dumps(result["messages"])
     assert result["metadata"] == {"tag": "t", "trace_id": result["metadata"]["trace_id"]}
-    assert run(adapted, "agents/ann", "whoami", user_id="u", **given).json()["session_state"] == {
-        "seen": ["before", "u"]
-    }
+    for component in ("agents/ann", "agents/keeper"):
+        result = run(adapted, component, "whoami", user_id="u", **given).json()
+        assert result["session_state"] == {"seen": ["before", "u"]}
 
 
 def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:

@@ -159,9 +159,8 @@ class _Conversing(_Agno):
                 answered["run_context"] = context
             events = own.acontinue_run(run_response=paused, **answered, **asked)
         else:
-            state = dict(call.session_state) if own.db is None else None
             place = {"run_id": call.run_id, "session_id": call.session_id}
-            events = own.arun(call.message, session_state=state, **place, **asked)
+            events = own.arun(call.message, session_state=_state_for(own, call), **place, **asked)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunOutput | TeamRunOutput) and event.run_id == call.run_id:
@@ -223,14 +222,14 @@ class _AgnoWorkflow(_Agno):
         return self.makes_spans and not call.is_continued
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
-        state = dict(call.session_state) if own.db is None else None
+        state, has_db = _state_for(own, call), own.db is not None
         off_the_loop(own)
-        if own.db is None:
+        if not has_db:
             # agno's workflows cannot go on without one; this one lasts as long as the run
             own.db = InMemoryDb()  # type: ignore[no-untyped-call]
         if call.is_continued:
             paused, requirements = self._continuation(call.state, call.answers)
-            if state is not None:
+            if not has_db:
                 session = WorkflowSession(call.session_id, workflow_id=self.id, user_id=call.user_id, runs=[paused])
                 session.session_data = {"session_state": state}
                 own.db.upsert_session(session)
@@ -322,6 +321,11 @@ def _given(call: Call) -> dict[str, Any]:
     """Returns what a caller gave for this run, as agno takes it; what it did not give, agno looks up itself."""
     given = {"dependencies": dict(call.dependencies), "metadata": dict(call.metadata)}
     return {name: value for name, value in given.items() if value}
+
+
+def _state_for(own: Any, call: Call) -> dict[str, Any] | None:  # noqa: ANN401  # as above
+    """Returns what agno is told of a session's state: all of it, or what its own db cannot know."""
+    return dict(call.session_state) if own.db is None else dict(call.given_state) or None
 
 
 def _take_over(state: Mapping[str, Any] | None, call: Call) -> None:

@@ -270,6 +270,17 @@ def test_runs_of_one_socket_do_not_wait_for_each_other(hosted: Running) -> None:
         socket.say("cancel-workflow", run_id=slow)
 
 
+@pytest.mark.slow
+def test_a_silent_socket_is_closed_whatever_its_ping_frames_say(hosted: Running) -> None:
+    with opened(hosted) as silent, opened(hosted) as listening:
+        listening.say("start-workflow", workflow_id="slow", message="x")
+        run_id = listening.heard()["run_id"]
+        for _ in range(10_000):
+            silent.connection.ping()
+        assert silent.close_code() == 1001
+        assert listening.ask("cancel-workflow", run_id=run_id)["event"]
+
+
 def test_one_run_too_many_in_a_socket_is_refused(hosted: Running) -> None:
     with opened(hosted) as socket:
         for _ in range(33):

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted")) as service:
+    with hosting(tmp_path_factory.mktemp("hosted"), "--cors-origins", "https://listed.example") as service:
         yield service
         assert service.stop() == 0
+        assert all(event["level"] in {"info", "warning"} for event in service.events()), service.log.read_text()
 
 
 def test_a_workflow_runs_as_over_http(hosted: Running) -> None:
@@ -102,6 +103,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "BAD_REQUEST",
         "metadata must be a JSON object, got str",
     ),
+    "files": (
+        {"action": "start-workflow", "workflow_id": "steps", "message": "x", "files": []},
+        "BAD_REQUEST",
+        "`files` is not built yet: a run that needs it is not begun",
+    ),
+    "state of a run that goes on": (
+        {"action": "continue-workflow", "run_id": "x", "session_state": {}},
+        "BAD_REQUEST",
+        "`session_state` is not built yet: a run that needs it is not begun",
+    ),
     "unknown run": (
         {"action": "reconnect", "workflow_id": "steps", "run_id": "nope"},
         "NOT_FOUND",
@@ -176,15 +187,14 @@ def test_a_flood_of_messages_ends_the_socket(hosted: Running) -> None:
         ("https://listed.example", 101),
     ],
 )
-def test_a_page_of_a_foreign_origin_opens_no_socket(tmp_path: Path, origin: str, status: int) -> None:
-    with hosting(tmp_path, "--cors-origins", "https://listed.example") as service:
-        try:
-            with opened(service, origin=service.url if origin == "ours" else origin) as socket:
-                assert socket.greeting["event"] == "connected"
-                found = 101
-        except InvalidStatus as refused:
-            found = refused.response.status_code
-        assert found == status
+def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: Running, origin: str, status: int) -> None:
+    try:
+        with opened(hosted, origin=hosted.url if origin == "ours" else origin) as socket:
+            assert socket.greeting["event"] == "connected"
+            found = 101
+    except InvalidStatus as refused:
+        found = refused.response.status_code
+    assert found == status
 
 
 @pytest.mark.parametrize(

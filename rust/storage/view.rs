@@ -88,6 +88,23 @@ impl View {
         }
     }
 
+    /// Returns the rows of a session.
+    pub fn rows_of_session(&self, session: &[u8]) -> Vec<u32> {
+        match &self.rows {
+            Source::Sealed(index) => {
+                let Some(texts) = index.texts(Field::SessionId) else { return Vec::new() };
+                let code = texts.first_code(|text| text >= session);
+                let is_there = code < texts.distinct() && texts.value(code) == session;
+                texts.rows(&(code..code + u32::from(is_there))).to_vec()
+            }
+            Source::Head(_) => {
+                let code = (0..self.session_codes()).find(|code| self.session(*code) == session);
+                let rows = (0u32..).take(self.count());
+                rows.filter(|row| code.is_some() && self.session_code(*row as usize) == code).collect()
+            }
+        }
+    }
+
     /// Returns the bytes of the session with this code.
     pub fn session(&self, code: usize) -> &[u8] {
         match &self.rows {

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 from uuid import uuid4
 
 import msgspec
 
-from spanwise.errors import ComponentError, ConfigurationError
+from spanwise.errors import ComponentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +57,23 @@ class Pause:
             raise ValueError(f"a pause holds what JSON cannot: {error}") from error
 
 
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What an adapted framework says of one run by itself.
+
+    Attributes:
+        status: COMPLETED, PAUSED, CANCELLED or ERROR; a failure that the framework caught is a status too.
+        event: the event that it ends with; the members that every event has are added if they are missing.
+        result: the members of its result.
+        failure: what it failed of, for its trace; None if it did not.
+    """
+
+    status: str
+    event: dict[str, Any]
+    result: dict[str, Any]
+    failure: str | None = None
+
+
 @dataclass(kw_only=True)
 class Outcome:
     """What became of one call of a component.
@@ -65,11 +82,20 @@ class Outcome:
         content: its output so far; text, or what JSON can hold.
         pause: what it waits for; None if it is done.
         parts: further members of the result, such as the responses of a team's members.
+        told: what an adapted framework says by itself; None for a component of ours.
     """
 
     content: Any = None
     pause: Pause | None = None
     parts: dict[str, Any] = field(default_factory=dict)
+    told: Told | None = None
+
+    @property
+    def status(self) -> str:
+        """Returns how the call ended, if nothing escaped it: the status of a run."""
+        if self.told is not None:
+            return self.told.status
+        return "COMPLETED" if self.pause is None else "PAUSED"
 
     @property
     def text(self) -> str | None:
@@ -79,7 +105,7 @@ class Outcome:
 
 @runtime_checkable
 class Component(Protocol):
-    """Anything that can be run. An adapter is a class that wraps a foreign object and satisfies this.
+    """Anything that can be run.
 
     Attributes:
         kind: what it is.
@@ -112,21 +138,46 @@ class Component(Protocol):
         ...
 
 
-def as_component(found: object, kind: Kind) -> Component:
-    """Returns `found`, if it is a component of that kind.
+class Members(TypedDict, total=False):
+    """What an agent or a team is described by; all of it may be left out.
 
-    Raises:
-        ConfigurationError: it is not; objects of other frameworks need an adapter.
+    Attributes:
+        id: its handle in URL paths.
+        name: its name, for people.
+        description: what it is good for.
+        model: the model behind it, for people and for its trace.
+        db: where it keeps what it remembers; it is handed on as `call.db`.
+        store_events: whether the events of its runs are part of their results.
     """
-    if isinstance(found, type) or not isinstance(found, Component):
-        shown = found if isinstance(found, type) else type(found)
-        raise ConfigurationError(
-            f"expected a component, {kind}, got `{shown.__module__}.{shown.__qualname__}`: "
-            "objects of other frameworks need an adapter that satisfies `Component`"
-        )
-    if found.kind != kind:
-        raise ConfigurationError(f"expected a component, {kind}, got the {found.kind} `{found.id}`")
-    return found
+
+    id: str
+    name: str | None
+    description: str | None
+    model: str | None
+    db: Any
+    store_events: bool
+
+
+class Described:
+    """What our agents and teams have in common; see `Members`."""
+
+    def __init__(  # noqa: PLR0913  # one keyword for each member
+        self,
+        *,
+        id: str = "",  # noqa: A002  # the word that every component uses
+        name: str | None = None,
+        description: str | None = None,
+        model: str | None = None,
+        db: Any = None,  # noqa: ANN401  # any database object
+        store_events: bool = False,
+    ) -> None:
+        """Keeps what it is described by."""
+        self.id = id
+        self.name = name
+        self.description = description
+        self.model = model
+        self.db = db
+        self.store_events = store_events
 
 
 def text_of(content: object) -> str | None:

@@ -39,6 +39,10 @@ class Spans(Protocol):
         """Opens a span inside the one that is open, until the block ends."""
         ...
 
+    def made_elsewhere(self, attributes: Mapping[str, Any]) -> AbstractContextManager[OpenSpan]:
+        """Lets an instrumentor make the spans of the block; the first of them gets `attributes` as well."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
@@ -50,6 +54,8 @@ class Call:
         session_id: the conversation it belongs to.
         user_id: who asks: verified where there is authorization, else what the form said.
         session_state: what the session remembers; changes are kept when the run ends.
+        dependencies: what the caller gave the component for this run.
+        metadata: what the caller says about this run; it stands in the result.
         answers: what the caller answered to the requirements of a pause.
         state: what the component gave to its pause.
         is_continued: whether it goes on after a pause.
@@ -66,6 +72,8 @@ class Call:
     spans: Spans
     emit_event: Callable[[dict[str, Any]], None]
     session_state: dict[str, Any] = field(default_factory=dict)
+    dependencies: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     answers: tuple[Mapping[str, Any], ...] = ()
     state: Any = None
     is_continued: bool = False
@@ -104,6 +112,17 @@ class Call:
         body.update({key: plain(value) for key, value in members.items() if value is not None})
         self.emit_event(body)
 
+    def pass_on(self, event: Mapping[str, Any]) -> None:
+        """Emits an event of an adapted framework as it is, with the place of this call in the run."""
+        self.emit_event(self.placed(event))
+
+    def placed(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns an event of an adapted framework with the place of this call; its own parts know theirs better."""
+        if event.get("run_id", self.run_id) == self.run_id:
+            return {**event, **self.place}
+        depth = event.get("nested_depth", 0) + self.place.get("nested_depth", 0)
+        return {**self.place, **event, "nested_depth": depth}
+
     def inside(self, component: Component, **place: object) -> Call:
         """Returns the call for something inside `component`: a member, or what a step runs."""
         further: dict[str, Any] = {**self.place, **place, "nested_depth": self.place.get("nested_depth", 0) + 1}
@@ -128,20 +147,25 @@ class Call:
 def result_of(component: Component, call: Call, outcome: Outcome, status: str) -> dict[str, Any]:
     """Returns the result of one call, as it stands in an answer and in the results of what contains it."""
     content = plain(outcome.content)
-    result: dict[str, Any] = {
+    identity = {
         "run_id": call.run_id,
         f"{component.kind}_id": component.id,
         f"{component.kind}_name": component.name or component.id,
         "session_id": call.session_id,
         "user_id": call.user_id,
         "parent_run_id": call.place.get("parent_run_id"),
+    }
+    result: dict[str, Any] = {
+        **identity,
         "content": content,
         "content_type": content_type_of(outcome.content),
         "model": component.model,
-        "status": status,
         "created_at": int(time.time()),
         **_input_of(component, call.message),
         **outcome.parts,
+        **({} if outcome.told is None else outcome.told.result),
+        **identity,
+        "status": status,
     }
     if outcome.pause is not None:
         result[requirements_name(component.kind)] = outcome.pause.requirements

@@ -237,10 +237,10 @@ impl Live {
         self.rows.count() - self.hidden.len()
     }
 
-    /// Returns all the rows of the part, if these are they and none is hidden.
-    pub fn whole(&self) -> Option<Range<u32>> {
+    /// Returns the rows that are missing from the neighbours `all`, if these are all but hidden ones.
+    pub fn missing_from(&self, all: &Range<u32>) -> Option<&[u32]> {
         match &self.rows {
-            Rows::Range(range) if self.hidden.is_empty() => Some(range.clone()),
+            Rows::Range(range) if range == all => Some(&self.hidden),
             _ => None,
         }
     }

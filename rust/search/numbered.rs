@@ -51,6 +51,22 @@ impl<'a> Numbered<'a> {
         self.count
     }
 
+    /// Returns how many sessions the segments have; their numbers come first.
+    pub(super) fn sealed(&self) -> usize {
+        self.ordinals.count() as usize
+    }
+
+    /// Whether a selection is of a segment.
+    pub(super) fn is_segment(&self, part: usize) -> bool {
+        matches!(self.parts[part], Source::Segment(_))
+    }
+
+    /// Whether there is a selection of every segment.
+    pub(super) fn is_every_segment(&self) -> bool {
+        let segments = self.parts.iter().filter(|part| matches!(part, Source::Segment(_)));
+        segments.count() == self.ordinals.segments()
+    }
+
     /// Returns the number of every code of a selection.
     pub(super) fn of_part(&self, part: usize) -> &[u32] {
         match &self.parts[part] {

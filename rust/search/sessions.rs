@@ -15,7 +15,7 @@ use super::selection::{OrderKey, Selection, select};
 use super::{Cancel, POOL, Page, Window};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::Needed;
+use crate::index::{Needed, fill};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
@@ -64,18 +64,16 @@ pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &C
 /// Returns how many sessions have a selected row.
 fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel) -> Result<u64> {
     let words = numbered.count().div_ceil(64);
+    let is_every =
+        numbered.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbered));
     let count_part = |(part, selection): (usize, &Selection<'_>)| -> Result<Vec<u64>> {
         cancel.check()?;
         let mut met = vec![0_u64; words];
-        let mut mark = |number: u32| met[number as usize / 64] |= 1 << (number % 64);
-        let is_whole = selection.rows.whole().is_some_and(|rows| rows.len() == selection.view.count());
-        if is_whole {
-            numbered.of_part(part).iter().copied().for_each(mark);
-        } else {
+        if !is_every || !numbered.is_segment(part) {
             let numbers = numbered.of_part(part);
             selection.rows.for_each(|row| {
                 if let Some(code) = selection.view.session_code(row as usize) {
-                    mark(numbers[code]);
+                    met[numbers[code] as usize / 64] |= 1 << (numbers[code] % 64);
                 }
             });
         }
@@ -85,10 +83,34 @@ fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel)
         one.iter_mut().zip(other).for_each(|(word, own)| *word |= own);
         Ok(one)
     };
-    let met = POOL.install(|| {
-        selections.par_iter().enumerate().map(count_part).try_reduce(|| vec![0; words], either)
-    })?;
+    let none = || vec![0; words];
+    let mut met =
+        POOL.install(|| selections.par_iter().enumerate().map(count_part).try_reduce(none, either))?;
+    if is_every {
+        fill(&mut met, 0..numbered.sealed());
+    }
     Ok(met.iter().map(|word| u64::from(word.count_ones())).sum())
+}
+
+/// Tells whether all sessions of a segment have a selected row: nothing but hidden rows is missing, and
+/// their sessions have others. Of a batch of the head nothing is asked.
+fn has_every_session<'a>(numbered: &'a Numbered<'_>) -> impl Fn((usize, &Selection<'_>)) -> bool + 'a {
+    /// More hidden rows than this are not looked at one by one.
+    const FEW: usize = 1 << 14;
+    |(part, selection)| {
+        if !numbered.is_segment(part) {
+            return true;
+        }
+        let view = &selection.view;
+        let all = 0..u32::try_from(view.count()).unwrap_or(u32::MAX);
+        let Some(hidden) = selection.rows.missing_from(&all).filter(|hidden| hidden.len() <= FEW) else {
+            return false;
+        };
+        let mut codes: Vec<usize> =
+            hidden.iter().filter_map(|row| view.session_code(*row as usize)).collect();
+        codes.sort_unstable();
+        codes.chunk_by(|one, other| one == other).all(|alike| alike.len() < view.rows_of_code(alike[0]))
+    }
 }
 
 /// Returns the sessions of one page, in order.

@@ -48,6 +48,11 @@ impl Ordinals {
         self.count
     }
 
+    /// Returns how many segments there are.
+    pub fn segments(&self) -> usize {
+        self.of_codes.len()
+    }
+
     /// Returns the number of every code of a segment; segments stand in the order of a snapshot.
     pub fn of_segment(&self, segment: usize) -> &[u32] {
         &self.of_codes[segment]

@@ -88,6 +88,17 @@ impl View {
         }
     }
 
+    /// Returns how many rows have the session with this code.
+    pub fn rows_of_code(&self, code: usize) -> usize {
+        match &self.rows {
+            Source::Sealed(index) => {
+                let code = u32::try_from(code).unwrap_or(u32::MAX);
+                index.texts(Field::SessionId).map_or(0, |texts| texts.count(&(code..code + 1)))
+            }
+            Source::Head(_) => (0..self.count()).filter(|row| self.session_code(*row) == Some(code)).count(),
+        }
+    }
+
     /// Returns the rows of a session.
     pub fn rows_of_session(&self, session: &[u8]) -> Vec<u32> {
         match &self.rows {

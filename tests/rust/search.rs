@@ -1,5 +1,7 @@
 //! Tests of `rust/search/`: pages add up to the whole, in order; sessions equal a naive grouping.
 
+mod filtered;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

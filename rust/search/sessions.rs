@@ -51,7 +51,9 @@ const DETAILS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field
 pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
     let needed = DETAILS.into_iter().fold(Needed::ORDER.and(Field::SessionId), Needed::and);
     let selections = select(snapshot, filter, needed, cancel)?;
-    let numbered = POOL.install(|| Numbered::new(snapshot, &selections))?;
+    // Not in the pool: a thread that waits there for others may take up another search, and that would
+    // wait for the numbers that this one is making.
+    let numbered = Numbered::new(snapshot, &selections)?;
     let total_count = count(&selections, &numbered, cancel)?;
     let page = cut(&selections, &numbered, window, cancel)?;
     let described = page.par_iter().map(|session| describe(&selections, session, cancel));

@@ -145,6 +145,32 @@ proptest! {
     }
 }
 
+#[test]
+fn searches_at_once_number_the_sessions_once_and_agree() {
+    let code = |trace: u64| Some(u8::try_from(trace % 7).expect("few"));
+    let mut runs: Vec<Run> = (1..=60)
+        .map(|trace| Run {
+            trace,
+            start: trace % 5,
+            session: code(trace),
+            user: None,
+            agent: code(trace * 3),
+            is_error: false,
+        })
+        .collect();
+    let (_folder, store) = stored(&mut runs, 10, 0, 0);
+    let page = || {
+        let window = Window { page: 1, limit: 3 };
+        search::sessions(&store.snapshot(), &Filter::all(), window, &Cancel::default()).expect("a page")
+    };
+    let pages: Vec<Page> = std::thread::scope(|scope| {
+        let searches: Vec<_> = (0..16).map(|_| scope.spawn(page)).collect();
+        searches.into_iter().map(|search| search.join().expect("a page")).collect()
+    });
+    assert!(pages.windows(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(pages[0].total_count, 7);
+}
+
 /// The sessions of `runs`, one run at a time, as an answer shows them.
 fn grouped(runs: &[Run]) -> Vec<Value> {
     let mut sessions: BTreeMap<String, Vec<&Run>> = BTreeMap::new();

@@ -146,7 +146,7 @@ def test_a_failure_that_agno_caught_is_a_result(talk: Talk) -> None:
 def test_it_lists_what_is_hosted(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         agents = {agent.id: agent for agent in await client.list_agents()}
-        assert agents.keys() == {"ann", "keeper", "imposter", "built", "helper", "upper"}
+        assert agents.keys() == {"ann", "keeper", "dependent", "imposter", "built", "helper", "upper"}
         assert agents["ann"].model is not None
         teams = {team.id: team for team in await client.list_teams()}
         assert (teams["tim"].mode, teams["mixed"].mode) == ("coordinate", "route")

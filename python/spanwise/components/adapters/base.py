@@ -25,7 +25,7 @@ class Adapted:
     tells: bool = False
     makes_spans: bool = False
 
-    def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
+    async def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
         """Accepts the answers to a pause, before the run goes on with them.
 
         Args:
@@ -34,6 +34,7 @@ class Adapted:
 
         Raises:
             BadRequestError: they are no answers to it.
+            ForbiddenError: somebody else has to answer first.
         """
 
 

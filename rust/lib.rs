@@ -12,6 +12,7 @@ pub mod otlp;
 pub mod trace;
 pub mod filter;
 pub mod storage;
+pub mod bulk;
 pub mod search;
 #[cfg(feature = "python")]
 mod binding;

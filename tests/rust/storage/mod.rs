@@ -2,7 +2,7 @@
 
 mod backups;
 mod compactions;
-mod contents;
+pub(crate) mod contents;
 mod damage;
 mod aside;
 mod deletions;

@@ -25,7 +25,7 @@ _SCOPE = {"name": "spanwise"}
 def export_of(spans: Iterable[ReadableSpan], resource: Resource, identity: Mapping[str, str]) -> bytes:
     """Returns the request body that exports `spans`, each with the attributes of `identity`, whatever it had."""
     scope_spans = {"scope": _SCOPE, "spans": [_span(span, identity) for span in spans]}
-    described = {"attributes": _attributes(resource.attributes)}
+    described = {"attributes": attributes_of(resource.attributes)}
     return msgspec.json.encode({"resourceSpans": [{"resource": described, "scopeSpans": [scope_spans]}]})
 
 
@@ -39,9 +39,9 @@ def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
         "kind": span.kind.value + 1,
         "startTimeUnixNano": str(span.start_time or 0),
         "endTimeUnixNano": str(span.end_time or 0),
-        "attributes": _attributes({**(span.attributes or {}), **identity}),
+        "attributes": attributes_of({**(span.attributes or {}), **identity}),
         "events": [_event(event) for event in span.events],
-        "links": [{**_ids(link.context), "attributes": _attributes(link.attributes or {})} for link in span.links],
+        "links": [{**_ids(link.context), "attributes": attributes_of(link.attributes or {})} for link in span.links],
         "status": status,
     }
     if span.parent is not None:
@@ -50,7 +50,7 @@ def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _event(event: Event) -> dict[str, Any]:
-    attributes = _attributes(event.attributes or {})
+    attributes = attributes_of(event.attributes or {})
     return {"timeUnixNano": str(event.timestamp), "name": event.name, "attributes": attributes}
 
 
@@ -58,7 +58,8 @@ def _ids(context: SpanContext) -> dict[str, str]:
     return {"traceId": f"{context.trace_id:032x}", "spanId": f"{context.span_id:016x}"}
 
 
-def _attributes(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+def attributes_of(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns attributes as OTLP/JSON writes them."""
     return [{"key": key, "value": _value(value)} for key, value in attributes.items()]
 
 
@@ -75,7 +76,7 @@ def _value(value: object) -> dict[str, Any]:  # noqa: PLR0911  # one line for ea
         case bytes():
             return {"bytesValue": b64encode(value).decode()}
         case Mapping():
-            return {"kvlistValue": {"values": _attributes({str(key): each for key, each in value.items()})}}
+            return {"kvlistValue": {"values": attributes_of({str(key): each for key, each in value.items()})}}
         case Sequence():
             return {"arrayValue": {"values": [_value(each) for each in value]}}
         case _:

@@ -73,6 +73,6 @@ pub(super) fn import_all(
     source: &str,
 ) -> Result<Vec<u8>> {
     let batches = reader.map(|batch| batch.map_err(|fault| Error::Batch(fault.to_string())));
-    let report = bulk::import(store, batches, source)?;
+    let report = bulk::import(store, batches, &bulk::Order::of(source))?;
     serde_json::to_vec(&report).map_err(|fault| Error::storage("the report", fault))
 }

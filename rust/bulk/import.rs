@@ -20,9 +20,6 @@ use crate::storage::{ImportRecord, TraceStore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::{Span, Trace};
 
-/// A step is written once its spans have so many bytes, or are so many.
-const STEP_BYTES: usize = 96 << 20;
-const STEP_SPANS: usize = 400_000;
 /// Spans are checked in lots of so many.
 const LOT: usize = 16_384;
 /// The report quotes so many refusals; it counts all.
@@ -53,18 +50,36 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// Takes in the spans of `batches`, whose columns are those of [`super::span_schema`]. `source` names the
-/// import: run again with the same name and the same batches after it was interrupted, it goes on where
-/// it was. An empty name is never remembered.
+/// How an import is done.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The name of the import: run again with the same name and the same batches after it was interrupted,
+    /// it goes on where it was. One without a name is never remembered.
+    pub source: String,
+    /// A step is written once its spans have so many bytes.
+    pub step_bytes: usize,
+    /// A step is written once it has so many spans.
+    pub step_spans: usize,
+}
+
+impl Order {
+    /// Returns the order to import `source`.
+    pub fn of(source: &str) -> Self {
+        Self { source: source.to_owned(), step_bytes: 96 << 20, step_spans: 400_000 }
+    }
+}
+
+/// Takes in the spans of `batches`, whose columns are those of [`super::span_schema`].
 ///
 /// # Errors
 /// What `batches` fails with; [`Error::Batch`] if it has no spans as columns; [`Error::Options`] if
-/// `source` is no name; else as [`TraceStore::adopt`]. The steps before are durable.
+/// its source is no name; else as [`TraceStore::adopt`]. The steps before are durable.
 pub fn import(
     store: &TraceStore,
     batches: impl Iterator<Item = Result<RecordBatch>>,
-    source: &str,
+    order: &Order,
 ) -> Result<Imported> {
+    let source = order.source.as_str();
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-_".contains(&letter);
     if source.len() > MOST_SOURCE_CHARS || !source.bytes().all(is_plain) {
         return Err(Error::Options(format!(
@@ -73,7 +88,7 @@ pub fn import(
     }
     let so_far = store.import_so_far(source).unwrap_or_default();
     let so_far = ImportRecord { source: source.to_owned(), ..so_far };
-    let mut gathering = Gathering::after(&so_far);
+    let mut gathering = Gathering::new(order, so_far.spans);
     let (steps, due) = bounded(0);
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| write(store, so_far.clone(), &due));
@@ -104,8 +119,8 @@ struct Step {
 }
 
 /// What is gathered for the next step.
-#[derive(Default)]
-struct Gathering {
+struct Gathering<'a> {
+    order: &'a Order,
     by_trace: HashMap<TraceId, (i64, Vec<Arc<Span>>)>,
     spans: usize,
     bytes: usize,
@@ -117,9 +132,10 @@ struct Gathering {
     refused: Vec<Refusal>,
 }
 
-impl Gathering {
-    fn after(so_far: &ImportRecord) -> Self {
-        Self { done: so_far.spans, ..Self::default() }
+impl<'a> Gathering<'a> {
+    fn new(order: &'a Order, done: u64) -> Self {
+        let (by_trace, refused) = (HashMap::new(), Vec::new());
+        Self { order, by_trace, spans: 0, bytes: 0, rejected: 0, met: 0, done, refused }
     }
 
     fn gather(
@@ -137,10 +153,11 @@ impl Gathering {
                     (next, self.met) = (next + skipped, self.met + skipped as u64);
                     continue;
                 }
-                let lot = LOT.min(batch.num_rows() - next);
+                let lot = LOT.min(self.order.step_spans.max(1)).min(batch.num_rows() - next);
                 self.take(&batch.slice(next, lot))?;
                 next += lot;
-                if (self.bytes >= STEP_BYTES || self.spans >= STEP_SPANS) && !self.send(steps, false) {
+                let is_full = self.bytes >= self.order.step_bytes || self.spans >= self.order.step_spans;
+                if is_full && !self.send(steps, false) {
                     return Ok(());
                 }
             }

@@ -21,6 +21,6 @@ pub mod spans;
 
 pub use columns::span_schema;
 pub use export::{Export, Format};
-pub use import::{Imported, Refusal, import};
+pub use import::{Imported, Order, Refusal, import};
 pub use scan::{Scan, scan};
 pub use spans::{Spans, spans};

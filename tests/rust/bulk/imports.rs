@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
-use spanwise::bulk::{Imported, import};
+use spanwise::bulk::{Imported, Order, import};
 use spanwise::error::{Error, Result};
 use spanwise::otlp::proto;
 use spanwise::storage::{ImportRecord, TraceStore};
@@ -17,7 +17,7 @@ use crate::spans::{EPOCH, MILLISECOND, export, span};
 use crate::storage::contents::{contents, crashed, id_of, open, traces_in};
 
 fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<Imported> {
-    import(store, batches.into_iter().map(Ok), source)
+    import(store, batches.into_iter().map(Ok), &Order::of(source))
 }
 
 #[test]
@@ -149,11 +149,24 @@ fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
 }
 
 #[test]
+fn spans_of_a_trace_that_lie_many_steps_apart_come_together() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let spans: Vec<_> = (1..=6).flat_map(|id| (1..=4).map(move |trace| span(trace, id, 0))).collect();
+    let order = Order { step_spans: 3, ..Order::of("") };
+    let report = import(&store, [Ok(batch(&spans, 0))].into_iter(), &order).expect("imported");
+    assert_eq!((report.accepted, report.rejected), (24, 0));
+    let held = contents(&store.snapshot());
+    assert_eq!(held.values().map(|(_, spans)| spans.len()).collect::<Vec<_>>(), [6; 4]);
+    assert_eq!(contents(&open_again(&store, &folder).snapshot()), held);
+}
+
+#[test]
 fn a_source_that_fails_leaves_what_was_read_before_to_the_next_run() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let batches = [Ok(batch(&[span(1, 1, 0)], 0)), Err(Error::Batch("the file ends here".into()))];
-    let fault = import(&store, batches.into_iter(), "a-file").expect_err("it failed");
+    let fault = import(&store, batches.into_iter(), &Order::of("a-file")).expect_err("it failed");
     assert_eq!(fault.to_string(), "the file ends here");
     assert_eq!(imported(&store, vec![batch(&[span(1, 1, 0)], 0)], "a-file").expect("imported").accepted, 1);
     assert_eq!(contents(&store.snapshot()).len(), 1);

@@ -3,6 +3,7 @@
 mod clashes;
 mod exports;
 mod imports;
+mod kills;
 mod round_trip;
 
 use arrow_array::RecordBatch;

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
-use spanwise::bulk::{Export, Format, import, spans};
+use spanwise::bulk::{Export, Format, Order, import, spans};
 use spanwise::error::{Error, Result};
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, proto};
@@ -116,7 +116,7 @@ proptest! {
                 batches.reverse();
             }
             let copy = open(&to);
-            let imported = import(&copy, batches.into_iter(), "").expect("imported");
+            let imported = import(&copy, batches.into_iter(), &Order::of("")).expect("imported");
             prop_assert_eq!(imported.rejected, 0);
             prop_assert_eq!(contents(&copy.snapshot()), contents(&snapshot));
             prop_assert_eq!(answers(&copy.snapshot()), answers(&snapshot));

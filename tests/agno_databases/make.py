@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,27 @@ def _agent(agent_id: str, **options: Any) -> Agent:
     return Agent(id=agent_id, name=agent_id.title(), telemetry=False, **options)
 
 
+def _run_an_agent() -> None:
+    _agent("forecaster", model=Scripted(answer=_with_a_tool), tools=[weather]).run(
+        "What is the weather in Zürich?", user_id="ann", session_id="s-1"
+    )
+
+
+def _run_one_that_fails() -> None:
+    with contextlib.suppress(Exception):
+        _agent("broken", model=Scripted(answer=_broken)).run("Hello", user_id="bob", session_id="s-2")
+
+
+def _run_a_team() -> None:
+    team = Team(id="desk", name="Desk", members=[_agent("writer", model=Scripted())], model=Scripted())
+    team.run("Write", user_id="ann", session_id="s-3")
+
+
+def _run_a_workflow() -> None:
+    steps = [Step(name="write", agent=_agent("author", model=Scripted()))]
+    Workflow(id="daily", name="Daily", steps=steps).run("Go", user_id="ann", session_id="s-4")
+
+
 def fill(db: BaseDb) -> None:
     """Runs an agent with a tool, one that fails, a team and a workflow, each traced into `db`."""
     provider = TracerProvider()
@@ -53,16 +75,9 @@ def fill(db: BaseDb) -> None:
     instrumentor = AgnoInstrumentor()
     instrumentor.instrument(tracer_provider=provider)
     try:
-        who = {"user_id": "ann", "session_id": "s-1"}
-        forecaster = _agent("forecaster", model=Scripted(answer=_with_a_tool), tools=[weather])
-        forecaster.run("What is the weather in Zürich?", **who)
-        with contextlib.suppress(Exception):
-            _agent("broken", model=Scripted(answer=_broken)).run("Hello", user_id="bob", session_id="s-2")
-        team = Team(id="desk", name="Desk", members=[_agent("writer", model=Scripted())], model=Scripted())
-        team.run("Write", **who)
-        Workflow(id="daily", name="Daily", steps=[Step(name="write", agent=_agent("author", model=Scripted()))]).run(
-            "Go", **who
-        )
+        for example in (_run_an_agent, _run_one_that_fails, _run_a_team, _run_a_workflow):
+            # A team leaves its span current; the next run is to be a trace of its own.
+            copy_context().run(example)
     finally:
         provider.shutdown()
         instrumentor.uninstrument()

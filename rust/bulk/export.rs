@@ -180,7 +180,7 @@ fn group(
     matches: &mut Matches,
     write: impl Fn(&Part, usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<Option<Vec<u8>>> {
-    while let Some((part, rows)) = matches.next(GROUP_ROWS, GROUP_BYTES)? {
+    while let Some((_, part, rows)) = matches.next(GROUP_ROWS, GROUP_BYTES)? {
         let written = rows.par_iter().map(|row| write(part, *row)).collect::<Result<Vec<_>>>()?;
         if !written.is_empty() {
             return Ok(Some(written.concat()));

@@ -21,17 +21,15 @@ impl Matches {
         Self { snapshot, filter, next_part: 0, rows: Vec::new().into_iter() }
     }
 
-    /// Returns the next rows that belong to one part: at most `rows`, and no more once their documents have
+    /// Returns the next rows that belong to one part, after the number of that part: at most `rows`, and no more once their documents have
     /// `bytes` bytes. `None` at the end.
     ///
     /// # Errors
-    /// As [`Filter::mask`].
-    pub(super) fn next(&mut self, rows: usize, bytes: u64) -> Result<Option<(&Part, Vec<usize>)>> {
+    /// As [`Part::rows`].
+    pub(super) fn next(&mut self, rows: usize, bytes: u64) -> Result<Option<(usize, &Part, Vec<usize>)>> {
         while self.rows.len() == 0 {
             let Some(part) = self.snapshot.parts().get(self.next_part) else { return Ok(None) };
-            let mask = self.filter.mask(part.batch())?;
-            let set = mask.values().set_indices().filter_map(|row| u32::try_from(row).ok());
-            self.rows = set.filter(|row| !part.hidden().contains(*row)).collect::<Vec<_>>().into_iter();
+            self.rows = part.rows(&self.filter)?.from(0).collect::<Vec<_>>().into_iter();
             self.next_part += 1;
         }
         let part = &self.snapshot.parts()[self.next_part - 1];
@@ -41,6 +39,6 @@ impl Matches {
             size = size.saturating_add(part.document_bytes(row as usize));
             group.push(row as usize);
         }
-        Ok(Some((part, group)))
+        Ok(Some((self.next_part, part, group)))
     }
 }

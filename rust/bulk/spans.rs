@@ -7,8 +7,7 @@ use arrow_array::builder::{
     BinaryBuilder, BinaryDictionaryBuilder, StringBuilder, StringDictionaryBuilder,
     TimestampMicrosecondBuilder, TimestampNanosecondBuilder,
 };
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Int32Type, TimestampMicrosecondType};
+use arrow_array::types::Int32Type;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use bytes::Bytes;
@@ -20,7 +19,6 @@ use super::matches::Matches;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
-use crate::schema::Field;
 use crate::storage::{Part, Snapshot};
 
 /// Documents are read together until they have so many bytes, or are so many.
@@ -45,7 +43,7 @@ pub fn spans(snapshot: Arc<Snapshot>, filter: Filter) -> Spans {
 impl Spans {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         while self.ready.is_empty() {
-            let Some((part, rows)) = self.matches.next(GROUP_ROWS, GROUP_BYTES)? else { return Ok(None) };
+            let Some((_, part, rows)) = self.matches.next(GROUP_ROWS, GROUP_BYTES)? else { return Ok(None) };
             let share = rows.len().div_ceil(rayon::current_num_threads()).max(1);
             let batches = rows.par_chunks(share).map(|rows| read_rows(part, rows));
             self.ready = batches.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
@@ -70,11 +68,11 @@ impl RecordBatchReader for Spans {
 
 /// Reads the documents of these rows.
 fn read_rows(part: &Part, rows: &[usize]) -> Result<Vec<RecordBatch>> {
-    let created = part.batch().column(Field::CreatedAt.column()).as_primitive::<TimestampMicrosecondType>();
     let (mut batches, mut builder) = (Vec::new(), SpanBatch::default());
     for row in rows {
+        let created_at = part.created_at(*row)?;
         for span in wire::split(part.document(*row)?)? {
-            builder.append(&span, created.value(*row));
+            builder.append(&span, created_at);
             if builder.bytes >= BATCH_BYTES {
                 batches.push(std::mem::take(&mut builder).finish()?);
             }

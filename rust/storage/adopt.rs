@@ -12,6 +12,7 @@ use crossbeam_channel::Receiver;
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
+use super::cache::Cache;
 use super::commit::{Committer, Order};
 use super::head::Entry;
 use super::manifest::ImportRecord;
@@ -61,6 +62,7 @@ struct Prepared {
 /// [`crate::error::Error::Damage`] if what is stored of a trace cannot be read.
 pub(super) fn prepare(
     objects: &dyn Objects,
+    cache: &Cache,
     snapshot: &Snapshot,
     mut traces: Vec<Trace>,
 ) -> Result<(u64, Adoption)> {
@@ -75,7 +77,7 @@ pub(super) fn prepare(
         entries.extend(trace.entry);
         moved.extend(trace.moved);
     }
-    let written = if entries.is_empty() { None } else { Some(write_segment(objects, &entries)?) };
+    let written = if entries.is_empty() { None } else { Some(write_segment(objects, cache, &entries)?) };
     let looked = sealed.into_iter().map(|(segment, _)| segment).collect();
     Ok((surplus, Adoption { written, looked, moved, progress: None }))
 }
@@ -142,7 +144,7 @@ impl Committer {
         };
         // A segment that may be live must stay; the next opening knows.
         if let (Some(record), Err(_), None) = (record, &outcome, &self.stopped) {
-            discard(self.objects.as_ref(), &record);
+            discard(self.objects.as_ref(), &self.cache(), &record);
         }
         outcome
     }
@@ -179,7 +181,7 @@ impl Committer {
         next.extend(resolved.map(Sealed::new));
         let outcome = self.install_with(next, self.folded_through(), imports);
         if let (Some(record), Err(_), None) = (small, &outcome, &self.stopped) {
-            discard(self.objects.as_ref(), &record);
+            discard(self.objects.as_ref(), &self.cache(), &record);
         }
         outcome.map(|()| self.publish())
     }
@@ -206,7 +208,10 @@ impl Committer {
             };
             entries.push(Arc::new(Entry::new(trace)));
         }
-        if entries.is_empty() { Ok(None) } else { write_segment(self.objects.as_ref(), &entries).map(Some) }
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        write_segment(self.objects.as_ref(), &self.cache(), &entries).map(Some)
     }
 
     /// Returns how far imports are once this one is so far.

@@ -15,6 +15,7 @@ use ulid::Ulid;
 use super::adopt::Adoption;
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
 use super::aside::Aside;
+use super::cache::Cache;
 use super::compact::Compaction;
 use super::manifest::ImportRecord;
 use super::objects::{Objects, Put, put};
@@ -284,6 +285,11 @@ impl Committer {
             let _gone = asked.answer.send(Err(Error::Stopped(reason.clone())));
         }
         Error::Stopped(reason)
+    }
+
+    /// Returns where the indexes of segments are kept.
+    pub(super) fn cache(&self) -> Cache {
+        Cache::of(&self.options)
     }
 
     /// Shows the present state to searches.

@@ -34,8 +34,14 @@ pub struct Options {
     pub retain_bytes: Option<u64>,
     /// Spans are refused while the disk of a local store has less than this free; 0 never refuses.
     pub min_free_bytes: u64,
+    /// Where the indexes of segments are kept, which are no truth: a folder that belongs to this store
+    /// alone. By default `cache` in a local store's own folder.
+    pub cache_dir: Option<PathBuf>,
     /// Whether opening sets damaged segments aside instead of refusing.
     pub recover: bool,
+    /// Whether the cache belongs to another process: it is read, and never written.
+    #[serde(skip)]
+    pub is_cache_foreign: bool,
 }
 
 impl Default for Options {
@@ -53,7 +59,9 @@ impl Default for Options {
             retain_seconds: None,
             retain_bytes: None,
             min_free_bytes: 1 << 30,
+            cache_dir: None,
             recover: false,
+            is_cache_foreign: false,
         }
     }
 }

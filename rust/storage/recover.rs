@@ -16,6 +16,7 @@ use ulid::Ulid;
 
 use super::arrivals::{Arrival, gather};
 use super::aside::open_segments;
+use super::cache::Cache;
 use super::commit::Claim;
 use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Objects, Put, put};
@@ -62,6 +63,7 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
         replay(objects, &mut state, fence, options)?;
         let claim = Claim { writer, manifest: state.manifest.number, fence };
         sweep(objects, &state.manifest, &claim)?;
+        Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
         return Ok((claim, state));
     }
     Err(Error::Locked("others keep claiming the store".into()))
@@ -72,12 +74,12 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
 /// # Errors
 /// As [`recover`]; [`Error::Options`] if there is no store, [`Error::Busy`] if the store moves on faster
 /// than it can be read.
-pub(super) fn look(objects: &dyn Objects) -> Result<Snapshot> {
+pub(super) fn look(objects: &dyn Objects, options: &Options) -> Result<Snapshot> {
     for _ in 0..TRIES {
         let Some(newest) = Manifest::newest(objects)? else {
             return Err(Error::Options("expected a store, found no manifest".into()));
         };
-        match read_state(objects, newest.clone(), &Options::default()) {
+        match read_state(objects, newest.clone(), options) {
             Ok(state) => return Ok(state.snapshot()),
             Err(_) if newest.is_superseded(objects) => {}
             Err(fault) => return Err(fault),
@@ -88,7 +90,7 @@ pub(super) fn look(objects: &dyn Objects) -> Result<Snapshot> {
 
 /// Reads what `manifest` and the write-ahead after it say, writing nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
-    let sealed = open_segments(objects, &mut manifest, options.recover)?;
+    let sealed = open_segments(objects, &mut manifest, options)?;
     let newest = wal::newest(objects, manifest.wal_folded_through)?;
     let mut state = State::new(manifest, sealed);
     replay(objects, &mut state, newest, options)?;

@@ -10,6 +10,7 @@ use super::adopt;
 use super::arrivals::Arrival;
 use super::aside::Aside;
 use super::backup::{self, Copied};
+use super::cache::Cache;
 use super::check::{self, Report};
 use super::commit::{Order, Published, ask};
 use super::delete;
@@ -84,6 +85,7 @@ pub struct TraceStore {
 #[derive(Debug)]
 struct Shared {
     objects: Arc<dyn Objects>,
+    cache: Cache,
     orders: Sender<Order>,
     published: Arc<Published>,
     max_waiting_bytes: u64,
@@ -106,8 +108,9 @@ impl TraceStore {
     /// [`Error::Options`] for an address that is not served or a store of a newer format,
     /// [`Error::Locked`] if another process holds the store, [`Error::Damage`] if an object is
     /// missing or not what was written, [`Error::Storage`].
-    pub fn open(url: &str, options: Options) -> Result<Self> {
+    pub fn open(url: &str, mut options: Options) -> Result<Self> {
         let folder = Folder::prepared(&folder_of(url)?)?;
+        options.cache_dir.get_or_insert_with(|| folder.root().join("cache"));
         let lock = Lock::take(folder.root())?;
         Self::start(Arc::new(folder), Some(lock), options)
     }
@@ -124,11 +127,20 @@ impl TraceStore {
         let recovered = recover(objects.as_ref(), &options)?;
         let published = Arc::new(Published::default());
         let max_waiting_bytes = options.max_waiting_bytes;
+        let cache = Cache::of(&options);
         let (threads, orders) = Threads::start(objects.clone(), options, recovered, &published)?;
         let running = Mutex::new(Some(Running { threads, _lock: lock }));
         let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
-        let shared =
-            Shared { objects, orders, published, max_waiting_bytes, waiting_bytes, is_closed, running };
+        let shared = Shared {
+            objects,
+            cache,
+            orders,
+            published,
+            max_waiting_bytes,
+            waiting_bytes,
+            is_closed,
+            running,
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -167,7 +179,8 @@ impl TraceStore {
         self.shared.refuse_if_closed()?;
         let unnamed = self.shared.published.unnamed_files.lock();
         let _until_they_are_named = unnamed.unwrap_or_else(PoisonError::into_inner);
-        let prepared = adopt::prepare(self.shared.objects.as_ref(), &self.snapshot(), traces)?;
+        let prepared =
+            adopt::prepare(self.shared.objects.as_ref(), &self.shared.cache, &self.snapshot(), traces)?;
         let (surplus, mut adoption) = prepared;
         adoption.progress = Some((source.to_owned(), so_far)).filter(|(source, _)| !source.is_empty());
         self.shared.ask(|answer| Order::Adopt { adoption: Box::new(adoption), answer })?;
@@ -229,7 +242,7 @@ impl TraceStore {
     pub fn stats(&self) -> Stats {
         let progress = self.shared.published.progress.load_full();
         let snapshot = self.snapshot();
-        let live = snapshot.parts().iter().map(|part| part.batch().num_rows() as u64 - part.hidden().len());
+        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.hidden().len());
         // Whoever holds it is closing the store.
         let running = self.shared.running.try_lock().ok();
         let is_at_work =
@@ -278,7 +291,10 @@ impl TraceStore {
     /// [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`],
     /// [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
     pub fn look(url: &str) -> Result<Arc<Snapshot>> {
-        recover::look(&Folder::existing(&folder_of(url)?)?).map(Arc::new)
+        let folder = Folder::existing(&folder_of(url)?)?;
+        let cache_dir = Some(folder.root().join("cache"));
+        let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
+        recover::look(&folder, &options).map(Arc::new)
     }
 
     /// Copies the store in the folder `url`, which may be at work in another process, into the folder

@@ -2,6 +2,7 @@
 
 mod backups;
 mod compactions;
+mod cache;
 pub(crate) mod contents;
 mod damage;
 mod aside;

@@ -139,7 +139,9 @@ def test_a_database_in_postgresql_is_imported(
     postgresql_server: postgresql.Server, newest: Path, tmp_path: Path
 ) -> None:
     url = postgresql_server.new().replace("postgresql://", "postgresql+psycopg://")
-    fill(PostgresDb(db_url=url, db_schema="ai"))
+    filled = PostgresDb(db_url=url, db_schema="ai")
+    fill(filled)
+    filled.db_engine.dispose()
     imported = run("import", url, tmp_path / "data", "--schema", "ai")
     assert imported.exit_code == 0, imported.output
     traces = traces_in(tmp_path / "data")

@@ -162,7 +162,7 @@ def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path)
     total = int(pages.rsplit(";", 1)[1].split()[0])
     assert pages == f"Page 1 of {-(-total // 2)}; {total} traces in all."
     assert exported.exit_code == 0
-    lines = [json.loads(line) for line in (tmp_path / "lines").read_text("utf-8").splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "lines").read_bytes().splitlines()]
     assert len(lines) == total
     assert all(line["agent_id"] and line["tree"] for line in lines)
 

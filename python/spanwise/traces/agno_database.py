@@ -72,7 +72,7 @@ class AgnoDatabase:
         try:
             url = sa.make_url(self.url)
             self.name = url.render_as_string(hide_password=True)
-            self._engine = sa.create_engine(url)
+            self._engine = sa.create_engine(url, poolclass=sa.NullPool)
             self._traces = self._table(self.traces_table, _TRACE_COLUMNS)
             self._spans = self._table(self.spans_table, _SPAN_COLUMNS)
             with self._engine.connect() as connection:

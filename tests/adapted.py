@@ -132,8 +132,9 @@ def agno_workflow(workflow_id: str, **options: Any) -> AgnoWorkflow:
 
 
 def confirmed() -> AgnoWorkflow:
-    step = AgnoStep(name="finish", executor=done, requires_confirmation=True, confirmation_message="Finish it?")
-    return AgnoWorkflow(id="confirmed", name="Confirmed", steps=[step])
+    asking = AgnoStep(name="finish", executor=done, requires_confirmation=True, confirmation_message="Finish it?")
+    steps: list[Any] = [asking, AgnoStep(name="again", executor=done)]
+    return AgnoWorkflow(id="confirmed", name="Confirmed", steps=steps)
 
 
 async def pydantic_answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:

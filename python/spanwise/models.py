@@ -71,6 +71,16 @@ class TraceQuery(StoreQuery, frozen=True, kw_only=True):
     span_id: Annotated[Text, Meta(description="Only this span, without its children.")] = UNSET
 
 
+class ExportQuery(StoreQuery, frozen=True, kw_only=True):
+    """Which traces are exported, and how."""
+
+    filter: Annotated[Text, Meta(description="A filter expression as JSON; all traces if not given.")] = UNSET
+    format: Annotated[
+        Literal["parquet", "arrow", "ndjson", "otlp"],
+        Meta(description="Spans as Parquet, as a stream of Arrow or as OTLP in protobuf; or a trace a line as JSON."),
+    ] = "parquet"
+
+
 class PageQuery(StoreQuery, frozen=True, kw_only=True):
     """Which page of which store is shown."""
 

@@ -39,6 +39,9 @@ pub struct Options {
     pub cache_dir: Option<PathBuf>,
     /// Whether opening sets damaged segments aside instead of refusing.
     pub recover: bool,
+    /// Whether the cache belongs to another process: it is read, and never written.
+    #[serde(skip)]
+    pub is_cache_foreign: bool,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
             min_free_bytes: 1 << 30,
             cache_dir: None,
             recover: false,
+            is_cache_foreign: false,
         }
     }
 }

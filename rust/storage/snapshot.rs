@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
@@ -83,6 +84,15 @@ impl Snapshot {
             Rows::Sealed(segment) => Some((segment.as_ref(), part.hidden.as_ref())),
             Rows::Head(_) => None,
         })
+    }
+
+    /// Returns the sealed segments with their hidden rows, to be held longer than the snapshot.
+    pub(super) fn sealed(&self) -> Vec<(Arc<Segment>, Arc<RoaringBitmap>)> {
+        let sealed = self.parts.iter().filter_map(|part| match &part.rows {
+            Rows::Sealed(segment) => Some((segment.clone(), part.hidden.clone())),
+            Rows::Head(_) => None,
+        });
+        sealed.collect()
     }
 
     /// Returns the part and the row in which the trace stands.
@@ -209,6 +219,28 @@ impl Part {
         match &self.rows {
             Rows::Sealed(segment) => segment.trace(row),
             Rows::Head(batch) => Ok(batch.trace(row).clone()),
+        }
+    }
+
+    /// Returns when the trace of a row was first received: microseconds since 1970.
+    ///
+    /// # Errors
+    /// Damage met while an index is built anew.
+    pub fn created_at(&self, row: usize) -> Result<i64> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.created_at(row),
+            Rows::Head(batch) => Ok(batch.trace(row).created_at),
+        }
+    }
+
+    /// Returns the document of a row: an encoded OTLP `TracesData` message.
+    ///
+    /// # Errors
+    /// As [`Part::trace`].
+    pub fn document(&self, row: usize) -> Result<Bytes> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.document(row),
+            Rows::Head(batch) => Ok(batch.trace(row).document().into()),
         }
     }
 

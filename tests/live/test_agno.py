@@ -119,7 +119,7 @@ def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
         path = f"/workflows/confirmed/runs/{step['run_id']}/continue"
         form = {"step_requirements": json.dumps(answers), "stream": "false"}
         result = service.http.post(path, data=form).raise_for_status().json()
-        assert (result["status"], result["content"]) == ("COMPLETED", "done: x")
+        assert (result["status"], result["content"]) == ("COMPLETED", "done: done: x")
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
@@ -173,6 +173,48 @@ def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: Running) ->
     for answers in ("[]", '[{"step_name": 1}]'):
         assert adapted.http.post(path, data={"step_requirements": answers, "stream": "false"}).status_code == 400
     assert adapted.http.get(f"/workflows/confirmed/runs/{paused['run_id']}").json()["status"] == "PAUSED"
+
+
+def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
+    """Returns the form that says yes to every tool that a step of a workflow waits for."""
+    answers = [
+        {
+            **asked,
+            "executor_requirements": [{**inner, "confirmation": True} for inner in asked["executor_requirements"]],
+        }
+        for asked in paused["step_requirements"]
+    ]
+    return {"step_requirements": json.dumps(answers), "stream": "false"}
+
+
+@pytest.mark.parametrize("component", ["workflows/flow", "workflows/built-workflow"])
+def test_a_tool_inside_a_step_pauses_the_workflow(adapted: Running, component: str) -> None:
+    paused = run(adapted, component, "refund").json()
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    assert adapted.http.post(path, data={"stream": "false"}).status_code == 400
+    result = adapted.http.post(path, data=_confirmed(paused)).raise_for_status().json()
+    assert (result["status"], result["content"]) == ("COMPLETED", "done: it is: refunded 5")
+    assert len(trace_of(adapted, result)["tree"]) == 1
+
+
+def test_nobody_approves_inside_a_workflow(adapted: Running) -> None:
+    paused = run(adapted, "workflows/built-workflow", "launch").json()
+    path = f"/workflows/built-workflow/runs/{paused['run_id']}/continue"
+    assert adapted.http.post(path, data=_confirmed(paused)).status_code == 403
+
+
+def test_a_workflow_that_goes_on_is_one_trace(adapted: Running) -> None:
+    paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
+    answers = json.dumps([{**asked, "confirmed": True} for asked in paused["step_requirements"]])
+    path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
+    form = {"step_requirements": answers, "stream": "false"}
+    result = adapted.http.post(path, data=form).raise_for_status().json()
+    assert result["metadata"] == paused["metadata"]
+    trace = trace_of(adapted, result)
+    assert (trace["input"], trace["output"], trace["workflow_id"]) == ("x", "done: done: x", "confirmed")
+    [root] = trace["tree"]
+    assert (root["name"], root["type"]) == ("Confirmed.arun", "WORKFLOW")
+    assert [step["name"].partition(".")[0] for step in root["spans"]] == ["finish", "again"]
 
 
 def test_cancelling_ends_a_run_and_says_so_in_its_trace(adapted: Running) -> None:
@@ -251,9 +293,9 @@ def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: Running) -> None:
     result = run(adapted, "agents/dependent", "hello", user_id="u", **given).json()
     assert "Lisbon" in json.dumps(result["messages"])
     assert result["metadata"] == {"tag": "t", "trace_id": result["metadata"]["trace_id"]}
-    assert run(adapted, "agents/ann", "whoami", user_id="u", **given).json()["session_state"] == {
-        "seen": ["before", "u"]
-    }
+    for component in ("agents/ann", "agents/keeper"):
+        result = run(adapted, component, "whoami", user_id="u", **given).json()
+        assert result["session_state"] == {"seen": ["before", "u"]}
 
 
 def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:

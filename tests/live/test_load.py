@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from running import Running
 
 LOAD = float(os.environ.get("TESTS_LOAD", "1"))
-RUNS = int(200 * LOAD)
-LEAVING = int(100 * LOAD)
-AT_ONCE = 100
+RUNS = int(1000 * LOAD)
+LEAVING = int(200 * LOAD)
+AT_ONCE = max(RUNS, LEAVING)
 READERS = 20
 MOST_MEBIBYTES = 64
 

@@ -322,6 +322,8 @@ def test_a_run_is_continued_once_and_is_one_trace(hosted: Running) -> None:
     url = f"/agents/asking/runs/{paused['run_id']}/continue"
     form = {"tools": '[{"confirmation": "yes"}]'}
     assert hosted.http.post(url, data={"tools": "{"}).status_code == 400
+    for name in ("session_state", "dependencies", "metadata", "fork"):
+        assert hosted.http.post(url, data=form | {name: "{}"}).status_code == 400
     with hosted.http.stream("POST", url, data=form) as answer:
         events = list(events_of(answer))
     assert [events[0]["event"], events[-1]["event"]] == ["RunContinued", "RunCompleted"]

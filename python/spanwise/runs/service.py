@@ -193,6 +193,7 @@ class Runs:
         call = replace(
             call,
             session_state={**call.session_state, **asked.session_state},
+            given_state=asked.session_state,
             dependencies=asked.dependencies,
             metadata=asked.metadata,
         )

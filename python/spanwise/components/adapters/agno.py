@@ -159,9 +159,8 @@ class _Conversing(_Agno):
                 answered["run_context"] = context
             events = own.acontinue_run(run_response=paused, **answered, **asked)
         else:
-            state = dict(call.session_state) if own.db is None else None
             place = {"run_id": call.run_id, "session_id": call.session_id}
-            events = own.arun(call.message, session_state=state, **place, **asked)
+            events = own.arun(call.message, session_state=_state_for(own, call), **place, **asked)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunOutput | TeamRunOutput) and event.run_id == call.run_id:
@@ -218,15 +217,19 @@ class _AgnoWorkflow(_Agno):
         named = [{"name": _name_of(step), "type": type(step).__name__} for step in steps]
         return {"steps": named, "workflow_agent": getattr(self._own, "agent", None) is not None}
 
+    def makes_root(self, call: Call) -> bool:
+        """Returns whether the instrumentor makes the root: it knows nothing of a workflow that goes on."""
+        return self.makes_spans and not call.is_continued
+
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
-        state = dict(call.session_state) if own.db is None else None
+        state, has_db = _state_for(own, call), own.db is not None
         off_the_loop(own)
-        if own.db is None:
+        if not has_db:
             # agno's workflows cannot go on without one; this one lasts as long as the run
             own.db = InMemoryDb()  # type: ignore[no-untyped-call]
         if call.is_continued:
             paused, requirements = self._continuation(call.state, call.answers)
-            if state is not None:
+            if not has_db:
                 session = WorkflowSession(call.session_id, workflow_id=self.id, user_id=call.user_id, runs=[paused])
                 session.session_data = {"session_state": state}
                 own.db.upsert_session(session)
@@ -253,11 +256,16 @@ class _AgnoWorkflow(_Agno):
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise BadRequestError(f"expected step requirements as agno has them: {error}") from error
         active = (requirements or paused.step_requirements or [None])[-1]
-        if active is not None and not active.requires_executor_input and not active.is_resolved:
+        if active is not None and not active.is_resolved:
             raise BadRequestError(f"the requirement of step `{active.step_name}` is not answered")
 
     @staticmethod
     def _continuation(state: Any, answers: Answers) -> tuple[Any, list[StepRequirement] | None]:  # noqa: ANN401  # JSON
+        for asked in state["output"].get("step_requirements") or ():
+            if waits_for_approval({"requirements": asked.get("executor_requirements")}):
+                raise ForbiddenError(
+                    f"step `{asked['step_name']}` waits for an administrator; workflows cannot ask for that"
+                )
         paused = WorkflowRunOutput.from_dict(answered_steps(state["output"], answers))
         return paused, paused.step_requirements if answers else None
 
@@ -313,6 +321,11 @@ def _given(call: Call) -> dict[str, Any]:
     """Returns what a caller gave for this run, as agno takes it; what it did not give, agno looks up itself."""
     given = {"dependencies": dict(call.dependencies), "metadata": dict(call.metadata)}
     return {name: value for name, value in given.items() if value}
+
+
+def _state_for(own: Any, call: Call) -> dict[str, Any] | None:  # noqa: ANN401  # as above
+    """Returns what agno is told of a session's state: all of it, or what its own db cannot know."""
+    return dict(call.session_state) if own.db is None else dict(call.given_state) or None
 
 
 def _take_over(state: Mapping[str, Any] | None, call: Call) -> None:

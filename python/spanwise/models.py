@@ -88,6 +88,10 @@ class PageQuery(StoreQuery, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
 
 
+_TIME = {"format": "date-time"}
+_STATUS_PATTERN = "^([oO][kK]|[eE][rR][rR][oO][rR])$"
+
+
 class SessionsQuery(PageQuery, frozen=True, kw_only=True):
     """Which traces are counted by session. What is given is AND-ed."""
 
@@ -95,8 +99,12 @@ class SessionsQuery(PageQuery, frozen=True, kw_only=True):
     agent_id: Annotated[Text, Meta(description="Traces of this agent.")] = UNSET
     team_id: Annotated[Text, Meta(description="Traces of this team.")] = UNSET
     workflow_id: Annotated[Text, Meta(description="Traces of this workflow.")] = UNSET
-    start_time: Annotated[Text, Meta(description="Traces that start at this time or later; ISO 8601.")] = UNSET
-    end_time: Annotated[Text, Meta(description="Traces that start at this time or earlier; ISO 8601.")] = UNSET
+    start_time: Annotated[
+        Text, Meta(description="Traces that start at this time or later; ISO 8601.", extra_json_schema=_TIME)
+    ] = UNSET
+    end_time: Annotated[
+        Text, Meta(description="Traces that start at this time or earlier; ISO 8601.", extra_json_schema=_TIME)
+    ] = UNSET
 
 
 class TracesQuery(SessionsQuery, frozen=True, kw_only=True):
@@ -104,11 +112,15 @@ class TracesQuery(SessionsQuery, frozen=True, kw_only=True):
 
     run_id: Annotated[Text, Meta(description="Traces of this run.")] = UNSET
     session_id: Annotated[Text, Meta(description="Traces of this session.")] = UNSET
-    status: Annotated[Text, Meta(description="`OK` or `ERROR`, in any case.")] = UNSET
-    end_time: Annotated[Text, Meta(description="Traces that end at this time or earlier; ISO 8601.")] = UNSET
+    status: Annotated[
+        Text, Meta(description="`OK` or `ERROR`, in any case.", extra_json_schema={"pattern": _STATUS_PATTERN})
+    ] = UNSET
+    end_time: Annotated[
+        Text, Meta(description="Traces that end at this time or earlier; ISO 8601.", extra_json_schema=_TIME)
+    ] = UNSET
 
 
-Time: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Time: TypeAlias = Annotated[str, Meta(extra_json_schema=_TIME)]
 Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below a second, from there `1.23s`.")]
 Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
 Object: TypeAlias = dict[str, Any]

@@ -294,7 +294,8 @@ impl Committer {
 
     /// Shows the present state to searches.
     pub(super) fn publish(&mut self) {
-        self.published.snapshot.store(Arc::new(self.state.snapshot()));
+        let before = self.published.snapshot.load_full();
+        self.published.snapshot.store(Arc::new(self.state.snapshot().after(&before)));
         self.publish_progress();
     }
 

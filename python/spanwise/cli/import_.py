@@ -30,13 +30,16 @@ def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_tabl
     Importing again what is there changes nothing. An import of files that was interrupted goes on where it was. No
     other process may have the folder open.
     """
-    tables = {"traces_table": traces_table, "spans_table": spans_table, "schema": schema}
+
+    def database(url: str) -> AgnoDatabase:
+        return AgnoDatabase(url, traces_table, spans_table, schema)
+
     sources: list[Source] = []
     for path in paths:
         if "://" in path:
-            sources.append(AgnoDatabase(path, **tables))
+            sources.append(database(path))
         elif is_sqlite(Path(path)):
-            sources.append(AgnoDatabase(f"sqlite:///{path}", **tables))
+            sources.append(database(f"sqlite:///{path}"))
         else:
             sources.extend(files_in(Path(path)))
     settings = settings_of_store(data_dir, None)

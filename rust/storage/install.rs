@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use roaring::RoaringBitmap;
+use ulid::Ulid;
 
 use super::commit::Committer;
 use super::manifest::{self, FileRecord, HiddenRecord, Manifest, SegmentRecord};
@@ -40,7 +41,7 @@ impl Committer {
         };
         let path = manifest::path(next.number);
         match put(self.objects.as_ref(), &path, &next.encode()) {
-            Put::Done => {}
+            Put::Done => self.expect_newest(&next)?,
             Put::Absent(fault) => return Err(fault),
             Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
             Put::Unknown(fault) => {
@@ -54,21 +55,37 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes a set of hidden rows under the next number that is free: an earlier try may have left one.
+    /// Stops unless the manifest that was just put is the newest one. Its number may have been that of
+    /// another writer's claim, which a third one has removed (see [`super::recover`]).
+    fn expect_newest(&mut self, put: &Manifest) -> Result<()> {
+        if self.claim.is_locked {
+            return Ok(());
+        }
+        match Manifest::newest_number(self.objects.as_ref()) {
+            Ok(newest) if newest == Some(put.number) => Ok(()),
+            Ok(newest) => {
+                let newest = newest.map_or("none".into(), manifest::path);
+                Err(self.stop(format!("another writer holds the store, found by `{newest}`")))
+            }
+            Err(fault) => {
+                Err(self.stop(format!("whether another writer holds the store is not known: {fault}")))
+            }
+        }
+    }
+
+    /// Writes a set of hidden rows under a number that was never given and never will be: a writer that
+    /// was replaced may still remove what it knew by name.
     fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
         let mut content = Vec::with_capacity(rows.serialized_size());
         let path = segment.hidden_path(0);
         rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
         let content = Bytes::from(content);
-        let mut number = segment.hidden.map_or(1, |hidden| hidden.number + 1);
-        loop {
-            match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
-                Put::Done => {
-                    return Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) });
-                }
-                Put::Taken => number += 1,
-                Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
-            }
+        // The time, then chance.
+        let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
+        match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
+            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) }),
+            Put::Taken => Err(Error::storage(path, "another set of hidden rows has the number")),
+            Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
         }
     }
 
@@ -79,7 +96,8 @@ impl Committer {
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
         let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
         let folded = previous.wal_folded_through + 1..=now.wal_folded_through;
-        let folded = folded.filter(|number| *number != self.claim.fence).map(wal::path);
+        let stays = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
+        let folded = folded.filter(|number| !stays(number)).map(wal::path);
         let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);
         let unneeded = segments.filter(|path| !needed.contains(path)).chain(folded);
         for path in unneeded.chain(manifest.map(manifest::path)) {

@@ -40,6 +40,7 @@ mod manifest;
 mod merge;
 pub mod objects;
 mod options;
+mod pace;
 mod plan;
 mod recover;
 mod retention;
@@ -48,6 +49,7 @@ mod segment;
 pub mod snapshot;
 mod state;
 pub mod store;
+mod taken;
 mod threads;
 mod wal;
 

@@ -118,7 +118,7 @@ impl TraceStore {
     }
 
     fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
-        let recovered = recover(objects.as_ref(), &options)?;
+        let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let max_waiting_bytes = options.max_waiting_bytes;
         let (threads, orders) = Threads::start(objects, options, recovered, &published)?;

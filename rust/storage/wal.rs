@@ -21,6 +21,9 @@ const FORMAT: u32 = 1;
 const HEADER_BYTES: usize = 56;
 const REQUEST_HEADER_BYTES: usize = 16;
 
+/// The size of a fence, and of no other object.
+pub(super) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
+
 /// No object is larger: a group is closed at a fraction of this, and so is a request.
 const MAX_BYTES: u64 = 256 << 20;
 

@@ -25,6 +25,8 @@
 mod arrivals;
 mod aside;
 mod backup;
+#[cfg(feature = "cloud")]
+pub mod bucket;
 mod check;
 mod commit;
 mod compact;
@@ -41,6 +43,7 @@ mod merge;
 pub mod objects;
 mod options;
 mod pace;
+mod place;
 mod plan;
 mod recover;
 mod retention;

@@ -58,6 +58,12 @@ impl Default for Options {
     }
 }
 
+/// The addresses that are served.
+#[cfg(feature = "cloud")]
+const SERVED: &str = "a folder, or an address that begins with `file://`, `s3://`, `gs://` or `az://`";
+#[cfg(not(feature = "cloud"))]
+const SERVED: &str = "a folder or a `file://` address";
+
 /// Returns the folder that an address names: a path, or `file://` and an absolute path.
 ///
 /// # Errors
@@ -70,7 +76,7 @@ pub(super) fn folder_of(url: &str) -> Result<PathBuf> {
         return Ok(PathBuf::from(url));
     };
     if !scheme.eq_ignore_ascii_case("file") {
-        return Err(Error::Options(format!("expected a folder or a `file://` address, got `{scheme}://`")));
+        return Err(Error::Options(format!("expected {SERVED}, got `{scheme}://`")));
     }
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     match percent_decoded(path) {

@@ -17,6 +17,7 @@ from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.minting import SigningKey, new_signing_key
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import UnauthenticatedError
+from spanwise.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ def forge(
 
 def ring(environ: Mapping[str, str] | None = None, /, **config: object) -> KeyRing:
     """Returns the keys of a configuration."""
-    return KeyRing(key_material(_config(config), environ or {}))
+    return KeyRing(key_material(_config(config), load_settings(environ=environ or {})))
 
 
 def verifier(now: float = NOW, **config: object) -> TokenVerifier:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 
-def hosting(folder: Path, *flags: str, **variables: str) -> Running:
-    """Returns a service over `folder` that hosts the components of `hosted`."""
+def hosting(folder: Path, *flags: str, module: str = "hosted", **variables: str) -> Running:
+    """Returns a service over `folder` that hosts the components of `hosted`, or of another module."""
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
     variables |= {"HOSTED_CALLS": str(folder / "calls"), "PYTHONPATH": path}
-    return Running(folder / "data", "hosted:service", *flags, is_ready=True, **variables)
+    return Running(folder / "data", f"{module}:service", *flags, is_ready=True, **variables)
 
 
 def factory_calls(service: Running) -> list[str]:

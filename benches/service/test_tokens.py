@@ -31,11 +31,11 @@ def test_verify(algorithm: str, kind: str, benchmark: BenchmarkFixture) -> None:
         for number in range(TOKENS if kind == "cold" else 1)
     ]
     numbers = count()
-    verifier = TokenVerifier(config, KeyRing(key_material(config, {})))
+    verifier = TokenVerifier(config, KeyRing(key_material(config)))
 
     def fresh() -> tuple[tuple[TokenVerifier, str], dict[str, object]]:
         # A verifier that has seen nothing: a token that is new to it is verified, not remembered.
-        seen = TokenVerifier(config, KeyRing(key_material(config, {}))) if kind == "cold" else verifier
+        seen = TokenVerifier(config, KeyRing(key_material(config))) if kind == "cold" else verifier
         return (seen, tokens[next(numbers) % len(tokens)]), {}
 
     def verify(by: TokenVerifier, token: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
 from spanwise.components import Kind
-from spanwise.database import Database, SqliteDatabase
+from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
+from spanwise.http.answers import Answers
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
@@ -21,10 +21,10 @@ from spanwise.http.openapi import describe
 from spanwise.http.routes import TABLE
 from spanwise.registry import Registry
 from spanwise.runs import Runs
-from spanwise.settings import load_settings
+from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
 from spanwise.traces.recorder import Recorder
-from spanwise.traces.service import DEFAULT_ID, Traces
+from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -68,13 +68,14 @@ class Service:
             agents: agents and agent factories, each with an id of its own.
             teams: teams and team factories, likewise.
             workflows: workflows and workflow factories, likewise.
-            db: where sessions, runs and their events are kept: the path of a SQLite file, or any object that
-                satisfies `Database`; if not given, the file `runs.db` of the data folder.
+            db: where sessions, runs and their events are kept: the path of a SQLite file, the address of a
+                PostgreSQL database, or any object that satisfies `Database`; if not given, the setting
+                `database_url` says, and without it the file `runs.db` of the data folder.
             authorization: whether every caller needs a token; if not given, the setting of that name says.
-            authorization_config: how tokens are verified; what it leaves out comes from the environment.
+            authorization_config: how tokens are verified; what it leaves out is said by the settings.
             traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
                 several of them by the id that `db_id` gives, the first being the one that is meant without; if not
-                given, the folder `traces` of the data folder.
+                given, the setting `stores` says, and without it the folder `traces` of the data folder.
             settings: settings by name; they win over flags, environment and file.
             name: the service's name, for people.
             id: the service's name, for programs.
@@ -87,15 +88,15 @@ class Service:
         self._db = None if db is None else _database(db)
         self.name = name
         self.id = id
-        self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_ID: traces}
+        self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_STORE: traces}
         self._code = (
             dict(settings or {}) if authorization is None else {**(settings or {}), "authorization": authorization}
         )
         self._authorization_config = authorization_config or AuthorizationConfig()
-        self._flags: Mapping[str, str] | None = None
+        self._flags: Mapping[str, str | tuple[str, ...]] | None = None
         self._config: Path | None = None
 
-    def configure(self, flags: Mapping[str, str], config: Path | None) -> None:
+    def configure(self, flags: Mapping[str, str | tuple[str, ...]], config: Path | None) -> None:
         """Adds what the command line says, before any setting is read."""
         self._flags, self._config = flags, config
 
@@ -128,31 +129,38 @@ class Service:
             keeps_runs=self._keeps_runs,
             factory_deadline_seconds=self.settings.factory_deadline_seconds,
             admission=self._admission,
-            description=describe(TABLE, self.name),
+            description=describe(TABLE, self.name, self._registry.inputs()),
+            public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
+            answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
             readers=body_readers(self.settings),
         )
         return build_application(backend, self._lifespan)
 
     @cached_property
     def _admission(self) -> Admission:
-        return admission(is_on=self.settings.authorization, config=self._authorization_config, environ=os.environ)
+        return admission(self._authorization_config, self.settings)
 
     @cached_property
     def _traces(self) -> Traces:
-        sources = {DEFAULT_ID: self.settings.trace_store} if self._sources is None else self._sources
+        sources = self.settings.trace_stores if self._sources is None else self._sources
         paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
         return Traces(paths, self.settings)
 
     @cached_property
     def _runs(self) -> Runs:
-        database = self._db or SqliteDatabase(self.settings.database)
+        database = self._db or database_at(self.settings.database)
         return Runs(database, Recorder(self._traces, self.id), self.settings.runs_at_once)
 
     @property
     def _keeps_runs(self) -> bool:
-        """Whether the database of runs is opened with the service: stores that were handed in need none."""
-        return bool(self._registry.hosts) or self._sources is None
+        """Whether the database of runs is opened with the service: traces alone need none, and may have no place."""
+        is_at_hand = self._sources is None and ("://" not in self.settings.data_dir or self._names_a_database)
+        return self._registry.hosts or is_at_hand
+
+    @property
+    def _names_a_database(self) -> bool:
+        return bool(self._db or self.settings.database_url or self.settings.database_url_file)
 
     async def open(self) -> None:
         """Loads the keys, opens the trace stores, replay included, and the database of runs.
@@ -185,10 +193,13 @@ def _database(db: object) -> Database:
     """Returns the database that `db` stands for.
 
     Raises:
-        ConfigurationError: a URL, or an object that is no database.
+        ConfigurationError: an address of no database, or an object that is none.
     """
-    if isinstance(db, str | Path) and "://" not in str(db):
-        return SqliteDatabase(db)
+    if isinstance(db, str | Path) and ("://" not in str(db) or str(db).startswith(SCHEMES)):
+        return database_at(db)
     if isinstance(db, Database):
         return db
-    raise ConfigurationError(f"expected the path of a SQLite file or a `Database` as db, got `{db!r:.80}`")
+    shown = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
+    raise ConfigurationError(
+        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {shown}"
+    )

@@ -280,3 +280,59 @@ class Info(Struct, frozen=True):
     workflow_count: int
     mcp: ToolServer
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt`: a bearer token is needed.")]
+
+
+class Model(Struct, frozen=True, omit_defaults=True):
+    """A model that something hosted uses."""
+
+    id: Annotated[str | None, Meta(description="Its name, for programs.")] = None
+    provider: Annotated[str | None, Meta(description="Who offers it.")] = None
+
+
+class HostedSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent, team or workflow, or a factory of one. What it does not have is left out."""
+
+    id: Annotated[str, Meta(description="Its handle in URL paths.")]
+    name: Annotated[str, Meta(description="Its name, for people.")]
+    description: Annotated[str | None, Meta(description="What it is good for.")] = None
+    db_id: Annotated[str | None, Meta(description="The database it was given, if that has an id.")] = None
+    model: Annotated[Model | None, Meta(description="The model behind it.")] = None
+    mode: Annotated[str | None, Meta(description="How a team is coordinated.")] = None
+    is_factory: Annotated[bool | None, Meta(description="Of a workflow: whether requests get one of their own.")] = None
+    factory_input_schema: Annotated[Object | None, Meta(description="Of a workflow factory: its input.")] = None
+    is_component: Annotated[bool | None, Meta(description="Of a workflow: always false.")] = None
+
+
+class DomainConfig(Struct, frozen=True):
+    """How clients call the contents of a database."""
+
+    display_name: Annotated[str, Meta(description="A heading, for people.")]
+
+
+class DatabaseConfig(Struct, frozen=True):
+    """A database, as clients name it in `db_id`."""
+
+    db_id: Annotated[str, Meta(description="Its id.")]
+    domain_config: Annotated[DomainConfig, Meta(description="How it is shown.")]
+
+
+class DatabasesConfig(Struct, frozen=True):
+    """The databases that hold something."""
+
+    dbs: Annotated[list[DatabaseConfig], Meta(description="Each of them.")]
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """What the service consists of, for programs that show it."""
+
+    os_id: Annotated[str, Meta(description="The service's name, for programs.")]
+    name: Annotated[str, Meta(description="The service's name, for people.")]
+    available_models: Annotated[list[str], Meta(description="The models that agents and teams use.")]
+    os_database: Annotated[str, Meta(description="The database of sessions and runs.")]
+    databases: Annotated[list[str], Meta(description="Every id that `db_id` may be.")]
+    session: Annotated[DatabasesConfig, Meta(description="Where sessions are.")]
+    traces: Annotated[DatabasesConfig, Meta(description="Where traces are.")]
+    agents: Annotated[list[HostedSummary], Meta(description="The agents that are hosted.")]
+    teams: Annotated[list[HostedSummary], Meta(description="The teams that are hosted.")]
+    workflows: Annotated[list[HostedSummary], Meta(description="The workflows that are hosted.")]
+    interfaces: Annotated[list[Object], Meta(description="Always empty: there are no other ways in.")]

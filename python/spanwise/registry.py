@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spanwise.components import Component, Kind, as_component
 from spanwise.errors import ConfigurationError, FactoryContextRequired, NotFoundError
@@ -38,6 +38,17 @@ class Registry:
     def count(self, kind: Kind) -> int:
         """Returns how many of one kind there are."""
         return len(self._entries[kind])
+
+    def inputs(self) -> dict[str, dict[str, Any]]:
+        """Returns the schemas of what factories take, by kind and id."""
+        return {
+            kind: {
+                entry.id: entry.describe()["input_schema"]
+                for entry in self._entries[kind].values()
+                if isinstance(entry, Factory) and entry.input_schema is not None
+            }
+            for kind in Kind
+        }
 
     def entry(self, kind: Kind, component_id: str) -> Entry:
         """Returns what stands under an id.

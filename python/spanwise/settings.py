@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from spanwise.errors import ConfigurationError
+from spanwise.token_settings import Text, TokenSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 MEBIBYTE = 1024 * 1024
 ENVIRONMENT_PREFIX = "SPANWISE_"
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
+DEFAULT_STORE = "default"
+"""The name of a trace store that was given none."""
 
 
 def _two_per_core() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(TokenSettings, frozen=True, kw_only=True):
     """How one service runs. Sizes are bytes, durations seconds."""
 
     data_dir: Annotated[
@@ -40,6 +43,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     authorization: Annotated[
         bool, Meta(description="Whether every caller needs a token, except for the public pages.")
     ] = False
+    stores: Annotated[
+        dict[Text, Text],
+        Meta(
+            description="Trace stores by the name that `db_id` gives, the first one being meant without; a path or an "
+            "address each, as `name=path`. The flag may be repeated; the environment separates by commas.",
+            extra={"default": "`traces` in the data folder", "flag": "--store"},
+        ),
+    ] = field(default_factory=dict)
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe event that is logged."),
@@ -97,6 +108,32 @@ class Settings(Struct, frozen=True, kw_only=True):
         float,
         Meta(gt=0, description="The longest a request's body may take to arrive; then the answer is 408."),
     ] = 30.0
+    connections: Annotated[
+        int, Meta(ge=1, le=65535, description="Connections at once; beyond them a caller waits to be let in.")
+    ] = 4096
+    header_deadline_seconds: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=3600,
+            description="The longest the head of a request may take, and a connection be idle before it; then the "
+            "connection is closed.",
+        ),
+    ] = 10.0
+    write_deadline_seconds: Annotated[
+        float,
+        Meta(gt=0, le=3600, description="The longest a reader may take nothing; then the connection is closed."),
+    ] = 60.0
+    answer_waiting_bytes: Annotated[
+        int,
+        Meta(
+            ge=1, description="Answers in memory that their readers did not take yet, together; beyond them it is 503."
+        ),
+    ] = 256 * MEBIBYTE
+    drain_seconds: Annotated[
+        float,
+        Meta(gt=0, le=3600, description="The longest what is under way may take after the signal to end."),
+    ] = 8.0
     min_free_bytes: Annotated[
         int,
         Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),
@@ -114,35 +151,68 @@ class Settings(Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),
     ] = False
+    database_url: Annotated[
+        str,
+        Meta(
+            description="The PostgreSQL database of sessions and runs, `postgresql://user:password@host/name`.",
+            extra={"default": "the file `runs.db` of the data folder"},
+        ),
+    ] = ""
+    database_url_file: Annotated[
+        str, Meta(description="A file that holds `database_url`, which is a secret.", extra={"default": "none"})
+    ] = ""
+
+    @property
+    def trace_stores(self) -> dict[str, str]:
+        """Returns where the traces are, by the name of the store: without `stores`, a folder in the data folder."""
+        return self.stores or {DEFAULT_STORE: f"{self.data_dir.rstrip('/')}/traces"}
 
     @property
     def trace_store(self) -> str:
-        """Returns where the traces are: their own folder inside the data folder."""
-        return f"{self.data_dir.rstrip('/')}/traces"
+        """Returns where the traces of the first store are, the one that is meant without a name."""
+        return next(iter(self.trace_stores.values()))
+
+    def __repr__(self) -> str:
+        """Returns no values: one of them may be a secret."""
+        return "Settings(...)"
 
     @property
     def database(self) -> str:
-        """Returns where sessions and runs are: a file inside the data folder."""
-        return f"{self.data_dir.rstrip('/')}/runs.db"
+        """Returns where sessions and runs are: the address of a server, or a file inside the data folder.
+
+        Raises:
+            ConfigurationError: the address is given twice, or its file cannot be read.
+        """
+        if self.database_url and self.database_url_file:
+            raise ConfigurationError("settings `database_url` and `database_url_file` are both given")
+        if self.database_url_file:
+            return _secret(Path(self.database_url_file), "database_url_file")
+        return self.database_url or f"{self.data_dir.rstrip('/')}/runs.db"
 
 
 class Setting(Struct, frozen=True):
-    """One row of the table of settings."""
+    """One row of the table of settings.
+
+    Attributes:
+        name: its name in code and in a TOML file.
+        type: what a value must be.
+        default: what holds without a value, for people.
+        description: what it means.
+        flag: the command line flag that sets it; None if everyone on the machine would read the value there.
+        alias: a second environment variable that sets it, known from other programs.
+    """
 
     name: str
     type: object
     default: str
     description: str
+    flag: str | None
+    alias: str | None
 
     @property
     def variable(self) -> str:
         """Returns the environment variable that sets it."""
         return ENVIRONMENT_PREFIX + self.name.upper()
-
-    @property
-    def flag(self) -> str:
-        """Returns the command line flag that sets it."""
-        return "--" + self.name.replace("_", "-")
 
     def convert(self, value: object, source: str, *, from_text: bool) -> object:
         """Returns `value` as this setting's type.
@@ -156,18 +226,46 @@ class Setting(Struct, frozen=True):
             ConfigurationError: it is not of that type, or outside its bounds.
         """
         try:
+            if from_text and is_table(self):
+                value = _entries(value.split(",") if isinstance(value, str) else value)
             return msgspec.convert(value, self.type, strict=not from_text)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, ValueError) as error:
             raise ConfigurationError(f"setting `{self.name}` from {source}: {error}") from error
+
+
+def _entries(texts: object) -> dict[str, str]:
+    entries: dict[str, str] = {}
+    for text in msgspec.convert(texts, tuple[str, ...]):
+        name, is_entry, value = text.partition("=")
+        if not is_entry or name.strip() in entries:
+            raise ValueError(f"Expected `name=value`, each name once, got `{text}`")
+        entries[name.strip()] = value.strip()
+    return entries
 
 
 def _table() -> Iterator[Setting]:
     hints = get_type_hints(Settings, include_extras=True)
-    for described in msgspec.structs.fields(Settings):
-        meta = next(meta for meta in get_args(hints[described.name]) if isinstance(meta, Meta))
-        default = (meta.extra or {}).get("default", described.default)
-        written = str(default).lower() if isinstance(default, bool) else str(default)
-        yield Setting(described.name, hints[described.name], written, meta.description or "")
+    inherited = len(msgspec.structs.fields(TokenSettings))
+    described_here = msgspec.structs.fields(Settings)
+    for described in (*described_here[inherited:], *described_here[:inherited]):
+        hint = hints[described.name]
+        meta = next(meta for meta in get_args(hint) if isinstance(meta, Meta))
+        extra = meta.extra or {}
+        default = extra.get("default", described.default)
+        yield Setting(
+            name=described.name,
+            type=_without_none(hint),
+            default=str(default).lower() if isinstance(default, bool) else str(default),
+            description=meta.description or "",
+            flag=extra.get("flag", ("--no-" if default is True else "--") + described.name.replace("_", "-")),
+            alias=extra.get("alias"),
+        )
+
+
+def _without_none(hint: object) -> object:
+    """Returns the type of a value: no text means None."""
+    given = get_args(get_args(hint)[0])
+    return given[0] if type(None) in given else hint
 
 
 TABLE: dict[str, Setting] = {setting.name: setting for setting in _table()}
@@ -179,6 +277,11 @@ def is_switch(setting: Setting) -> bool:
     return get_args(setting.type)[0] is bool
 
 
+def is_table(setting: Setting) -> bool:
+    """Returns whether a setting is a table of names and values."""
+    return get_origin(get_args(setting.type)[0]) is dict
+
+
 def choices(setting: Setting) -> tuple[str, ...]:
     """Returns the values a setting is limited to; none if it is not limited to some."""
     bare = get_args(setting.type)[0]
@@ -187,7 +290,7 @@ def choices(setting: Setting) -> tuple[str, ...]:
 
 def load_settings(
     code: Mapping[str, object] | None = None,
-    flags: Mapping[str, str] | None = None,
+    flags: Mapping[str, str | tuple[str, ...]] | None = None,
     environ: Mapping[str, str] | None = None,
     config: Path | None = None,
 ) -> Settings:
@@ -195,7 +298,7 @@ def load_settings(
 
     Args:
         code: what the program says.
-        flags: what the command line says, by setting name.
+        flags: what the command line says, by setting name; a table's entries as they came.
         environ: the environment; that of the process if not given.
         config: a TOML file; if not given, the one that `SPANWISE_CONFIG` names, if any.
 
@@ -219,6 +322,18 @@ def load_settings(
     return Settings(**merged)  # type: ignore[arg-type]  # each value was converted to its setting's type
 
 
+def _secret(path: Path, name: str) -> str:
+    """Returns what a file holds, without the spaces around it. No message repeats it."""
+    try:
+        found = path.read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"setting `{name}`: cannot read `{path}`: {words}") from None
+    if not found:
+        raise ConfigurationError(f"setting `{name}`: `{path}` is empty")
+    return found
+
+
 def _from_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
@@ -230,11 +345,15 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     by_variable = {setting.variable: name for name, setting in TABLE.items()}
+    by_variable |= {setting.alias: name for name, setting in TABLE.items() if setting.alias}
     found: dict[str, str] = {}
     for variable, value in environ.items():
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable == CONFIG_VARIABLE:
+        if variable == CONFIG_VARIABLE or not (variable in by_variable or variable.startswith(ENVIRONMENT_PREFIX)):
             continue
-        if variable not in by_variable:
+        name = by_variable.get(variable)
+        if name is None:
             raise ConfigurationError(f"unknown environment variable `{variable}`: it names no setting")
-        found[by_variable[variable]] = value
+        if name in found:
+            raise ConfigurationError(f"both `{TABLE[name].variable}` and `{TABLE[name].alias}` are set; expected one")
+        found[name] = value
     return found

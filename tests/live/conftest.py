@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from adapting import adapting
 from running import Running
 
 if TYPE_CHECKING:
@@ -18,6 +19,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
         assert running.stop() == 0
         assert all(event["level"] in {"info", "warning"} for event in running.events()), running.log.read_text()
+
+
+@pytest.fixture(scope="session")
+def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service of objects of other frameworks, which tests share: importing them takes seconds."""
+    with adapting(tmp_path_factory.mktemp("adapted")) as running:
+        running.wait_until_ready()
+        yield running
+        assert running.stop() == 0
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 SECRET = "a-secret-that-nobody-must-read"  # noqa: S105  # of no service
 CASES = {
     "no key": ({}, "authorization is on and no key is given"),
-    "empty key": ({"JWT_VERIFICATION_KEY": ""}, "JWT_VERIFICATION_KEY"),
-    "short secret": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "HS256"}, "JWT_VERIFICATION_KEY"),
-    "a secret where a public key must be": ({"JWT_VERIFICATION_KEY": SECRET}, "JWT_VERIFICATION_KEY"),
-    "no such algorithm": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "none"}, "JWT_ALGORITHM"),
-    "absent file": ({"JWT_JWKS_FILE": "absent.json"}, "JWT_JWKS_FILE"),
-    "a folder": ({"JWT_JWKS_FILE": "."}, "JWT_JWKS_FILE"),
-    "an address nobody answers": ({"JWT_JWKS_URL": "http://127.0.0.1:1/jwks"}, "JWT_JWKS_URL"),
+    "empty key": ({"JWT_VERIFICATION_KEY": ""}, "jwt_verification_key"),
+    "short secret": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "HS256"}, "jwt_verification_key"),
+    "a secret where a public key must be": ({"JWT_VERIFICATION_KEY": SECRET}, "jwt_verification_key"),
+    "no such algorithm": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "none"}, "jwt_algorithm"),
+    "absent file": ({"JWT_JWKS_FILE": "absent.json"}, "jwt_jwks_file"),
+    "a folder": ({"JWT_JWKS_FILE": "."}, "jwt_jwks_file"),
+    "an address nobody answers": ({"JWT_JWKS_URL": "http://127.0.0.1:1/jwks"}, "jwt_jwks_url"),
 }
 
 
@@ -51,5 +51,5 @@ def test_keys_that_nobody_asks_for_are_warned_about(tmp_path: Path) -> None:
     with Running(tmp_path / "data", JWT_VERIFICATION_KEY=key) as service:
         assert service.search().status_code == 200
         assert service.stop() == 0
-    warning = "authorization is off, and keys are given by `JWT_VERIFICATION_KEY`: nobody is verified"
+    warning = "authorization is off, and keys are given by `jwt_verification_key`: nobody is verified"
     assert [event["message"] for event in service.events() if event["level"] == "warning"] == [warning]

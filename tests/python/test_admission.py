@@ -11,8 +11,10 @@ from spanwise import AuthorizationConfig, ConfigurationError, Service
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 from spanwise.http.authorization import Admission, admission
 from spanwise.http.routes import TABLE, Row
+from spanwise.settings import Settings
 
 SEARCH = next(row for row in TABLE if row.path == "/traces/search")
+ON = Settings(authorization=True)
 KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
 
 
@@ -27,7 +29,7 @@ def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -
 
 def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
     said = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
-    state = admitted(admission(is_on=True, config=KEYS, environ={}), bearing(signing_key().sign(said)))
+    state = admitted(admission(KEYS, ON), bearing(signing_key().sign(said)))
     assert (state.user_id, state.session_id) == ("alice", "s1")
     assert state.scopes == {"traces:read", "x:y"}
     assert state.claims["roles"] == ("a",)
@@ -35,26 +37,26 @@ def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
 
 
 def test_off_nobody_is_verified_and_everything_is_open() -> None:
-    state = admitted(admission(is_on=False, config=KEYS, environ={}), as_caller("alice"))
+    state = admitted(admission(KEYS, Settings()), as_caller("alice"))
     assert (state.user_id, state.session_id, state.scopes, dict(state.claims)) == (None, None, frozenset(), {})
     assert state.identity.owner_filter is None
 
 
 def test_an_admin_and_a_service_without_isolation_are_not_restricted() -> None:
-    assert admitted(admission(is_on=True, config=KEYS, environ={}), as_admin()).identity.owner_filter is None
+    assert admitted(admission(KEYS, ON), as_admin()).identity.owner_filter is None
     shared = AuthorizationConfig(verification_keys=KEYS.verification_keys, user_isolation=False)
-    state = admitted(admission(is_on=True, config=shared, environ={}), as_caller("alice", "traces:read"))
+    state = admitted(admission(shared, ON), as_caller("alice", "traces:read"))
     assert state.identity.owner_filter is None
 
 
 def test_a_row_that_is_not_public_and_needs_nothing_is_open_to_nobody() -> None:
     row = Row("POST", "/traces/search", SEARCH.handler, SEARCH.operation)
     with pytest.raises(ForbiddenError, match="open to nobody"):
-        admitted(admission(is_on=True, config=KEYS, environ={}), as_caller("alice", "traces:read", "*", "*:*"), row)
+        admitted(admission(KEYS, ON), as_caller("alice", "traces:read", "*", "*:*"), row)
 
 
 def test_what_the_table_does_not_have_needs_a_token_all_the_same() -> None:
-    ours = admission(is_on=True, config=KEYS, environ={})
+    ours = admission(KEYS, ON)
     assert admitted(ours, as_caller("alice"), None).user_id == "alice"
     with pytest.raises(UnauthenticatedError):
         admitted(ours, {}, None)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def url_verifier(published: Published, clock: Clock) -> TokenVerifier:
     config = AuthorizationConfig(jwks_url="https://id.test/jwks")
-    return TokenVerifier(config, KeyRing(key_material(config, {}), clock, published), clock)
+    return TokenVerifier(config, KeyRing(key_material(config), clock, published), clock)
 
 
 def test_an_unknown_key_is_fetched_once_for_all_who_ask() -> None:
@@ -98,13 +98,13 @@ def test_while_the_address_is_away_the_last_good_keys_stay(caplog: pytest.LogCap
 
 def test_a_ring_with_an_address_knows_its_age_and_can_be_closed() -> None:
     published, clock = Published(jwks("old")), Clock()
-    ring = KeyRing(key_material(AuthorizationConfig(jwks_url="https://id.test/jwks"), {}), clock, published)
+    ring = KeyRing(key_material(AuthorizationConfig(jwks_url="https://id.test/jwks")), clock, published)
     clock.now += 3
     assert ring.jwks_age_seconds == 3
     ring.close()
     clock.now += 3
     assert ring.refetch() is None
-    fixed = KeyRing(key_material(AuthorizationConfig(verification_keys=[public_pem(key("ours"))]), {}))
+    fixed = KeyRing(key_material(AuthorizationConfig(verification_keys=[public_pem(key("ours"))])))
     assert fixed.jwks_age_seconds is None
     fixed.close()
 

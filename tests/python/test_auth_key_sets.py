@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 
 def file_verifier(path: Path, clock: Clock) -> TokenVerifier:
     given = AuthorizationConfig(jwks_file=str(path))
-    return TokenVerifier(given, KeyRing(key_material(given, {}), clock), clock)
+    return TokenVerifier(given, KeyRing(key_material(given), clock), clock)
 
 
 def test_only_the_key_that_is_named_passes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

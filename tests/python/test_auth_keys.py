@@ -15,9 +15,13 @@ from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.keys import ALGORITHMS, KeyFault, key_from_jwk, key_from_text
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ConfigurationError
+from spanwise.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+EMPTY = "setting `{}` from the environment: Expected `str` of length >= 1"
 
 
 def pem_of(private: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed448.Ed448PrivateKey | dsa.DSAPrivateKey) -> str:
@@ -44,7 +48,7 @@ def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
 @pytest.mark.parametrize(
     ("text", "algorithm", "why"),
     [
-        ("", "HS256", "is empty"),
+        (" ", "HS256", "is empty"),
         (" \n", "RS256", "is empty"),
         ("x" * 31, "HS256", "is too short: HS256 needs a secret of 32 bytes or more"),
         ("x" * 47, "HS384", "is too short: HS384 needs a secret of 48 bytes or more"),
@@ -69,7 +73,7 @@ def test_an_unfit_key_refuses_the_start(text: str, algorithm: str, why: str) -> 
     in_code = refused(verification_keys=[text], algorithm=algorithm)
     assert in_code.startswith(f"the key of `verification_keys[0]` {why}")
     in_environment = refused({"JWT_VERIFICATION_KEY": text, "JWT_ALGORITHM": algorithm})
-    assert in_environment.startswith(f"the key of `JWT_VERIFICATION_KEY` {why}")
+    assert in_environment.startswith(f"the key of `jwt_verification_key` {why}")
 
 
 @pytest.mark.parametrize(
@@ -87,17 +91,17 @@ def test_without_any_key_the_start_is_refused() -> None:
 @pytest.mark.parametrize(
     ("environ", "config", "message"),
     [
-        ({"JWT_VERIFICATION_KEY": ""}, {}, "the key of `JWT_VERIFICATION_KEY` is empty"),
-        ({"JWT_JWKS_FILE": ""}, {}, "`JWT_JWKS_FILE` is empty; leave it out if it is not meant"),
-        ({"JWT_JWKS_FILE": "/absent"}, {}, "the JWKS file that `JWT_JWKS_FILE` names cannot be read: No such file"),
-        ({"JWT_JWKS_FILE": "/"}, {}, "the JWKS file that `JWT_JWKS_FILE` names cannot be read: Is a directory"),
+        ({"JWT_VERIFICATION_KEY": ""}, {}, EMPTY.format("jwt_verification_key")),
+        ({"JWT_JWKS_FILE": ""}, {}, EMPTY.format("jwt_jwks_file")),
+        ({"JWT_JWKS_FILE": "/absent"}, {}, "the JWKS file that `jwt_jwks_file` names cannot be read: No such file"),
+        ({"JWT_JWKS_FILE": "/"}, {}, "the JWKS file that `jwt_jwks_file` names cannot be read: Is a directory"),
         ({}, {"jwks_file": "/absent"}, "the JWKS file that `jwks_file` names cannot be read: No such file"),
-        ({"JWT_VERIFICATION_KEY_FILE": "/absent"}, {}, "cannot read the file that `JWT_VERIFICATION_KEY_FILE` names"),
-        ({"JWT_VERIFICATION_KEY_FILE": "/a", "JWT_VERIFICATION_KEY": "b"}, {}, "both `JWT_VERIFICATION_KEY` and"),
-        ({"JWT_ALGORITHM": "none"}, {}, "`JWT_ALGORITHM` is no algorithm for tokens; expected one of RS256, "),
-        ({"JWT_ALGORITHM": ""}, {}, "`JWT_ALGORITHM` is empty"),
+        ({"JWT_VERIFICATION_KEY_FILE": "/absent"}, {}, "cannot read the file that `jwt_verification_key_file` names"),
+        ({"JWT_VERIFICATION_KEY_FILE": "/a", "JWT_VERIFICATION_KEY": "b"}, {}, "both `jwt_verification_key` and"),
+        ({"JWT_ALGORITHM": "none"}, {}, "`jwt_algorithm` is no algorithm for tokens; expected one of RS256, "),
+        ({"JWT_ALGORITHM": ""}, {}, EMPTY.format("jwt_algorithm")),
         ({}, {"algorithm": "ES256K"}, "`algorithm` is no algorithm for tokens"),
-        ({"JWT_JWKS_URL": "file:///etc/passwd"}, {}, "`JWT_JWKS_URL` is no address; expected `https://host/path`"),
+        ({"JWT_JWKS_URL": "file:///etc/passwd"}, {}, "`jwt_jwks_url` is no address; expected `https://host/path`"),
         ({}, {"jwks_url": "ftp://a/b"}, "`jwks_url` is no address"),
         ({}, {"jwks_url": "https://"}, "`jwks_url` is no address"),
         ({}, {"jwks_url": "https://a:b/"}, "`jwks_url` is no address"),
@@ -151,7 +155,7 @@ def test_a_setting_that_cannot_be_meant_is_refused_by_name(
 def test_an_unfit_jwks_file_refuses_the_start(text: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "jwks.json"
     path.write_text(text, "utf-8")
-    assert refused({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file that `JWT_JWKS_FILE` names {why}")
+    assert refused({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file that `jwt_jwks_file` names {why}")
 
 
 def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
@@ -160,8 +164,8 @@ def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
     secret.write_text(public_pem(key("environment")) + "\n", "utf-8")
     config = AuthorizationConfig(verification_keys=[public_pem(key("code"))], jwks_file=str(jwks), algorithm="RS256")
     environ = {"JWT_VERIFICATION_KEY_FILE": str(secret), "JWT_JWKS_FILE": "/absent", "JWT_ALGORITHM": "HS256"}
-    material = key_material(config, environ)
-    assert material.sources == ["`verification_keys[0]`", "`JWT_VERIFICATION_KEY_FILE`", "`jwks_file`"]
+    material = key_material(config, load_settings(environ=environ))
+    assert material.sources == ["`verification_keys[0]`", "`jwt_verification_key_file`", "`jwks_file`"]
     verifying = TokenVerifier(config, KeyRing(material), lambda: NOW)
     for name in ("file", "environment", "code"):
         signing = key(name)
@@ -172,15 +176,15 @@ def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
 def test_a_key_file_is_text(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_bytes(b"\xff\xfe\0")
-    expected = "the file that `JWT_VERIFICATION_KEY_FILE` names is not text"
+    expected = "the file that `jwt_verification_key_file` names is not text"
     assert refused({"JWT_VERIFICATION_KEY_FILE": str(path)}) == expected
 
 
 def test_what_is_configured_can_be_named_without_being_read() -> None:
     config = AuthorizationConfig(jwks_file="/absent")
-    environ = {"JWT_VERIFICATION_KEY": "x", "JWT_JWKS_URL": ""}
-    assert configured_sources(config, environ) == ["`jwks_file`", "`JWT_VERIFICATION_KEY`"]
-    assert configured_sources(AuthorizationConfig(), {}) == []
+    settings = load_settings(environ={"JWT_VERIFICATION_KEY": "x"})
+    assert configured_sources(config, settings) == ["`jwks_file`", "`jwt_verification_key`"]
+    assert configured_sources(AuthorizationConfig(), Settings()) == []
 
 
 def test_a_pem_may_hold_its_line_ends_as_two_characters() -> None:
@@ -204,7 +208,7 @@ def test_the_algorithm_of_a_jwk_wins(algorithm: str) -> None:
 
 def test_no_key_is_ever_printed() -> None:
     config = AuthorizationConfig(verification_keys=[SECRET], algorithm="HS256")
-    material = key_material(config, {})
+    material = key_material(config)
     loaded = key_from_text(SECRET, "HS256")
     for printed in (repr(config), repr(material), repr(loaded), repr(key("ours", "HS256")), repr(KeyRing(material))):
         assert SECRET not in printed

@@ -20,6 +20,7 @@ from spanwise.auth.minting import MINTABLE, SigningKey, read_signing_key
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.cli.token import command
 from spanwise.errors import ConfigurationError
+from spanwise.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def test_what_is_printed_works(algorithm: str, tmp_path: Path) -> None:
     *environ, program, verb, flag = shlex.split(serve)
     assert (program, verb, flag) == ("spanwise", "serve", "--authorization")
     config = AuthorizationConfig()
-    keys = KeyRing(key_material(config, dict(each.split("=", 1) for each in environ)))
+    keys = KeyRing(key_material(config, load_settings(environ=dict(each.split("=", 1) for each in environ))))
     program, verb, *arguments = shlex.split(mint)
     assert (program, verb) == ("spanwise", "token")
     verified = TokenVerifier(config, keys).verify(run(*arguments).strip())
@@ -55,7 +56,7 @@ def test_a_token_says_what_it_is_told_to(tmp_path: Path) -> None:
     config = AuthorizationConfig(jwks_file=str(tmp_path / "jwks.json"), audience="here", issuer="me")
     options = "--sub alice --scope a:b --scope agent_os:admin --minutes 5 --session-id s --audience here --issuer me"
     token = run("mint", "--key", str(tmp_path / "private.pem"), *options.split()).strip()
-    verified = TokenVerifier(config, KeyRing(key_material(config, {}))).verify(token)
+    verified = TokenVerifier(config, KeyRing(key_material(config))).verify(token)
     assert (verified.user_id, verified.session_id, verified.scopes) == (
         "alice",
         "s",

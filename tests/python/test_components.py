@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import pytest
@@ -44,6 +44,9 @@ class Seen:
     def span(self, name: str, kind: str, _content: str | None, _attributes: object) -> Iterator[Any]:
         self.spans.append((name, kind))
         yield self
+
+    def made_elsewhere(self, _attributes: object) -> NoReturn:
+        raise AssertionError("our components make spans of their own")
 
     def output(self, content: str | None) -> None:
         assert content is None or isinstance(content, str)

@@ -16,6 +16,7 @@ ORDER = [
     "errors",
     "models",
     "metrics",
+    "token_settings",
     "settings",
     "auth",
     "database",

@@ -16,10 +16,11 @@ from spanwise.components import Agent
         ({"workflows": [object()]}, "objects of other frameworks need an adapter"),
         ({"agents": [Agent(str.upper, id="a"), Agent(str.upper, id="a")]}, "two agents have the id `a`"),
         ({"agents": [Agent(str.upper)]}, "every agent needs an id"),
-        ({"db": object()}, "expected the path of a SQLite file or a `Database`"),
-        ({"db": "postgresql://host/name"}, "expected the path of a SQLite file or a `Database`"),
+        ({"db": object()}, "expected the path of a SQLite file, a postgresql:// address or a `Database`"),
+        ({"db": "mysql://host/name"}, "or a `Database` as db, got `mysql://...`"),
+        ({"db": "postgresql://host:hidden/name"}, "the address of the database cannot be read"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_cannot_be_hosted_is_refused(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):

@@ -1,35 +1,33 @@
-"""What an operator says about authorization, in code and in the environment.
+"""What is said about authorization, in code and by the settings.
 
 Source: design, section 9; specification, "Authentication". The names are those existing programs use.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from spanwise.auth.keys import ALGORITHMS
 from spanwise.errors import ConfigurationError
+from spanwise.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-ADMIN_SCOPE = "agent_os:admin"
-DEFAULT_ALGORITHM = "RS256"
+_DEFAULTS = Settings()
+ADMIN_SCOPE = _DEFAULTS.jwt_admin_scope
 LONGEST_LEEWAY_SECONDS = 60.0
-
-KEY_VARIABLE = "JWT_VERIFICATION_KEY"
-KEY_FILE_VARIABLE = "JWT_VERIFICATION_KEY_FILE"
-JWKS_FILE_VARIABLE = "JWT_JWKS_FILE"
-JWKS_URL_VARIABLE = "JWT_JWKS_URL"
-ALGORITHM_VARIABLE = "JWT_ALGORITHM"
+_SOURCES = ("jwks_file", "jwks_url", "algorithm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizationConfig:
     """How tokens are verified and what they are worth. Nothing is read before the service starts.
+
+    What is left out, or None, is said by the setting of the same name after `jwt_`.
 
     Attributes:
         verification_keys: public keys as PEM, or shared secrets for the HMAC algorithms.
@@ -54,13 +52,19 @@ class AuthorizationConfig:
     algorithm: str | None = None
     audience: str | None = None
     issuer: str | None = None
-    leeway: float = 10.0
-    user_id_claim: str = "sub"
-    session_id_claim: str = "session_id"
-    scopes_claim: str = "scopes"
-    admin_scope: str = ADMIN_SCOPE
-    user_isolation: bool = True
+    leeway: float = _DEFAULTS.jwt_leeway
+    user_id_claim: str = _DEFAULTS.jwt_user_id_claim
+    session_id_claim: str = _DEFAULTS.jwt_session_id_claim
+    scopes_claim: str = _DEFAULTS.jwt_scopes_claim
+    admin_scope: str = _DEFAULTS.jwt_admin_scope
+    user_isolation: bool = _DEFAULTS.jwt_user_isolation
     required_typ: str | None = None
+
+    def __new__(cls, **given: object) -> Self:
+        """Remembers which names code gives: a default that is given counts, one that is not does not."""
+        self = super().__new__(cls)
+        object.__setattr__(self, "given", frozenset(name for name, value in given.items() if value is not None))
+        return self
 
     def __post_init__(self) -> None:
         """Refuses what cannot be meant.
@@ -105,59 +109,71 @@ class KeyMaterial:
         return [source for source, _ in named]
 
 
-def key_material(config: AuthorizationConfig, environ: Mapping[str, str]) -> KeyMaterial:
-    """Returns every source of keys: those of `config`, and what the environment adds to them.
-
-    The key of the environment is added to the keys in code. The JWKS file, the JWKS address and the algorithm of
-    the environment count only where code gives none.
+def completed(config: AuthorizationConfig, settings: Settings) -> AuthorizationConfig:
+    """Returns `config` with what it leaves out as the settings say; of the keys only those in code.
 
     Raises:
-        ConfigurationError: a source is empty, ambiguous or unreadable, or the algorithm is not one of ours.
+        ConfigurationError: a value is not usable.
     """
-    keys = [(f"`verification_keys[{place}]`", text) for place, text in enumerate(config.verification_keys)]
-    found = _first(("`algorithm`", config.algorithm), environ, ALGORITHM_VARIABLE)
-    source, algorithm = found or ("the default", DEFAULT_ALGORITHM)
-    if algorithm not in ALGORITHMS:
-        raise ConfigurationError(f"{source} is no algorithm for tokens; expected one of {', '.join(ALGORITHMS)}")
-    jwks_url = _first(("`jwks_url`", config.jwks_url), environ, JWKS_URL_VARIABLE)
-    if jwks_url:
-        _check_url(*jwks_url)
+    said = {each.name for each in fields(config)} - {"verification_keys"} - _given(config)
+    return replace(config, **{name: getattr(settings, f"jwt_{name}") for name in said})
+
+
+def key_material(config: AuthorizationConfig, settings: Settings = _DEFAULTS) -> KeyMaterial:
+    """Returns every source of keys: those of `config`, and what the settings add to them.
+
+    The key of the settings is added to the keys in code. The JWKS file, the JWKS address and the algorithm of the
+    settings count only where code gives none.
+
+    Raises:
+        ConfigurationError: a source is ambiguous or unreadable, or the algorithm is not one of ours.
+    """
+    whole = completed(config, settings)
+    names = {name: f"`{name}`" if name in _given(config) else f"`jwt_{name}`" for name in _SOURCES}
+    if whole.algorithm not in ALGORITHMS:
+        raise ConfigurationError(
+            f"{names['algorithm']} is no algorithm for tokens; expected one of {', '.join(ALGORITHMS)}"
+        )
+    if whole.jwks_url:
+        _check_url(names["jwks_url"], whole.jwks_url)
+    keys = ((f"`verification_keys[{place}]`", text) for place, text in enumerate(config.verification_keys))
     return KeyMaterial(
-        keys=(*keys, *_environment_key(environ)),
-        jwks_file=_first(("`jwks_file`", config.jwks_file), environ, JWKS_FILE_VARIABLE),
-        jwks_url=jwks_url,
-        algorithm=algorithm,
+        keys=(*keys, *_key_of(settings)),
+        jwks_file=(names["jwks_file"], whole.jwks_file) if whole.jwks_file else None,
+        jwks_url=(names["jwks_url"], whole.jwks_url) if whole.jwks_url else None,
+        algorithm=whole.algorithm,
     )
 
 
-def configured_sources(config: AuthorizationConfig, environ: Mapping[str, str]) -> list[str]:
+def configured_sources(config: AuthorizationConfig, settings: Settings) -> list[str]:
     """Returns the names of all sources of keys that are given, usable or not, to warn where authorization is off."""
     in_code = [name for name in ("verification_keys", "jwks_file", "jwks_url") if getattr(config, name)]
-    variables = (KEY_VARIABLE, KEY_FILE_VARIABLE, JWKS_FILE_VARIABLE, JWKS_URL_VARIABLE)
-    return [f"`{name}`" for name in (*in_code, *filter(environ.get, variables))]
+    said = ("jwt_verification_key", "jwt_verification_key_file", "jwt_jwks_file", "jwt_jwks_url")
+    return [f"`{name}`" for name in (*in_code, *(name for name in said if getattr(settings, name)))]
 
 
-def _first(in_code: tuple[str, str | None], environ: Mapping[str, str], variable: str) -> tuple[str, str] | None:
-    source, value = in_code if in_code[1] is not None else (f"`{variable}`", environ.get(variable))
-    if value is None:
-        return None
-    if not value:
-        raise ConfigurationError(f"{source} is empty; leave it out if it is not meant")
-    return source, value
+def _given(config: AuthorizationConfig) -> frozenset[str]:
+    given: frozenset[str] = config.given  # type: ignore[attr-defined]  # no field: set before the fields are
+    return given
 
 
-def _environment_key(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    if KEY_FILE_VARIABLE not in environ:
-        return [(f"`{KEY_VARIABLE}`", environ[KEY_VARIABLE])] if KEY_VARIABLE in environ else []
-    if KEY_VARIABLE in environ:
-        raise ConfigurationError(f"both `{KEY_VARIABLE}` and `{KEY_FILE_VARIABLE}` are set; expected one of them")
+def _key_of(settings: Settings) -> list[tuple[str, str]]:
+    if settings.jwt_verification_key_file is None:
+        key = settings.jwt_verification_key
+        return [] if key is None else [("`jwt_verification_key`", key)]
+    if settings.jwt_verification_key is not None:
+        raise ConfigurationError(
+            "both `jwt_verification_key` and `jwt_verification_key_file` are set; expected one of them"
+        )
     try:
-        text = Path(environ[KEY_FILE_VARIABLE]).read_text("utf-8")
+        text = Path(settings.jwt_verification_key_file).read_text("utf-8")
     except OSError as error:
-        raise ConfigurationError(f"cannot read the file that `{KEY_FILE_VARIABLE}` names: {error.strerror}") from error
+        raise ConfigurationError(
+            f"cannot read the file that `jwt_verification_key_file` names: {error.strerror}"
+        ) from error
     except ValueError as error:
-        raise ConfigurationError(f"the file that `{KEY_FILE_VARIABLE}` names is not text") from error
-    return [(f"`{KEY_FILE_VARIABLE}`", text.removesuffix("\n").removesuffix("\r"))]
+        raise ConfigurationError("the file that `jwt_verification_key_file` names is not text") from error
+    return [("`jwt_verification_key_file`", text.removesuffix("\n").removesuffix("\r"))]
 
 
 def _check_url(source: str, url: str) -> None:

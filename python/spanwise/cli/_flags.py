@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
+from msgspec.structs import replace
 
-from spanwise.errors import SpanwiseError
-from spanwise.settings import CONFIG_VARIABLE, TABLE, choices, is_switch
+from spanwise.errors import ConfigurationError, SpanwiseError
+from spanwise.settings import CONFIG_VARIABLE, TABLE, choices, is_switch, is_table, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from spanwise.settings import Settings
+
+db_id_flag = click.option("--db-id", help="The trace store, if the settings name several; without, the first.")
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -21,21 +26,43 @@ Result = TypeVar("Result")
 def settings_flags(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Gives `command` a flag for every setting, and `--config`."""
     for setting in reversed(TABLE.values()):
+        if setting.flag is None:
+            continue
         words = choices(setting)
         is_flag = is_switch(setting)
         command = click.option(
             setting.flag,
             setting.name,
             is_flag=is_flag,
-            flag_value="true" if is_flag else None,
+            flag_value=str(setting.default != "true").lower() if is_flag else None,
+            multiple=is_table(setting),
             help=f"{setting.description} [{setting.variable}; default: {setting.default}]",
-            metavar="|".join(words) if words else None,
+            metavar="|".join(words) if words else "NAME=VALUE" if is_table(setting) else None,
         )(command)
     return click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
         help=f"A TOML file with settings. [{CONFIG_VARIABLE}]",
     )(command)
+
+
+def settings_of_store(data_dir: str | None, db_id: str | None) -> Settings:
+    """Returns the settings of a command that works on one store.
+
+    Args:
+        data_dir: the data folder, with its one store; that of the settings, or its `stores`, if not given.
+        db_id: the store; the first if not given.
+
+    Raises:
+        ConfigurationError: no store has that name, or a setting is not usable.
+    """
+    settings = load_settings(code={"data_dir": data_dir, "stores": {}} if data_dir else None)
+    if db_id is None:
+        return settings
+    if db_id not in settings.trace_stores:
+        names = ", ".join(settings.trace_stores)
+        raise ConfigurationError(f"no trace store has the name `{db_id}`; expected one of {names}")
+    return replace(settings, stores={db_id: settings.trace_stores[db_id]})
 
 
 def errors_as_lines(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

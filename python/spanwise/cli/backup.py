@@ -18,5 +18,5 @@ def command(source: str, target: str) -> None:
 
     Everything acknowledged before the command began is in the copy. To restore, serve DEST.
     """
-    stores = [load_settings(code={"data_dir": folder}).trace_store for folder in (source, target)]
+    stores = [load_settings(code={"data_dir": folder, "stores": {}}).trace_store for folder in (source, target)]
     click.echo(backup_store(*stores))

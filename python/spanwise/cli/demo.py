@@ -56,7 +56,7 @@ def command(data_dir: Path, traces: int | None, seed: int | None, host: str | No
     service = Service()
     service.configure({name: value for name, value in given.items() if value is not None}, None)
     settings = service.settings
-    expect_free((settings.host, settings.port))
+    expect_free(settings)
     _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
     _say_what_to_try(settings)
     run(service)

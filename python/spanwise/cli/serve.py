@@ -20,10 +20,10 @@ from spanwise.http.server import serve
 @click.argument("target", required=False, metavar="[MODULE:SERVICE]")
 @settings_flags
 @errors_as_lines
-def command(target: str | None, config: Path | None, **flags: str | None) -> None:
+def command(target: str | None, config: Path | None, **flags: str | tuple[str, ...] | None) -> None:
     """Serve the service MODULE:SERVICE, or one of settings alone."""
     service = find_service(target) if target else Service()
-    service.configure({name: value for name, value in flags.items() if value is not None}, config)
+    service.configure({name: value for name, value in flags.items() if value not in (None, ())}, config)
     run(service)
 
 
@@ -31,7 +31,7 @@ def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
     log_to_stderr(settings)
-    asyncio.run(serve(service.app, (settings.host, settings.port), service.open, service.close))
+    asyncio.run(serve(service.app, settings, service.open, service.close))
 
 
 def find_service(target: str) -> Service:

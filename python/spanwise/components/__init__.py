@@ -1,7 +1,8 @@
 """What can be run? Agents, teams and workflows, ours or anything that satisfies `Component`."""
 
+from spanwise.components.adapters import as_component
 from spanwise.components.agent import Agent
-from spanwise.components.base import Component, Kind, Outcome, Pause, as_component
+from spanwise.components.base import Component, Kind, Outcome, Pause
 from spanwise.components.call import Call
 from spanwise.components.team import Broadcast, Coordinate, Delegate, Route, Team
 from spanwise.components.workflow import Condition, Step, Workflow

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import msgspec
 
-from spanwise.errors import ComponentError, ConfigurationError
+from spanwise.errors import ComponentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +57,23 @@ class Pause:
             raise ValueError(f"a pause holds what JSON cannot: {error}") from error
 
 
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What an adapted framework says of one run by itself.
+
+    Attributes:
+        status: COMPLETED, PAUSED, CANCELLED or ERROR; a failure that the framework caught is a status too.
+        event: the event that it ends with; the members that every event has are added if they are missing.
+        result: the members of its result.
+        failure: what it failed of, for its trace; None if it did not.
+    """
+
+    status: str
+    event: dict[str, Any]
+    result: dict[str, Any]
+    failure: str | None = None
+
+
 @dataclass(kw_only=True)
 class Outcome:
     """What became of one call of a component.
@@ -65,11 +82,20 @@ class Outcome:
         content: its output so far; text, or what JSON can hold.
         pause: what it waits for; None if it is done.
         parts: further members of the result, such as the responses of a team's members.
+        told: what an adapted framework says by itself; None for a component of ours.
     """
 
     content: Any = None
     pause: Pause | None = None
     parts: dict[str, Any] = field(default_factory=dict)
+    told: Told | None = None
+
+    @property
+    def status(self) -> str:
+        """Returns how the call ended, if nothing escaped it: the status of a run."""
+        if self.told is not None:
+            return self.told.status
+        return "COMPLETED" if self.pause is None else "PAUSED"
 
     @property
     def text(self) -> str | None:
@@ -79,7 +105,7 @@ class Outcome:
 
 @runtime_checkable
 class Component(Protocol):
-    """Anything that can be run. An adapter is a class that wraps a foreign object and satisfies this.
+    """Anything that can be run.
 
     Attributes:
         kind: what it is.
@@ -110,23 +136,6 @@ class Component(Protocol):
     async def execute(self, call: Call) -> Outcome:
         """Runs it, or goes on where it paused."""
         ...
-
-
-def as_component(found: object, kind: Kind) -> Component:
-    """Returns `found`, if it is a component of that kind.
-
-    Raises:
-        ConfigurationError: it is not; objects of other frameworks need an adapter.
-    """
-    if isinstance(found, type) or not isinstance(found, Component):
-        shown = found if isinstance(found, type) else type(found)
-        raise ConfigurationError(
-            f"expected a component, {kind}, got `{shown.__module__}.{shown.__qualname__}`: "
-            "objects of other frameworks need an adapter that satisfies `Component`"
-        )
-    if found.kind != kind:
-        raise ConfigurationError(f"expected a component, {kind}, got the {found.kind} `{found.id}`")
-    return found
 
 
 def text_of(content: object) -> str | None:

@@ -39,6 +39,10 @@ class Spans(Protocol):
         """Opens a span inside the one that is open, until the block ends."""
         ...
 
+    def made_elsewhere(self, attributes: Mapping[str, Any]) -> AbstractContextManager[OpenSpan]:
+        """Lets an instrumentor make the spans of the block; the first of them gets `attributes` as well."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
@@ -104,6 +108,17 @@ class Call:
         body.update({key: plain(value) for key, value in members.items() if value is not None})
         self.emit_event(body)
 
+    def pass_on(self, event: Mapping[str, Any]) -> None:
+        """Emits an event of an adapted framework as it is, with the place of this call in the run."""
+        self.emit_event(self.placed(event))
+
+    def placed(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns an event of an adapted framework with the place of this call; its own parts know theirs better."""
+        if event.get("run_id", self.run_id) == self.run_id:
+            return {**event, **self.place}
+        depth = event.get("nested_depth", 0) + self.place.get("nested_depth", 0)
+        return {**self.place, **event, "nested_depth": depth}
+
     def inside(self, component: Component, **place: object) -> Call:
         """Returns the call for something inside `component`: a member, or what a step runs."""
         further: dict[str, Any] = {**self.place, **place, "nested_depth": self.place.get("nested_depth", 0) + 1}
@@ -142,6 +157,7 @@ def result_of(component: Component, call: Call, outcome: Outcome, status: str) -
         "created_at": int(time.time()),
         **_input_of(component, call.message),
         **outcome.parts,
+        **({} if outcome.told is None else outcome.told.result),
     }
     if outcome.pause is not None:
         result[requirements_name(component.kind)] = outcome.pause.requirements

@@ -6,12 +6,16 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind
 from spanwise.components.call import content_type_of, requirements_name, result_of
+from spanwise.errors import ComponentError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from spanwise.components.base import Component, Outcome
-    from spanwise.components.call import Call
+    from spanwise.components.call import Call, OpenSpan
 
 FAILURE = "the component failed; the trace of the run and the log have the cause"
 """What callers read of a failure. Its message stands in the trace and in the log."""
@@ -25,16 +29,28 @@ async def perform(component: Component, call: Call) -> Outcome:
     Raises:
         Exception: what escaped the component.
     """
+    if not (isinstance(component, Adapted) and component.tells):
+        _emit_beginning(component, call)
+    with _span_of(component, call) as span:
+        outcome = await component.execute(replace(call, db=component.db))
+        span.output(outcome.text)
+    return outcome
+
+
+def _emit_beginning(component: Component, call: Call) -> None:
     if not call.is_continued:
         call.emit(component, "*Started", model=component.model)
     elif component.kind is not Kind.WORKFLOW:
         call.emit(component, "*Continued")
+
+
+def _span_of(component: Component, call: Call) -> AbstractContextManager[OpenSpan]:
+    attributes = {f"agno.{component.kind}.id": component.id, "agno.run.id": call.run_id}
+    if isinstance(component, Adapted) and component.makes_spans:
+        return call.spans.made_elsewhere(attributes)
     name = (component.name or component.id).replace(" ", "_").replace("-", "_")
-    attributes = {f"agno.{component.kind}.id": component.id, "agno.run.id": call.run_id, **_more_of(component)}
-    with call.spans.span(f"{name}.run", _SPAN_KINDS[component.kind], call.message, attributes) as span:
-        outcome = await component.execute(replace(call, db=component.db))
-        span.output(outcome.text)
-    return outcome
+    described = {**attributes, **_more_of(component)}
+    return call.spans.span(f"{name}.run", _SPAN_KINDS[component.kind], call.message, described)
 
 
 async def perform_inside(component: Component, call: Call) -> Outcome:
@@ -52,11 +68,18 @@ async def perform_inside(component: Component, call: Call) -> Outcome:
         emit_failure(component, call)
         raise
     emit_end(component, call, outcome)
+    if outcome.status in {"ERROR", "CANCELLED"}:
+        failure = outcome.told.failure if outcome.told is not None else None
+        raise ComponentError(f"{component.kind} `{component.id}` ended as {outcome.status}: {failure}")
     return outcome
 
 
-def emit_end(component: Component, call: Call, outcome: Outcome, **members: object) -> None:
-    """Emits that a call paused, or that it is complete."""
+def emit_end(component: Component, call: Call, outcome: Outcome, **members: Any) -> None:  # noqa: ANN401  # as `Call.emit`
+    """Emits that a call paused, or that it is complete; what an adapted framework says of that, if it is one's."""
+    if outcome.told is not None:
+        metadata = {**(outcome.told.event.get("metadata") or {}), **members.pop("metadata", {})}
+        call.pass_on({**members, **outcome.told.event, **({"metadata": metadata} if metadata else {})})
+        return
     content_type = content_type_of(outcome.content)
     if outcome.pause is not None:
         asked = {requirements_name(component.kind): outcome.pause.requirements}
@@ -75,7 +98,7 @@ def emit_failure(component: Component, call: Call, **members: object) -> None:
 
 def response_of(component: Component, call: Call, outcome: Outcome) -> dict[str, Any]:
     """Returns the result of a part, as it stands in the result of the whole."""
-    return result_of(component, call, outcome, "COMPLETED" if outcome.pause is None else "PAUSED")
+    return result_of(component, call, outcome, outcome.status)
 
 
 def _more_of(component: Component) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from spanwise.components.base import Component, Kind, Outcome, Pause
+from spanwise.components.adapters import as_component
+from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.components.callables import call_arguments, stream, takes_call
 from spanwise.components.perform import perform_inside, response_of
 from spanwise.errors import ComponentError, ConfigurationError
@@ -14,6 +15,7 @@ from spanwise.errors import ComponentError, ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+    from spanwise.components.base import Component
     from spanwise.components.call import Call
 
 
@@ -42,7 +44,7 @@ class Team:
 
     def __init__(  # noqa: PLR0913  # one keyword for each thing a team has
         self,
-        members: Sequence[Component],
+        members: Sequence[object],
         mode: Mode,
         *,
         id: str = "",  # noqa: A002  # the word that every component uses
@@ -55,7 +57,7 @@ class Team:
         """Describes a team.
 
         Args:
-            members: agents and teams, each with an id of its own.
+            members: agents and teams, ours or of a framework there is an adapter for, each with an id of its own.
             mode: `Route`, `Coordinate` or `Broadcast`.
             id: its handle in URL paths.
             name: its name, for people.
@@ -67,10 +69,10 @@ class Team:
         Raises:
             ConfigurationError: no member, one without an id, one id twice, or a member that is neither.
         """
-        self.members = {member.id: member for member in members}
+        self.members = {member.id: member for member in map(as_component, members)}
         if not self.members or len(self.members) < len(members) or "" in self.members:
             raise ConfigurationError(f"team `{id}`: expected one member or more, each with an id of its own")
-        for member in members:
+        for member in self.members.values():
             if member.kind is Kind.WORKFLOW:
                 raise ConfigurationError(f"team `{id}`: expected agents and teams as members, got `{member.id}`")
         self.mode = mode

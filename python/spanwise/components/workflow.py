@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
+from spanwise.components.adapters import joined
 from spanwise.components.base import Component, Kind, Outcome, Pause, plain, text_of
 from spanwise.components.call import content_type_of
 from spanwise.components.callables import call_arguments, invoke, stream, takes_call
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from spanwise.components.call import Call
 
 Executor: TypeAlias = "Component | Callable[..., Any]"
-"""What a step runs: an agent, a team, a nested workflow, or a function of the text that comes in."""
+"""What a step runs: an agent, a team, a nested workflow, or a function of the text that comes in. One that stands in a
+list without a `Step` around it is a step that is named after it."""
 
 
 class Step:
@@ -26,15 +28,15 @@ class Step:
 
     type = "Step"
 
-    def __init__(self, name: str, executor: Executor) -> None:
+    def __init__(self, name: str, executor: object) -> None:
         """Names what is run.
 
         Raises:
             ConfigurationError: no name, or nothing that can be run.
         """
         self.name = name
-        self.executor = executor
-        self._takes_call = not isinstance(executor, Component) and _takes_call(name, executor)
+        self.executor: Executor = _executor(name, executor)
+        self._takes_call = not isinstance(self.executor, Component) and _takes_call(name, self.executor)
 
     async def run(self, workflow: Workflow, call: Call, progress: Progress) -> Outcome:
         """Runs the executor with the text of `call`."""
@@ -58,7 +60,7 @@ class Condition:
     type = "Condition"
 
     def __init__(
-        self, name: str, holds: Callable[..., Any], then: Sequence[Part], otherwise: Sequence[Part] = ()
+        self, name: str, holds: Callable[..., Any], then: Sequence[object], otherwise: Sequence[object] = ()
     ) -> None:
         """Describes both branches.
 
@@ -97,14 +99,11 @@ class Condition:
         return outcome
 
 
-Part: TypeAlias = "Step | Condition | Component | Callable[..., Any]"
-"""What stands in a list of steps; a bare executor is a step that is named after it."""
-
-
 class _Bare(Step):
     """An executor that stands in a list without a `Step` around it."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: object) -> None:
+        executor = joined(executor) or executor
         if isinstance(executor, Component):
             name = executor.name or executor.id
             self.type = {Kind.AGENT: "Agent", Kind.TEAM: "Team", Kind.WORKFLOW: "Step"}[executor.kind]
@@ -209,7 +208,7 @@ class Workflow:
 
     def __init__(  # noqa: PLR0913  # one keyword for each thing a workflow has
         self,
-        steps: Sequence[Part],
+        steps: Sequence[object],
         *,
         id: str = "",  # noqa: A002  # the word that every component uses
         name: str | None = None,
@@ -220,7 +219,8 @@ class Workflow:
         """Describes a workflow.
 
         Args:
-            steps: `Step`, `Condition`, functions, agents, teams and workflows, in order.
+            steps: `Step`, `Condition`, functions, agents, teams and workflows, ours or of a framework there is an
+                adapter for, in order.
             id: its handle in URL paths.
             name: its name, for people.
             description: what it is good for.
@@ -271,13 +271,22 @@ class Workflow:
         return outcome
 
 
-def as_steps(parts: Sequence[Part]) -> tuple[Step | Condition, ...]:
+def as_steps(parts: Sequence[object]) -> tuple[Step | Condition, ...]:
     """Returns the steps that a list of parts stands for.
 
     Raises:
         ConfigurationError: one of them cannot be run.
     """
     return tuple(part if isinstance(part, Step | Condition) else _Bare(part) for part in parts)
+
+
+def _executor(name: str, found: object) -> Executor:
+    component = joined(found)
+    if component is not None:
+        return component
+    if not callable(found):
+        raise ConfigurationError(f"step `{name}`: expected a callable, got `{type(found).__name__}`")
+    return found
 
 
 def _takes_call(name: str, function: Callable[..., Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -21,9 +21,10 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
         session_id: its id, unique in the database.
         user_id: whose it is; None for nobody's.
         kind: `agent`, `team` or `workflow`: what its first run was of.
-        component_id: the component of its first run.
-        name: how its first message begins.
+        component_id: the component of its first run; None if it was created without.
+        name: how its first message begins, unless somebody named it.
         state: what components remember in it.
+        metadata: what clients remember about it.
         created_at: seconds since 1970.
         updated_at: likewise, of the last run that ended.
     """
@@ -31,11 +32,36 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     session_id: str
     user_id: str | None
     kind: str
-    component_id: str
+    component_id: str | None
     name: str
     state: dict[str, Any]
+    metadata: dict[str, Any]
     created_at: int
     updated_at: int
+
+
+class SessionsAsked(Struct, frozen=True, kw_only=True):
+    """Which sessions are listed. What is given is AND-ed.
+
+    Attributes:
+        user_id: of this user.
+        kind: of this kind.
+        component_id: of this component.
+        name: with this text in their name, whatever the case.
+        sort_by: what they are ordered by; of those that are equal, by session id.
+        descending: whether the greatest comes first.
+        skipped: how many come before the page.
+        most: how many the page has.
+    """
+
+    user_id: str | None = None
+    kind: str | None = None
+    component_id: str | None = None
+    name: str | None = None
+    sort_by: Literal["created_at", "updated_at", "session_name"] = "created_at"
+    descending: bool = True
+    skipped: int = 0
+    most: int = 100
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
@@ -75,10 +101,16 @@ class Database(Protocol):
     """Where sessions, runs and events are kept. Every method blocks, and is called from one thread at a time.
 
     What a method has done is durable when it returns, or at the end of the block of `together` that it stands in.
+    A database that is open is nobody else's: whoever opens it meanwhile is refused.
     """
 
     def open(self) -> list[RunRecord]:
-        """Opens it, and returns the runs that nobody finished."""
+        """Opens it, and returns the runs that nobody finished.
+
+        Raises:
+            ConfigurationError: it cannot be opened, or is of another version.
+            StoreLockedError: another process has it open.
+        """
         ...
 
     def close(self) -> None:
@@ -93,8 +125,16 @@ class Database(Protocol):
         """Returns one session."""
         ...
 
-    def sessions(self, user_id: str | None, kind: str | None, component_id: str | None) -> list[SessionRecord]:
-        """Returns sessions, the one changed last first; of one user, of one kind, of one component, if given."""
+    def sessions(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
+        """Returns one page of sessions, and how many there are on all pages."""
+        ...
+
+    def add_session(self, session: SessionRecord) -> bool:
+        """Adds a session; returns whether its id was free."""
+        ...
+
+    def change_session(self, session: SessionRecord) -> None:
+        """Keeps a session as it is now."""
         ...
 
     def delete_session(self, session_id: str) -> None:
@@ -121,7 +161,7 @@ class Database(Protocol):
         """Keeps how a run ended or paused, and what its session remembers, if that is given."""
         ...
 
-    def add_events(self, events: Sequence[tuple[str, int, str, bytes]]) -> None:
+    def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
         """Adds events: run id, index, name and JSON of each."""
         ...
 

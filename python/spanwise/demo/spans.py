@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from spanwise.demo.scene import Failure
+
 if TYPE_CHECKING:
     from random import Random
 
-    from spanwise.demo.scene import Failure
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 UNSET, OK, ERROR = 0, 1, 2

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spanwise.components import Component, Kind, as_component
+from spanwise.components.adapters.base import Adapted
 from spanwise.components.callables import in_thread, is_async
 from spanwise.errors import ConfigurationError, FactoryError, UnavailableError
 from spanwise.factories.schema import Schema, check_schema, json_schema, validated
@@ -167,7 +168,9 @@ class Factory:
             product.close()
         try:
             component = as_component(product, self.kind)
-            self._expect_fresh(component)
+            self._expect_fresh(product)
+            if isinstance(component, Adapted):
+                component.is_shared = False
             if component.id != self.id:
                 if component.id:
                     _log.warning("%s factory `%s` built `%s`: its id is replaced", self.kind, self.id, component.id)
@@ -184,12 +187,12 @@ class Factory:
             raise self._failure(error) from error
         return component
 
-    def _expect_fresh(self, component: Component) -> None:
+    def _expect_fresh(self, product: object) -> None:
         """Refuses a component that was returned before: requests would share what is one caller's own."""
-        if self._seen.get(id(component)) is component:
+        if self._seen.get(id(product)) is product:
             raise FactoryError(f"{self.kind} factory `{self.id}` returned a component that it returned before")
         try:
-            self._seen[id(component)] = component
+            self._seen[id(product)] = product
         except TypeError:
             _log.debug("%s factory `%s`: products cannot be told apart", self.kind, self.id)
 

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from spanwise.http.answers import Pieces
 from spanwise.http.compression import Compression
 from spanwise.http.cors import Cors
 from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
@@ -56,7 +57,7 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
 def _middleware(backend: Backend) -> list[Middleware]:
     """Returns what surrounds every request, outermost first."""
     cors = [Middleware(Cors, origins=backend.origins)] if backend.origins else []
-    return [Middleware(RequestId), Middleware(Compression), *cors]
+    return [Middleware(RequestId), Middleware(Pieces, answers=backend.answers), Middleware(Compression), *cors]
 
 
 def _by_path() -> dict[str, list[Row]]:
@@ -86,6 +87,8 @@ def _endpoint(row: Row, backend: Backend) -> Answer:
         begun = time.perf_counter()
         try:
             await backend.admission.admit(request, row)
+            if not row.is_public:
+                backend.answers.admit()
             async with reader.body(request) if reader else nullcontext(b"") as body:
                 answer = await row.handler(request, body, backend)
         except Exception as error:  # noqa: BLE001  # whatever escapes a handler gets an answer

@@ -9,19 +9,18 @@ import logging
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from spanwise.auth.audit import AuditLog, Decision, Verdict
-from spanwise.auth.config import configured_sources, key_material
+from spanwise.auth.config import completed, configured_sources, key_material
 from spanwise.auth.identity import EVERYONE, Identity, bearer_token
 from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
 
     from spanwise.auth.config import AuthorizationConfig
     from spanwise.http.routes import Row
+    from spanwise.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +42,9 @@ class Admission(Protocol):
             ForbiddenError: the caller may not do this.
         """
 
+    async def knows(self, request: Request) -> bool:
+        """Returns whether a public page may tell its caller what is told to callers that we know."""
+
     @property
     def jwks_age_seconds(self) -> float | None:
         """Returns how long ago the JWKS was last fetched; None without an address."""
@@ -57,15 +59,19 @@ class OpenAdmission:
     mode: Literal["jwt", "none"] = "none"
     jwks_age_seconds: float | None = None
 
-    def __init__(self, config: AuthorizationConfig, environ: Mapping[str, str]) -> None:
+    def __init__(self, config: AuthorizationConfig, settings: Settings) -> None:
         """Warns of key material that is given and not used."""
-        sources = configured_sources(config, environ)
+        sources = configured_sources(config, settings)
         if sources:
             _log.warning("authorization is off, and keys are given by %s: nobody is verified", ", ".join(sources))
 
     async def admit(self, request: Request, row: Row | None) -> None:  # noqa: ARG002  # whatever it is
         """Lets everything pass."""
         _say_who(request, EVERYONE)
+
+    async def knows(self, request: Request) -> bool:  # noqa: ARG002  # whoever it is
+        """Returns True: everything is told to everybody."""
+        return True
 
     def close(self) -> None:
         """Ends nothing."""
@@ -76,15 +82,15 @@ class TokenAdmission:
 
     mode: Literal["jwt", "none"] = "jwt"
 
-    def __init__(self, config: AuthorizationConfig, environ: Mapping[str, str]) -> None:
+    def __init__(self, config: AuthorizationConfig, settings: Settings) -> None:
         """Loads the keys.
 
         Raises:
             ConfigurationError: there is no key, or one is not usable.
         """
-        self._config = config
-        self._keys = KeyRing(key_material(config, environ))
-        self._verifier = TokenVerifier(config, self._keys)
+        self._config = completed(config, settings)
+        self._keys = KeyRing(key_material(config, settings))
+        self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
 
     @property
@@ -124,6 +130,14 @@ class TokenAdmission:
             raise
         self._write(request, row, identity, None)
 
+    async def knows(self, request: Request) -> bool:
+        """Returns whether the caller has a valid token, whatever it allows."""
+        try:
+            await self._verifier.verify_or_fetch(bearer_token(request.headers.getlist("authorization")))
+        except UnauthenticatedError:
+            return False
+        return True
+
     def _write(self, request: Request, row: Row | None, identity: Identity | None, error: Exception | None) -> None:
         verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED
         self._audit.write(
@@ -154,10 +168,10 @@ def _say_who(request: Request, identity: Identity) -> None:
     request.state.scopes = identity.scopes
 
 
-def admission(*, is_on: bool, config: AuthorizationConfig, environ: Mapping[str, str]) -> Admission:
+def admission(config: AuthorizationConfig, settings: Settings) -> Admission:
     """Returns what decides about requests.
 
     Raises:
         ConfigurationError: authorization is on, and there is no key, or one is not usable.
     """
-    return TokenAdmission(config, environ) if is_on else OpenAdmission(config, environ)
+    return (TokenAdmission if settings.authorization else OpenAdmission)(config, settings)

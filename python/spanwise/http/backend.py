@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from spanwise.http.answers import Answers
     from spanwise.http.authorization import Admission
     from spanwise.registry import Registry
     from spanwise.runs import Runs
@@ -37,8 +38,10 @@ class Backend:
         keeps_runs: whether the database of runs is opened with the service.
         factory_deadline_seconds: how long a factory may take.
         admission: what decides about its requests.
-        description: the OpenAPI document of its routes.
+        description: the OpenAPI document of its routes, with what factories take.
+        public_description: the same for everybody, without.
         origins: whose pages may read answers.
+        answers: what sends answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
         traffic: what is counted of its requests.
         streams: the streams of events that are open.
@@ -53,7 +56,9 @@ class Backend:
     factory_deadline_seconds: float
     admission: Admission
     description: bytes
+    public_description: bytes
     origins: frozenset[str]
+    answers: Answers
     readers: Mapping[str, BodyReader]
     traffic: Traffic = field(default_factory=Traffic)
     streams: Streams = field(default_factory=Streams)

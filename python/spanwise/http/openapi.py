@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from spanwise.http.factory_inputs import add_inputs, say_input
 from spanwise.http.forms import MEDIA_TYPES
 from spanwise.models import API_VERSION, ErrorBody, OtlpStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -31,9 +32,29 @@ SCHEME = "HTTPBearer"
 Node = dict[str, Any]
 """An object of the document."""
 
+Shape: TypeAlias = Any
+"""A struct, or a list of structs."""
+
+Inputs: TypeAlias = "Mapping[str, Mapping[str, Node]]"
+"""The schemas of what factories take, by kind and id."""
+
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"{(\w+)}")
 _BINARY: Node = {"type": "string", "format": "binary"}
+
+
+class Answer(Struct, frozen=True):
+    """Another answer of a route, beside the one that most callers get.
+
+    Attributes:
+        status: its status.
+        shapes: what it is, one of these; nothing if it is no JSON that we describe.
+        media_type: how it is written.
+    """
+
+    status: int
+    shapes: tuple[Shape, ...] = ()
+    media_type: str = JSON
 
 
 class Operation(Struct, frozen=True):
@@ -44,8 +65,10 @@ class Operation(Struct, frozen=True):
         summary: what it does, for people.
         answers: what an answer is, one of these; nothing if it is no JSON that we describe.
         media_type: how an answer is written.
+        others: other answers than that one.
         query: what its query says.
         request: what its body is.
+        input_of: the kind of factory whose input it takes.
         is_otlp: whether body and answer are OTLP, JSON or protobuf.
         is_of_runs: whether it reads or changes what is hosted, its runs or sessions.
         success: the status of its answer.
@@ -53,35 +76,44 @@ class Operation(Struct, frozen=True):
 
     id: str
     summary: str
-    answers: tuple[type[Struct], ...] = ()
+    answers: tuple[Shape, ...] = ()
     media_type: str = JSON
+    others: tuple[Answer, ...] = ()
     query: type[Struct] | None = None
     request: type[Struct] | None = None
+    input_of: str | None = None
     is_otlp: bool = False
     is_of_runs: bool = False
     success: int = 200
 
 
-async def document(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /openapi.json`."""
-    return Response(backend.description, media_type=JSON)
+async def document(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /openapi.json`. What factories take is for callers that we know."""
+    is_known = await backend.admission.knows(request)
+    return Response(backend.description if is_known else backend.public_description, media_type=JSON)
 
 
-def describe(rows: Sequence[Row], title: str) -> bytes:
+def describe(rows: Sequence[Row], title: str, inputs: Inputs | None = None) -> bytes:
     """Returns the document that describes `rows`, as JSON.
 
     Args:
         rows: the route table.
         title: the name of the service, for people.
+        inputs: what factories take; left out of the page that everybody may read.
     """
-    shapes: dict[type[Struct], None] = {ErrorBody: None, OtlpStatus: None}
+    shapes: dict[Shape, None] = {ErrorBody: None, OtlpStatus: None}
     for row in rows:
-        shapes |= dict.fromkeys((*row.operation.answers, *filter(None, (row.operation.query, row.operation.request))))
+        said = row.operation
+        others = [shape for other in said.others for shape in other.shapes]
+        shapes |= dict.fromkeys((*said.answers, *others, *filter(None, (said.query, said.request))))
     references, schemas = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
     described = dict(zip(shapes, references, strict=True))
     paths: dict[str, Node] = {}
+    taken = {kind: add_inputs(schemas, kind, of_kind) for kind, of_kind in (inputs or {}).items() if of_kind}
     for row in rows:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, described, schemas)
+        written = paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, described, schemas)
+        if row.operation.input_of in taken:
+            say_input(written, taken[row.operation.input_of])
     queries = {row.operation.query.__name__ for row in rows if row.operation.query}
     return msgspec.json.encode({
         "openapi": "3.1.0",
@@ -94,7 +126,7 @@ def describe(rows: Sequence[Row], title: str) -> bytes:
     })  # fmt: skip
 
 
-def _operation(row: Row, described: dict[type[Struct], Node], schemas: dict[str, Node]) -> Node:
+def _operation(row: Row, described: dict[Shape, Node], schemas: dict[str, Node]) -> Node:
     said = row.operation
     written: Node = {"operationId": said.id, "summary": said.summary, "tags": [row.path.split("/")[1] or "service"]}
     if row.need is not None:
@@ -109,7 +141,7 @@ def _operation(row: Row, described: dict[type[Struct], Node], schemas: dict[str,
         written["requestBody"] = {"required": row.body != "form" or "runs/" not in row.path, "content": content}
     if said.is_otlp:
         written["requestBody"] = {"required": True, "content": _otlp({"type": "object"})}
-    written["responses"] = {str(said.success): _answer(said, described)} | {
+    written["responses"] = _answers(said, described) | {
         str(status): _refusal(status, row, described) for status in sorted(_statuses(row))
     }
     return written
@@ -127,7 +159,7 @@ def _query_parameters(shape: Node) -> list[Node]:
         {
             "name": name,
             "in": "query",
-            "required": False,
+            "required": name in shape.get("required", ()),
             "description": schema.get("description", ""),
             "schema": {key: value for key, value in schema.items() if key != "description"},
         }
@@ -135,14 +167,19 @@ def _query_parameters(shape: Node) -> list[Node]:
     ]
 
 
-def _answer(said: Operation, described: dict[type[Struct], Node]) -> Node:
-    shapes = [described[shape] for shape in said.answers]
-    schema = {"anyOf": shapes} if len(shapes) > 1 else shapes[0] if shapes else {}
-    content = _otlp(schema) if said.is_otlp else {said.media_type: {"schema": schema}}
-    return {"description": "What was asked for.", "content": content}
+def _answers(said: Operation, described: dict[Shape, Node]) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for answer in (Answer(said.success, said.answers, said.media_type), *said.others):
+        written = found.setdefault(str(answer.status), {"description": "What was asked for."})
+        if answer.status != HTTPStatus.NO_CONTENT:
+            shapes = [described[shape] for shape in answer.shapes]
+            schema = {"anyOf": shapes} if len(shapes) > 1 else shapes[0] if shapes else {}
+            content = _otlp(schema) if said.is_otlp else {answer.media_type: {"schema": schema}}
+            written.setdefault("content", {}).update(content)
+    return found
 
 
-def _refusal(status: int, row: Row, described: dict[type[Struct], Node]) -> Node:
+def _refusal(status: int, row: Row, described: dict[Shape, Node]) -> Node:
     content = {JSON: {"schema": described[ErrorBody]}}
     if row.operation.is_otlp:
         # What is neither JSON nor protobuf cannot be answered in its own encoding.

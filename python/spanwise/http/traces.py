@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from starlette.responses import Response
 
-from spanwise.errors import CancelledError, SpanwiseError, UnsupportedMediaTypeError, ValidationError
+from spanwise.errors import CancelledError, SpanwiseError, ValidationError
 from spanwise.http.errors import headers_of, json_refusal
+from spanwise.http.json_bodies import body_of, media_type
 from spanwise.http.queries import query_of
 from spanwise.models import Deleted, DeleteRequest, SearchRequest, SessionsQuery, StoreQuery, TraceQuery, TracesQuery
 from spanwise.traces.listing import listing, session_listing
@@ -36,8 +37,7 @@ _deletion = msgspec.json.Decoder(DeleteRequest)
 
 async def search(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/search`."""
-    _expect_plain_json(request)
-    asked = _decode(_search, body)
+    asked = body_of(request, body, _search)
     return await _finished(request, _view(request, backend, query_of(request, StoreQuery)).search(asked))
 
 
@@ -55,8 +55,7 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
 
 async def delete(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/delete`: the traces of the caller that a filter matches."""
-    _expect_plain_json(request)
-    asked = _decode(_deletion, body)
+    asked = body_of(request, body, _deletion)
     if bytes(asked.filter) == b"null":
         raise ValidationError("Expected `object`, got `null` - at `$.filter`")
     view = _view(request, backend, query_of(request, StoreQuery))
@@ -96,7 +95,7 @@ def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
 
 def otlp_refusal(request: Request, error: SpanwiseError) -> Response:
     """Returns the answer to an export that was refused: a `google.rpc.Status` in the caller's own encoding."""
-    content_type = _media_type(request)
+    content_type = media_type(request)
     if content_type not in (JSON, PROTOBUF):
         return json_refusal(request, error)
     return Response(
@@ -105,28 +104,6 @@ def otlp_refusal(request: Request, error: SpanwiseError) -> Response:
         headers=headers_of(error),
         media_type=content_type,
     )
-
-
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _expect_plain_json(request: Request) -> None:
-    if _media_type(request) != JSON:
-        found = request.headers.get("content-type", "")
-        raise UnsupportedMediaTypeError(f"expected the content type `{JSON}`, got `{found}`")
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding != "identity":
-        raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding}`")
-
-
-def _decode(decoder: msgspec.json.Decoder[Result], body: bytes) -> Result:
-    try:
-        return decoder.decode(body)
-    except msgspec.MsgspecError as error:
-        raise ValidationError(str(error)) from error
-    except RecursionError as error:
-        raise ValidationError("JSON is nested too deeply") from error
 
 
 async def unless_disconnected(request: Request, answer: Awaitable[Result]) -> Result:

@@ -48,6 +48,7 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
     """`GET /metrics`, for Prometheus."""
     traffic = backend.traffic
     bodies = {name: reader.in_memory for name, reader in backend.readers.items()}
+    waiting = {"waiting": backend.answers.in_memory}
     age = backend.admission.jwks_age_seconds
     ages = {} if age is None else {"url": age}
     families: list[Family] = [
@@ -55,6 +56,7 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
         traffic.seconds,
         traffic.errors,
         Gauge("spanwise_body_bytes", "Bytes of request bodies in memory.", "kind", bodies),
+        Gauge("spanwise_answer_bytes", "Bytes of answers that wait for their readers.", "state", waiting),
         Gauge(
             "spanwise_jwks_age_seconds",
             "Since the last good fetch of keys.",

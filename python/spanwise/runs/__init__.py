@@ -2,5 +2,6 @@
 
 from spanwise.runs.live import Entry, LiveRun
 from spanwise.runs.service import RunRequest, Runs
+from spanwise.runs.sessions import NewSession, SessionChange
 
-__all__ = ["Entry", "LiveRun", "RunRequest", "Runs"]
+__all__ = ["Entry", "LiveRun", "NewSession", "RunRequest", "Runs", "SessionChange"]

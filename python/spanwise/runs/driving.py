@@ -57,7 +57,7 @@ class Drive:
         try:
             outcome = await self._perform()
             self.live.shut()
-            is_traced = await self.recording.end()
+            is_traced = await self.recording.end(self._failure_of(outcome))
             duration = {"duration": round(time.monotonic() - started, 6)}
             steps: dict[str, Any] = {"steps": {}} if self.component.kind is Kind.WORKFLOW else {}
             members = {"metrics": steps | duration}
@@ -90,12 +90,23 @@ class Drive:
             return Outcome()
         return performing.result()
 
+    def _failure_of(self, outcome: Outcome) -> str | None:
+        """Returns what the trace says of a run that did not end well; None of one that did."""
+        if self.live.is_cancelled:
+            return "the run was cancelled"
+        if self.live.is_interrupted:
+            return INTERRUPTED
+        if self.live.error is not None:
+            return f"{type(self.live.error).__name__}: {self.live.error}"
+        return None if outcome.told is None else outcome.told.failure
+
     async def _finish(self, outcome: Outcome, members: dict[str, Any], metadata: dict[str, Any]) -> None:
         await self.journal.flushed()
         status, last = self._end(outcome, members, metadata)
         result = result_of(self.component, self.call, outcome, status)
-        result |= {**members, "metadata": metadata, "session_state": _remembered(self.call.session_state)}
-        if status == "ERROR":
+        result["metadata"] = {**result.get("metadata", {}), **metadata}
+        result |= {"session_state": _remembered(self.call.session_state)} | (members if outcome.told is None else {})
+        if self.live.error is not None or self.live.is_interrupted:
             result["content"] = INTERRUPTED if self.live.is_interrupted else FAILURE
         if self.component.store_events:
             result["events"] = [*self.live.kept, msgspec.json.decode(last.body)]
@@ -128,8 +139,8 @@ class Drive:
             status = "ERROR"
             emit_failure(self.component, call)
         else:
-            status = "COMPLETED" if outcome.pause is None else "PAUSED"
-            extra = members if status == "COMPLETED" else {}
+            status = outcome.status
+            extra = members if status == "COMPLETED" and outcome.told is None else {}
             emit_end(self.component, call, outcome, metadata=metadata, **extra)
         return status, self.live.entry(said[-1])
 

@@ -12,12 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from spanwise.components import Call, Component, Kind
+from spanwise.components.adapters.base import Adapted
 from spanwise.database import RunRecord, SessionRecord
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
 from spanwise.runs.driving import INTERRUPTED, Drive
 from spanwise.runs.journal import Journal
 from spanwise.runs.live import Entry, LiveRun, one_line
+from spanwise.runs.sessions import Sessions, label, may
 from spanwise.traces.recorder import Beginning
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 CANCEL_SECONDS = 1.0
 END_SECONDS = 0.5
-NAME_LENGTH = 80
 REPLAYED_AT_ONCE = 256
 _STATES = {
     "PENDING": "run is already running",
@@ -64,7 +65,11 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
 
 class Runs:
-    """Runs components. A run belongs to the service, not to the request that began it."""
+    """Runs components. A run belongs to the service, not to the request that began it.
+
+    Attributes:
+        sessions: the conversations that runs belong to.
+    """
 
     def __init__(self, database: Database, recorder: Recorder, limit: int) -> None:
         """Prepares to run; nothing is opened.
@@ -75,6 +80,7 @@ class Runs:
             limit: how many may run at once.
         """
         self._journal = Journal(database)
+        self.sessions = Sessions(self._journal, self)
         self._recorder = recorder
         self._limit = limit
         self._live: dict[str, LiveRun] = {}
@@ -139,8 +145,9 @@ class Runs:
             user_id=asked.user_id,
             kind=component.kind,
             component_id=component.id,
-            name=asked.message[:NAME_LENGTH],
+            name=label(asked.message),
             state={},
+            metadata={},
             created_at=now,
             updated_at=now,
         )
@@ -169,10 +176,13 @@ class Runs:
 
         Raises:
             ConflictError: it is not paused, or not any more.
+            BadRequestError: the answers are none.
             UnavailableError: too many runs at once, or the service is not open.
         """
         self._admit()
         self.expect_paused(record)
+        if isinstance(component, Adapted):
+            component.check_answers((record.paused or {}).get("state"), answers)
         if not await self._journal.do(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
             raise ConflictError(_STATES["RUNNING"])
         session = await self._journal.do(lambda database: database.session(record.session_id))
@@ -217,9 +227,9 @@ class Runs:
         Raises:
             NotFoundError: there is no such run of that component, or not for this caller.
         """
-        self._expect_open()
+        self.expect_open()
         found = await self._journal.do(lambda database: database.run(run_id))
-        if found is None or (found.kind, found.component_id) != (kind, component_id) or not _may(owner, found.user_id):
+        if found is None or (found.kind, found.component_id) != (kind, component_id) or not may(owner, found.user_id):
             raise NotFoundError("Run not found")
         return found
 
@@ -229,38 +239,14 @@ class Runs:
         Raises:
             NotFoundError: there is no such session, or not for this caller.
         """
-        if await self._visible_session(session_id, owner) is None:
+        if await self.sessions.visible(session_id, owner) is None:
             raise NotFoundError("Session not found")
         found = await self._journal.do(lambda database: database.runs(session_id))
-        return [record for record in found if _may(owner, record.user_id)]
+        return [record for record in found if may(owner, record.user_id)]
 
-    async def session(self, session_id: str, owner: str | None) -> SessionRecord:
-        """Returns one session.
-
-        Raises:
-            NotFoundError: there is no such session, or not for this caller.
-        """
-        found = await self._visible_session(session_id, owner)
-        if found is None:
-            raise NotFoundError(f"Session with id '{session_id}' not found")
-        return found
-
-    async def sessions(self, user_id: str | None, kind: str | None, component_id: str | None) -> list[SessionRecord]:
-        """Returns sessions, the one changed last first; of one user, kind, component, if given."""
-        self._expect_open()
-        return await self._journal.do(lambda database: database.sessions(user_id, kind, component_id))
-
-    async def delete_session(self, session_id: str, owner: str | None) -> None:
-        """Removes a session with its runs and events. Its traces stay.
-
-        Raises:
-            NotFoundError: there is no such session, or not for this caller.
-            ConflictError: one of its runs is under way.
-        """
-        await self.session(session_id, owner)
-        if any(live.session_id == session_id for live in self._live.values()):
-            raise ConflictError("a run of the session is under way")
-        await self._journal.do(lambda database: database.delete_session(session_id))
+    def is_under_way(self, session_id: str) -> bool:
+        """Returns whether a run of a session is under way."""
+        return any(live.session_id == session_id for live in self._live.values())
 
     async def follow(self, run_id: str, after: int, until: LiveRun | None = None) -> AsyncGenerator[Entry, None]:
         """Gives the events of a run with a greater index: what is stored, then what comes, until it ends or pauses.
@@ -347,12 +333,12 @@ class Runs:
 
         await self._journal.do(store)
 
-    async def _visible_session(self, session_id: str, owner: str | None) -> SessionRecord | None:
-        self._expect_open()
-        found = await self._journal.do(lambda database: database.session(session_id))
-        return found if found is not None and _may(owner, found.user_id) else None
+    def expect_open(self) -> None:
+        """Lets pass what needs the database.
 
-    def _expect_open(self) -> None:
+        Raises:
+            UnavailableError: it is not open.
+        """
         if self._is_closed:
             raise StoreClosedError("the service is shutting down")
         if not self._is_open:
@@ -360,7 +346,7 @@ class Runs:
             raise UnavailableError("the database of runs is being opened")
 
     def _admit(self) -> None:
-        self._expect_open()
+        self.expect_open()
         if len(self._live) >= self._limit:
             raise UnavailableError(f"more than {self._limit} runs at once")
 
@@ -368,13 +354,9 @@ class Runs:
 def _begin(database: Database, session: SessionRecord, run: RunRecord, owner: str | None) -> SessionRecord:
     """Begins a run, unless its session is another's; both in one step, so that nobody enters it between."""
     found = database.session(session.session_id)
-    if found is not None and not _may(owner, found.user_id):
+    if found is not None and not may(owner, found.user_id):
         raise NotFoundError("Session not found")
     return database.begin(session, run)
-
-
-def _may(owner: str | None, user_id: str | None) -> bool:
-    return owner is None or owner == user_id
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
+from opentelemetry.trace import StatusCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,27 +21,49 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 CONTENT_TYPE = "application/json"
-_SCOPE = {"name": "spanwise"}
 
 
-def export_of(spans: Iterable[ReadableSpan], resource: Resource, identity: Mapping[str, str]) -> bytes:
-    """Returns the request body that exports `spans`, each with the attributes of `identity`, whatever it had."""
-    scope_spans = {"scope": _SCOPE, "spans": [_span(span, identity) for span in spans]}
+class Verdict(Struct, frozen=True):
+    """What the service knows of a run, whatever its spans say.
+
+    Attributes:
+        identity: the attributes that say whose it is; every span gets them.
+        root: the span id of the root, 16 hexadecimal digits.
+        failure: what the run failed of; None if it did not. The root says it, if it says no failure itself.
+    """
+
+    identity: Mapping[str, str]
+    root: str
+    failure: str | None
+
+
+def export_of(spans: Iterable[ReadableSpan], resource: Resource, verdict: Verdict) -> bytes:
+    """Returns the request body that exports `spans`."""
+    by_scope: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for span in spans:
+        scope = span.instrumentation_scope
+        name, version = ("", "") if scope is None else (scope.name, scope.version or "")
+        by_scope.setdefault((name, version), []).append(_span(span, verdict))
+    scope_spans = [
+        {"scope": {"name": name, "version": version}, "spans": members} for (name, version), members in by_scope.items()
+    ]
     described = {"attributes": _attributes(resource.attributes)}
-    return msgspec.json.encode({"resourceSpans": [{"resource": described, "scopeSpans": [scope_spans]}]})
+    return msgspec.json.encode({"resourceSpans": [{"resource": described, "scopeSpans": scope_spans}]})
 
 
-def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
+def _span(span: ReadableSpan, verdict: Verdict) -> dict[str, Any]:
     context = span.get_span_context()
     assert context is not None  # noqa: S101  # a span that was started has one
     status = {"code": span.status.status_code.value, "message": span.status.description or ""}
+    if verdict.failure is not None and f"{context.span_id:016x}" == verdict.root and not _failed(span):
+        status = {"code": StatusCode.ERROR.value, "message": verdict.failure}
     encoded = {
         **_ids(context),
         "name": span.name,
         "kind": span.kind.value + 1,
         "startTimeUnixNano": str(span.start_time or 0),
         "endTimeUnixNano": str(span.end_time or 0),
-        "attributes": _attributes({**(span.attributes or {}), **identity}),
+        "attributes": _attributes({**(span.attributes or {}), **verdict.identity}),
         "events": [_event(event) for event in span.events],
         "links": [{**_ids(link.context), "attributes": _attributes(link.attributes or {})} for link in span.links],
         "status": status,
@@ -47,6 +71,10 @@ def _span(span: ReadableSpan, identity: Mapping[str, str]) -> dict[str, Any]:
     if span.parent is not None:
         encoded["parentSpanId"] = f"{span.parent.span_id:016x}"
     return encoded
+
+
+def _failed(span: ReadableSpan) -> bool:
+    return span.status.status_code is StatusCode.ERROR
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """A run becomes one trace: spans of the OpenTelemetry SDK, exported straight into the store.
 
 A run that pauses and goes on later is still one trace with one root: the root is sent again under its id, with
-its first start and its last end, and the store keeps the later one.
+its first start and its last end, and the store keeps the later one. Where an instrumentor makes the root, it gets
+the ids and the identity of the run all the same.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -22,17 +25,23 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from spanwise.errors import SpanwiseError
-from spanwise.traces.otlp import CONTENT_TYPE, export_of
+from spanwise.traces.guests import hosting
+from spanwise.traces.otlp import CONTENT_TYPE, Verdict, export_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace import Span as SdkSpan
     from opentelemetry.trace import Span
 
+    from spanwise.traces.guests import Scope
     from spanwise.traces.service import Traces
 
 MOST_ATTRIBUTES = 1024
+SETTLE_SECONDS = 0.1
+"""How long spans may stay open when their run has ended. Frameworks leave generators behind, which end by and by."""
+
 _IDENTITY = {"session.id", "gen_ai.conversation.id", "user.id"}
 _given_ids: ContextVar[tuple[int, int] | None] = ContextVar("given_ids", default=None)
 _log = logging.getLogger(__name__)
@@ -45,11 +54,13 @@ class Beginning(Struct, frozen=True):
         trace_id: 32 hexadecimal digits.
         span_id: the root, 16 hexadecimal digits.
         start: nanoseconds since 1970.
+        name: the root's; an empty text if it is not known.
     """
 
     trace_id: str
     span_id: str
     start: int
+    name: str = ""
 
 
 class Recorder:
@@ -89,22 +100,25 @@ class Recorder:
             traceparent: what the caller's trace context says; the run's trace links to it.
             before: where the trace began, if the run goes on after a pause.
         """
-        recording = Recording(self._provider.get_tracer("spanwise"), identity, traceparent, before, self)
+        recording = Recording(self._provider, identity, traceparent, before, self)
         self._collecting.expect(recording.trace_id)
         return recording
 
-    async def keep(self, trace_id: str, identity: Mapping[str, str]) -> bool:
+    async def keep(self, trace_id: str, verdict: Verdict) -> bool:
         """Stores the spans of a trace that ended. Returns whether they can be found now.
 
         Args:
             trace_id: the trace.
-            identity: the attributes that say whose it is; they win over what a component set.
+            verdict: what the service knows of it; it wins over what a component said.
         """
+        until = time.monotonic() + SETTLE_SECONDS
+        while self._collecting.open(trace_id) and time.monotonic() < until:  # noqa: ASYNC110  # ends in any thread
+            await asyncio.sleep(SETTLE_SECONDS / 20)
         spans = self._collecting.take(trace_id)
         if not spans:
             return True
         try:
-            body = export_of(spans, self._provider.resource, identity)
+            body = export_of(spans, self._provider.resource, verdict)
             report = await self._traces.ingest(body, CONTENT_TYPE, None, None)
         except SpanwiseError as error:
             _log.error("the trace %s of a run was not stored: %s", trace_id, error)  # the cause is in it
@@ -119,14 +133,15 @@ class Recording:
 
     def __init__(
         self,
-        tracer: api.Tracer,
+        provider: TracerProvider,
         identity: Mapping[str, str | None],
         traceparent: str | None,
         before: Beginning | None,
         recorder: Recorder,
     ) -> None:
         """Prepares the root; see `Recorder.begin`."""
-        self._tracer = tracer
+        self._provider = provider
+        self._tracer = provider.get_tracer("spanwise")
         self._recorder = recorder
         self._before = before
         self._links = _links(traceparent)
@@ -160,25 +175,66 @@ class Recording:
                 span.record_exception(error)
                 raise
 
+    @contextmanager
+    def made_elsewhere(self, attributes: Mapping[str, Any]) -> Iterator[_NoSpan]:
+        """Lets an instrumentor make the spans of the block; the first of them gets `attributes` as well."""
+        with hosting(_Guests(self, attributes)):
+            yield _NoSpan()
+
+    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        """Starts a span that an instrumentor makes; the first one of a run is its root."""
+        options["attributes"] = {**(options["attributes"] or {}), **self._identity}
+        tracer = self._provider.get_tracer(*scope)
+        return tracer.start_span(name, **options) if self._is_begun else self._start_root(tracer, name, options)
+
     def _start(self, name: str, attributes: dict[str, Any]) -> Span:
         if self._is_begun:
             return self._tracer.start_span(name, attributes=attributes)
+        return self._start_root(self._tracer, name, {"attributes": attributes})
+
+    def _start_root(self, tracer: api.Tracer, name: str, options: Mapping[str, Any]) -> Span:
         self._is_begun = True
-        given = _given_ids.set((int(self.beginning.trace_id, 16), int(self.beginning.span_id, 16)))
+        known = self.beginning
+        given = _given_ids.set((int(known.trace_id, 16), int(known.span_id, 16)))
+        fixed = {"context": Context(), "kind": SpanKind.SERVER, "links": self._links, "start_time": known.start or None}
         try:
-            start = self.beginning.start or None
-            root = self._tracer.start_span(
-                name, Context(), SpanKind.SERVER, attributes=attributes, links=self._links, start_time=start
-            )
+            root = tracer.start_span(known.name or name, **{**options, **fixed})
         finally:
             _given_ids.reset(given)
         started: int = getattr(root, "start_time", 0) or 0
-        self.beginning = Beginning(self.beginning.trace_id, self.beginning.span_id, started)
+        self.beginning = Beginning(known.trace_id, known.span_id, started, known.name or name)
         return root
 
-    async def end(self) -> bool:
-        """Stores the trace. Returns whether it can be found now."""
-        return await self._recorder.keep(self.trace_id, self._identity)
+    async def end(self, failure: str | None = None) -> bool:
+        """Stores the trace. Returns whether it can be found now.
+
+        Args:
+            failure: what the run failed of; the root says it if it says no failure itself.
+        """
+        return await self._recorder.keep(self.trace_id, Verdict(self._identity, self.beginning.span_id, failure))
+
+
+class _Guests:
+    """The spans that instrumentors make of one component of a run."""
+
+    def __init__(self, recording: Recording, attributes: Mapping[str, Any]) -> None:
+        self._recording = recording
+        self._first = dict(attributes)
+
+    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        first, self._first = self._first, {}
+        options["attributes"] = {**(options["attributes"] or {}), **first}
+        return self._recording.start_guest(scope, name, options)
+
+
+class _NoSpan:
+    """Stands where a span would, if an instrumentor makes it and says itself what is to be said of it."""
+
+    def output(self, content: str | None) -> None:
+        """Says nothing."""
+
+    def attribute(self, name: str, value: str | float) -> None:
+        """Says nothing."""
 
 
 class _OpenSpan:
@@ -211,22 +267,30 @@ class _Ids(RandomIdGenerator):
 
 
 class _Collecting(SpanProcessor):
-    """Keeps the spans that ended, by trace, until their trace is stored. What ends later is nobody's."""
+    """Keeps the spans of every trace that is recorded, until it is stored. What begins later is nobody's."""
 
     def __init__(self) -> None:
-        self._ended: dict[int, list[ReadableSpan]] = {}
+        self._begun: dict[int, list[SdkSpan]] = {}
 
-    def on_end(self, span: ReadableSpan) -> None:
-        context = span.get_span_context()
-        expected = self._ended.get(context.trace_id) if context is not None else None
+    def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:  # noqa: ARG002  # the SDK's
+        expected = self._begun.get(span.get_span_context().trace_id)
         if expected is not None:
             expected.append(span)
 
     def expect(self, trace_id: str) -> None:
-        self._ended[int(trace_id, 16)] = []
+        self._begun[int(trace_id, 16)] = []
+
+    def open(self, trace_id: str) -> bool:
+        """Returns whether a span of the trace has not ended."""
+        return any(span.is_recording() for span in self._begun[int(trace_id, 16)])
 
     def take(self, trace_id: str) -> list[ReadableSpan]:
-        return self._ended.pop(int(trace_id, 16), [])
+        """Returns the spans of the trace; those that are still open end now."""
+        spans = self._begun.pop(int(trace_id, 16), [])
+        for span in spans:
+            if span.is_recording():
+                span.end()
+        return list(spans)
 
 
 def _links(traceparent: str | None) -> list[Link]:

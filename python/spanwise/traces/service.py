@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from spanwise.metrics import Family
     from spanwise.settings import Settings
 
-DEFAULT_ID = "default"
-"""The name of a store that was given none."""
-
 
 class Traces:
     """Receives, finds and shows traces, from the event loop's side."""
@@ -48,6 +45,11 @@ class Traces:
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
         self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
         self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Returns the ids of the stores, the one that is meant without an id first."""
+        return tuple(self._stores)
 
     @property
     def is_ready(self) -> bool:

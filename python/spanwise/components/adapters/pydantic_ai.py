@@ -1,0 +1,161 @@
+"""Agents of pydantic-ai, as they are.
+
+They make their own spans. A tool that needs approval, or is executed elsewhere, pauses the run if the agent has
+`DeferredToolRequests` among its output types. A run begins without history, and `deps` is None.
+
+Source: pydantic-ai 2.68, "Deferred Tools" and "Streaming Events".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import (
+    AgentRunResultEvent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessagesTypeAdapter,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolDenied,
+    ToolReturnPart,
+)
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import Instrumentation
+from pydantic_ai.models import Model
+from pydantic_ai.models.instrumented import InstrumentationSettings
+from pydantic_core import to_jsonable_python
+
+from spanwise.components.adapters.base import Adapted
+from spanwise.components.base import Kind, Outcome, Pause
+from spanwise.errors import BadRequestError, ComponentError
+from spanwise.traces.guests import PROVIDER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic_ai.messages import ToolCallPart
+
+    from spanwise.components.base import Component
+    from spanwise.components.call import Call
+
+_SETTINGS = InstrumentationSettings(tracer_provider=PROVIDER)
+
+
+def adapt(found: object) -> Component | None:
+    """Returns an agent of pydantic-ai as a component; None if it is none."""
+    return _PydanticAgent(found) if isinstance(found, AbstractAgent) else None
+
+
+class _PydanticAgent(Adapted):
+    """Runs at the same time use the same agent: it does not change."""
+
+    kind = Kind.AGENT
+    makes_spans = True
+
+    def __init__(self, own: AbstractAgent[Any, Any]) -> None:
+        self._own = own
+        self.id = (own.name or "").lower().replace(" ", "-").replace("_", "-")
+        self.name = own.name
+        self.description: str | None = None
+        self.db: Any = None
+        self.store_events = False
+        model = own.model
+        self.model = model.model_name if isinstance(model, Model) else model
+
+    def initialize(self) -> None:
+        """Does nothing: there is nothing to prepare."""
+
+    def describe(self) -> dict[str, Any]:
+        """Returns what a listing shows."""
+        return {"model": {"name": self.model, "model": self.model}} if self.model else {}
+
+    def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
+        """Accepts answers that name a tool call each."""
+        for answer in answers:
+            if _tool_of(answer).get("tool_call_id") not in {*state["approvals"], *state["calls"]}:
+                raise BadRequestError("expected an answer with the `tool_call_id` of a call that the run waits for")
+
+    async def execute(self, call: Call) -> Outcome:
+        """Runs the agent, or goes on where it paused."""
+        given: dict[str, Any] = {"capabilities": [Instrumentation(settings=_SETTINGS)]}
+        if call.is_continued:
+            given["message_history"] = ModelMessagesTypeAdapter.validate_python(call.state["messages"])
+            given["deferred_tool_results"] = _results_of(call.state, call.answers)
+        asked = None if call.is_continued else call.message
+        result = None
+        async with self._own.run_stream_events(asked, conversation_id=call.session_id, **given) as events:
+            async for event in events:
+                if isinstance(event, AgentRunResultEvent):
+                    result = event.result
+                else:
+                    self._pass_on(event, call)
+        if result is None:
+            raise ComponentError(f"pydantic-ai ended the run of agent `{self.id}` without a result")
+        if isinstance(result.output, DeferredToolRequests):
+            return _paused(result.output, to_jsonable_python(result.all_messages()))
+        call.emit(self, "*ContentCompleted")
+        return Outcome(content=to_jsonable_python(result.output))
+
+    def _pass_on(self, event: object, call: Call) -> None:
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                if text:
+                    call.emit(self, "*Content", content=text, content_type="str")
+            case FunctionToolCallEvent(part=part):
+                call.emit(self, "ToolCallStarted", tool=_described(part))
+            case FunctionToolResultEvent(part=ToolReturnPart() as part):
+                result = to_jsonable_python(part.content)
+                tool = {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "result": result}
+                call.emit(self, "ToolCallCompleted", tool=tool)
+            case FunctionToolResultEvent(part=part):
+                tool = {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "tool_call_error": True}
+                call.emit(self, "ToolCallError", tool=tool, error=to_jsonable_python(part.content))
+            case _:
+                pass  # the other events say how the model writes, which no client of ours knows
+
+
+def _paused(asked: DeferredToolRequests, messages: list[Any]) -> Outcome:
+    approvals = [{**_described(part), "requires_confirmation": True} for part in asked.approvals]
+    calls = [{**_described(part), "external_execution_required": True} for part in asked.calls]
+    tools = [*approvals, *calls]
+    state = {
+        "messages": messages,
+        "approvals": [tool["tool_call_id"] for tool in approvals],
+        "calls": [tool["tool_call_id"] for tool in calls],
+    }
+    pause = Pause([{"id": tool["tool_call_id"], "tool_execution": tool} for tool in tools], state)
+    return Outcome(pause=pause, parts={"tools": tools})
+
+
+def _described(part: ToolCallPart) -> dict[str, Any]:
+    arguments = to_jsonable_python(part.args_as_dict())
+    return {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "tool_args": arguments}
+
+
+def _tool_of(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the tool call that an answer is about, which stands alone or in the requirement."""
+    tool = answer.get("tool_execution", answer)
+    return tool if isinstance(tool, dict) else {}
+
+
+def _results_of(state: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> DeferredToolResults:
+    """Returns what became of the calls that the run waits for; what nobody answered is denied."""
+    results = DeferredToolResults(
+        approvals=dict.fromkeys(state["approvals"], ToolDenied()), calls=dict.fromkeys(state["calls"])
+    )
+    for answer in answers:
+        tool = _tool_of(answer)
+        call_id = tool["tool_call_id"]
+        if call_id in state["calls"]:
+            results.calls[call_id] = answer.get("external_execution_result", tool.get("result"))
+        elif answer.get("confirmation", tool.get("confirmed")):
+            results.approvals[call_id] = True
+        else:
+            note = answer.get("confirmation_note", tool.get("confirmation_note"))
+            results.approvals[call_id] = ToolDenied(note) if note else ToolDenied()
+    return results

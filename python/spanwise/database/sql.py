@@ -1,0 +1,192 @@
+"""What every SQL database does in the same words, through SQLAlchemy Core. Where it is, a subclass knows."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy.exc import InterfaceError, OperationalError, StatementError
+
+from spanwise.database.records import UNFINISHED, SessionsAsked
+from spanwise.database.tables import events, folded, row_of, run_of, runs, session_of, sessions, tables
+from spanwise.errors import SpanwiseError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, Engine
+
+    from spanwise.database.records import RunRecord, SessionRecord
+
+_SORTED = {"created_at": sessions.c.created_at, "updated_at": sessions.c.updated_at, "session_name": sessions.c.name}
+
+
+class SqlDatabase:
+    """Sessions, runs and events in three tables."""
+
+    def __init__(self) -> None:
+        """Begins closed."""
+        self._engine: Engine | None = None
+        self._shared: Connection | None = None
+
+    @property
+    def _connected(self) -> Engine:
+        assert self._engine is not None, "opened before it is used"  # noqa: S101  # the service opens it
+        return self._engine
+
+    def close(self) -> None:
+        """Closes it."""
+        if self._engine is not None:
+            self._engine.dispose()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Makes what is done in the block durable at its end, all of it or nothing.
+
+        Raises:
+            UnavailableError: the database does not answer.
+        """
+        with self._begun() as connection:
+            self._shared = connection
+            try:
+                yield
+            finally:
+                self._shared = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        if self._shared is not None:
+            yield self._shared
+            return
+        with self._begun() as connection:
+            yield connection
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        try:
+            with self._connected.begin() as connection:
+                yield connection
+        except StatementError as error:
+            refused = _as_ours(error)
+            if refused is None:
+                raise
+            raise refused from error
+
+    def _create(self) -> list[RunRecord]:
+        """Creates the tables that are not there, and returns the runs that nobody finished."""
+        with self._transaction() as connection:
+            tables.create_all(connection)
+            rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
+        return [run_of(row) for row in rows]
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """Returns one session."""
+        with self._transaction() as connection:
+            row = connection.execute(select(sessions).where(sessions.c.session_id == session_id)).one_or_none()
+        return None if row is None else session_of(row)
+
+    def sessions(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
+        """Returns one page of sessions, and how many there are on all pages."""
+        matching = _conditions(asked)
+        column = _SORTED[asked.sort_by]
+        order = (column.desc() if asked.descending else column.asc(), sessions.c.session_id)
+        page = select(sessions).where(*matching).order_by(*order).limit(asked.most).offset(asked.skipped)
+        with self._transaction() as connection:
+            count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
+            return [session_of(row) for row in connection.execute(page)], count
+
+    def add_session(self, session: SessionRecord) -> bool:
+        """Adds a session; returns whether its id was free."""
+        with self._transaction() as connection:
+            found = select(sessions.c.session_id).where(sessions.c.session_id == session.session_id)
+            if connection.execute(found).one_or_none() is not None:
+                return False
+            connection.execute(insert(sessions).values(row_of(session)))
+        return True
+
+    def change_session(self, session: SessionRecord) -> None:
+        """Keeps a session as it is now."""
+        with self._transaction() as connection:
+            changing = update(sessions).where(sessions.c.session_id == session.session_id)
+            connection.execute(changing.values(row_of(session)))
+
+    def delete_session(self, session_id: str) -> None:
+        """Removes a session, its runs and their events."""
+        own = select(runs.c.run_id).where(runs.c.session_id == session_id)
+        with self._transaction() as connection:
+            connection.execute(delete(events).where(events.c.run_id.in_(own)))
+            connection.execute(delete(runs).where(runs.c.session_id == session_id))
+            connection.execute(delete(sessions).where(sessions.c.session_id == session_id))
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """Returns one run."""
+        with self._transaction() as connection:
+            row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
+        return None if row is None else run_of(row)
+
+    def runs(self, session_id: str) -> list[RunRecord]:
+        """Returns the runs of a session, the oldest first."""
+        asked = select(runs).where(runs.c.session_id == session_id).order_by(runs.c.number)
+        with self._transaction() as connection:
+            return [run_of(row) for row in connection.execute(asked)]
+
+    def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
+        """Adds a run, and its session if that is new. Returns the session as it stands."""
+        with self._transaction() as connection:
+            asked = select(sessions).where(sessions.c.session_id == session.session_id)
+            found = connection.execute(asked).one_or_none()
+            if found is None:
+                connection.execute(insert(sessions).values(row_of(session)))
+            connection.execute(insert(runs).values(row_of(run)))
+        return session if found is None else session_of(found)
+
+    def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
+        """Changes the status of a run, if it is one of those expected. Returns whether it was."""
+        moving = update(runs).where(runs.c.run_id == run_id, runs.c.status.in_(before))
+        with self._transaction() as connection:
+            return connection.execute(moving.values(status=after, updated_at=int(time.time()))).rowcount == 1
+
+    def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
+        """Keeps how a run ended or paused, and what its session remembers, if that is given."""
+        remembered = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
+        with self._transaction() as connection:
+            connection.execute(update(runs).where(runs.c.run_id == run.run_id).values(row_of(run)))
+            changing = update(sessions).where(sessions.c.session_id == run.session_id)
+            connection.execute(changing.values(updated_at=run.updated_at, **remembered))
+
+    def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
+        """Adds events: run id, index, name and JSON of each."""
+        rows = [dict(zip(("run_id", "position", "name", "body"), each, strict=True)) for each in added]
+        with self._transaction() as connection:
+            connection.execute(insert(events), rows)
+
+    def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:
+        """Returns events of a run with a greater index, in order."""
+        asked = (
+            select(events.c.position, events.c.name, events.c.body)
+            .where(events.c.run_id == run_id, events.c.position > after)
+            .order_by(events.c.position)
+            .limit(most)
+        )
+        with self._transaction() as connection:
+            return [(row.position, row.name, row.body) for row in connection.execute(asked)]
+
+
+def _conditions(asked: SessionsAsked) -> list[ColumnElement[bool]]:
+    equal = {"user_id": asked.user_id, "kind": asked.kind, "component_id": asked.component_id}
+    found = [sessions.c[name] == value for name, value in equal.items() if value is not None]
+    if asked.name is not None:
+        found.append(sessions.c.folded_name.contains(folded(asked.name), autoescape=True))
+    return found
+
+
+def _as_ours(error: StatementError) -> SpanwiseError | None:
+    """Returns what callers are told; None for a fault of ours."""
+    if isinstance(error.orig, SpanwiseError):
+        return error.orig
+    if isinstance(error, OperationalError | InterfaceError):
+        return UnavailableError("the database of runs does not answer")
+    return None

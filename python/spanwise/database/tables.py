@@ -1,0 +1,127 @@
+"""The tables, the same in every database, and the way of a record into a row and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import BigInteger, Column, Identity, Index, Integer, LargeBinary, MetaData, String, Table
+from sqlalchemy.types import TypeDecorator
+
+from spanwise.database.records import RunRecord, SessionRecord
+from spanwise.errors import BadRequestError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect, Row
+
+FORMAT = 2
+"""The version of the tables. A database of another version is refused, never changed."""
+
+MOST_BYTES_OF_AN_ID = 1024
+
+
+class Id(TypeDecorator[str]):
+    """Text that is found again by its code points, whatever the database thinks of languages."""
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:  # noqa: ANN401  # a type of that dialect
+        """Returns the type that compares bytes."""
+        return dialect.type_descriptor(String(collation="C") if dialect.name == "postgresql" else String())
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's
+        """Refuses what one of the databases could not hold, so that all hold the same.
+
+        Raises:
+            BadRequestError: it is too long, or has a character that is none.
+        """
+        if value is None:
+            return None
+        length = len(value.encode("utf-8", "surrogatepass"))
+        if length > MOST_BYTES_OF_AN_ID or "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+            raise BadRequestError(f"an id or name is text of at most {MOST_BYTES_OF_AN_ID} bytes, without NUL")
+        return value
+
+
+_Number = BigInteger().with_variant(Integer(), "sqlite")
+
+tables = MetaData()
+sessions = Table(
+    "sessions",
+    tables,
+    Column("session_id", Id, primary_key=True),
+    Column("user_id", Id),
+    Column("kind", Id, nullable=False),
+    Column("component_id", Id),
+    Column("name", Id, nullable=False),
+    Column("folded_name", Id, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+    Column("metadata", LargeBinary, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Index("sessions_by_start", "created_at", "session_id"),
+    Index("sessions_by_change", "updated_at", "session_id"),
+    Index("sessions_by_user", "user_id", "created_at"),
+)
+runs = Table(
+    "runs",
+    tables,
+    Column("number", _Number, Identity(), primary_key=True),
+    Column("run_id", Id, nullable=False, unique=True),
+    Column("session_id", Id, nullable=False),
+    Column("user_id", Id),
+    Column("kind", Id, nullable=False),
+    Column("component_id", Id, nullable=False),
+    Column("status", Id, nullable=False),
+    Column("message", LargeBinary, nullable=False),
+    Column("result", LargeBinary, nullable=False),
+    Column("paused", LargeBinary, nullable=False),
+    Column("trace", LargeBinary, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Index("runs_by_session", "session_id", "number"),
+    Index("runs_by_status", "status"),
+)
+events = Table(
+    "events",
+    tables,
+    Column("run_id", Id, primary_key=True),
+    Column("position", BigInteger, primary_key=True),
+    Column("name", Id, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+_JSON = {"state", "metadata", "message", "result", "paused", "trace"}
+_OURS = {"number", "folded_name"}
+"""Columns that no record has."""
+
+
+def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
+    """Returns the columns of a record."""
+    values = {name: _stored(name, value) for name, value in msgspec.structs.asdict(record).items()}
+    return values | ({"folded_name": folded(record.name)} if isinstance(record, SessionRecord) else {})
+
+
+def session_of(row: Row[Any]) -> SessionRecord:
+    """Returns the session that a row holds."""
+    return SessionRecord(**_members(row))
+
+
+def run_of(row: Row[Any]) -> RunRecord:
+    """Returns the run that a row holds."""
+    return RunRecord(**_members(row))
+
+
+def folded(name: str) -> str:
+    """Returns a name as it is searched for: its case does not matter."""
+    return name.casefold()
+
+
+def _stored(name: str, value: object) -> object:
+    return msgspec.json.encode(value) if name in _JSON else value
+
+
+def _members(row: Row[Any]) -> dict[str, Any]:
+    values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001  # SQLAlchemy's public name for it
+    kept = {name: value for name, value in values.items() if name not in _OURS}
+    return {name: msgspec.json.decode(value) if name in _JSON else value for name, value in kept.items()}

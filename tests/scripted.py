@@ -1,0 +1,82 @@
+"""A model of agno that answers from a script, so that tests need no network."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import agno.models.base
+from agno.metrics import MessageMetrics
+from agno.models.base import Model
+from agno.models.response import ModelResponse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+    from agno.models.message import Message
+
+
+@dataclass
+class Scripted(Model):
+    """Answers what `answer` makes of the messages: text, pieces of text, tool calls, or an error that is raised."""
+
+    id: str = "scripted-1"
+    name: str | None = "Scripted"
+    provider: str | None = "Tests"
+    answer: Callable[[Sequence[Message]], Any] = field(default=lambda messages: f"echo {messages[-1].content}")
+
+    def invoke(self, *_: Any, messages: list[Message], **__: Any) -> ModelResponse:
+        pieces = list(self._pieces(messages))
+        texts = [piece.content for piece in pieces if piece.content]
+        calls = [call for piece in pieces for call in piece.tool_calls]
+        return ModelResponse(role="assistant", content="".join(texts) or None, tool_calls=calls, response_usage=_USAGE)
+
+    async def ainvoke(self, *_: Any, messages: list[Message], **__: Any) -> ModelResponse:
+        return self.invoke(messages=messages)
+
+    def invoke_stream(self, *_: Any, messages: list[Message], **__: Any) -> Iterator[ModelResponse]:
+        yield from self._pieces(messages)
+
+    async def ainvoke_stream(self, *_: Any, messages: list[Message], **__: Any) -> AsyncIterator[ModelResponse]:
+        found = self.answer(messages)
+        if hasattr(found, "__await__"):
+            found = await found
+        for piece in _as_pieces(found):
+            yield piece
+
+    def _pieces(self, messages: Sequence[Message]) -> Iterator[ModelResponse]:
+        yield from _as_pieces(self.answer(messages))
+
+    def _parse_provider_response(self, response: Any, **_: Any) -> ModelResponse:
+        assert isinstance(response, ModelResponse)
+        return response
+
+    def _parse_provider_response_delta(self, response: Any) -> ModelResponse:
+        assert isinstance(response, ModelResponse)
+        return response
+
+
+def tool_call(name: str, **arguments: object) -> dict[str, Any]:
+    """Returns the call of a tool, as a model asks for it."""
+    return {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+_USAGE = MessageMetrics(input_tokens=7, output_tokens=3, total_tokens=10)
+
+
+def _as_pieces(found: object) -> Iterator[ModelResponse]:
+    match found:
+        case Exception():
+            raise found
+        case dict():
+            yield ModelResponse(role="assistant", tool_calls=[found], response_usage=_USAGE)
+        case list():
+            for index, text in enumerate(found):
+                yield ModelResponse(role="assistant", content=text, response_usage=None if index else _USAGE)
+        case _:
+            yield ModelResponse(role="assistant", content=str(found), response_usage=_USAGE)
+
+
+# The instrumentor finds the models that stand in agno's own modules.
+vars(agno.models.base)["Scripted"] = Scripted

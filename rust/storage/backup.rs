@@ -21,6 +21,7 @@ use serde::Serialize;
 use super::documents::verify_size;
 use super::manifest::{self, FileRecord, Manifest};
 use super::objects::{ObjectReader, ObjectWriter, Objects, Put, put};
+use super::options::Options;
 use super::place::Place;
 use super::wal;
 use crate::error::{Error, Result};
@@ -53,7 +54,9 @@ pub(super) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
             return Err(Error::Options("expected a store, found no manifest".into()));
         };
         match Original::open(source, &newest) {
-            Ok(original) => return original.write(&newest, target.prepared()?.as_ref()),
+            Ok(original) => {
+                return original.write(&newest, target.prepared(&mut Options::default())?.as_ref());
+            }
             Err(_) if newest.is_superseded(source) => {}
             Err(fault) => return Err(fault),
         }

@@ -269,6 +269,10 @@ impl Committer {
                 Put::Done => break (number, content.len() as u64),
                 Put::Absent(fault) => return Err(Error::Busy(format!("nothing was stored: {fault}"))),
                 Put::Taken => self.step_over(number)?,
+                // The next put finds it at its number, if it happened, and steps over it.
+                Put::Unknown(fault) if self.objects.is_durable_once_seen() => {
+                    return Err(Error::Busy(format!("it is not known whether it was stored: {fault}")));
+                }
                 Put::Unknown(fault) => {
                     return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
                 }

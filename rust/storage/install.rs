@@ -40,7 +40,7 @@ impl Committer {
             aside: self.state.manifest.aside.clone(),
         };
         let path = manifest::path(next.number);
-        match put(self.objects.as_ref(), &path, &next.encode()) {
+        match self.put_until_known(&path, &next.encode()) {
             Put::Done => self.expect_newest(&next)?,
             Put::Absent(fault) => return Err(fault),
             Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
@@ -53,6 +53,20 @@ impl Committer {
         self.remove_what_only(&previous);
         self.compaction.may_be_due = true;
         Ok(())
+    }
+
+    /// Puts a manifest. Where a put may be sent again, one that is in doubt is: nothing can follow a
+    /// manifest of which it is not known whether it holds.
+    fn put_until_known(&self, path: &str, content: &Bytes) -> Put {
+        const TRIES: usize = 12;
+        let mut outcome = put(self.objects.as_ref(), path, content);
+        for _ in 1..TRIES {
+            if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
+                break;
+            }
+            outcome = put(self.objects.as_ref(), path, content);
+        }
+        outcome
     }
 
     /// Stops unless the manifest that was just put is the newest one. Its number may have been that of

@@ -81,6 +81,12 @@ pub trait Objects: Send + Sync + Debug {
         Duration::ZERO
     }
 
+    /// Whether what can be read back is durable. On a disk it is not: it may be in memory only, its `fsync`
+    /// having failed.
+    fn is_durable_once_seen(&self) -> bool {
+        false
+    }
+
     /// Returns how many objects are best read at once: more than one where each takes its time to begin.
     fn reads_at_once(&self) -> usize {
         1

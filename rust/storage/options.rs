@@ -34,6 +34,13 @@ pub struct Options {
     pub retain_bytes: Option<u64>,
     /// Spans are refused while the disk of a local store has less than this free; 0 never refuses.
     pub min_free_bytes: u64,
+    /// Where the indexes of segments are kept, which are no truth: a folder that belongs to this store
+    /// alone. By default `cache` in a local store's own folder.
+    pub cache_dir: Option<PathBuf>,
+    /// So many bytes of documents that were read lately are kept there, if the store is in a bucket.
+    pub cache_bytes: u64,
+    /// Whether a place without a store is refused; otherwise a store begins there.
+    pub existing: bool,
     /// Whether opening sets damaged segments aside instead of refusing.
     pub recover: bool,
 }
@@ -53,6 +60,9 @@ impl Default for Options {
             retain_seconds: None,
             retain_bytes: None,
             min_free_bytes: 1 << 30,
+            cache_dir: None,
+            cache_bytes: 4 << 30,
+            existing: false,
             recover: false,
         }
     }

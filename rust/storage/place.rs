@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "cloud")]
-use super::bucket::{Bucket, SCHEMES};
+use super::bucket::{Blocks, Bucket, SCHEMES};
 use super::folder::Folder;
 use super::lock::Lock;
 use super::objects::Objects;
-use super::options::folder_of;
+use super::options::{Options, folder_of};
 use crate::error::Result;
 
 /// The place that an address names.
@@ -33,15 +33,23 @@ impl Place {
         folder_of(url).map(Self::Folder)
     }
 
-    /// Opens the place for writing, creating a folder if need be.
+    /// Opens the place for writing, creating a folder if need be. Of the cache that `options` name, a
+    /// bucket takes a part, and leaves the other to the indexes.
     ///
     /// # Errors
     /// [`crate::error::Error::Options`] if it cannot be created or reached.
-    pub(super) fn prepared(&self) -> Result<Arc<dyn Objects>> {
+    #[cfg_attr(not(feature = "cloud"), allow(unused_variables, reason = "only a bucket needs them"))]
+    pub(super) fn prepared(&self, options: &mut Options) -> Result<Arc<dyn Objects>> {
         match self {
             Self::Folder(root) => Ok(Arc::new(Folder::prepared(root)?)),
             #[cfg(feature = "cloud")]
-            Self::Bucket(url) => Ok(Arc::new(Bucket::at(url)?)),
+            Self::Bucket(url) => {
+                let cache = options.cache_dir.take();
+                options.cache_dir = cache.as_deref().map(|cache| cache.join("indexes"));
+                let documents = cache.map(|cache| cache.join("documents"));
+                let blocks = documents.and_then(|folder| Blocks::open(&folder, options.cache_bytes));
+                Ok(Arc::new(Bucket::at(url, blocks)?))
+            }
         }
     }
 
@@ -61,7 +69,7 @@ impl Place {
         match self {
             Self::Folder(root) => Ok(Box::new(Folder::existing(root)?)),
             #[cfg(feature = "cloud")]
-            Self::Bucket(url) => Ok(Box::new(Bucket::at(url)?)),
+            Self::Bucket(url) => Ok(Box::new(Bucket::at(url, None)?)),
         }
     }
 

@@ -65,6 +65,9 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool)
     for _ in 0..TRIES {
         let newest = match Manifest::newest(objects)? {
             Some(newest) => newest,
+            None if options.existing => {
+                return Err(Error::Options("expected a store, found no manifest".into()));
+            }
             None => first_manifest(objects)?,
         };
         let mut state = match read_state(objects, newest.clone(), options) {
@@ -164,8 +167,11 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
 /// Merges the write-ahead up to object `last` on top of what was merged before.
 pub(super) fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
     let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
-    for number in state.open_generation().wal_through + 1..=last {
-        let (object, bytes) = wal::read(objects, number)?;
+    let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
+    let together = numbers.chunks(objects.reads_at_once());
+    for found in together.flat_map(|numbers| wal::read_together(objects, numbers)) {
+        let (object, bytes) = found?;
+        let number = object.number;
         object_bytes += bytes;
         if object.entries.is_empty() {
             state.fences.insert(number);

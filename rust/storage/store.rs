@@ -104,9 +104,9 @@ impl TraceStore {
     /// [`Error::Options`] for an address that is not served or a store of a newer format,
     /// [`Error::Locked`] if another process holds the store, [`Error::Damage`] if an object is
     /// missing or not what was written, [`Error::Storage`].
-    pub fn open(url: &str, options: Options) -> Result<Self> {
+    pub fn open(url: &str, mut options: Options) -> Result<Self> {
         let place = Place::of(url)?;
-        let objects = place.prepared()?;
+        let objects = place.prepared(&mut options)?;
         Self::start(objects, place.lock()?, options)
     }
 

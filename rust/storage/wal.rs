@@ -113,6 +113,21 @@ pub(super) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64
     Ok((WalObject { number, writer: header.writer, entries }, bytes))
 }
 
+/// Reads some objects at once, in order.
+///
+/// # Errors
+/// Each as [`read`].
+pub(super) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Result<(WalObject, u64)>> {
+    if let [number] = numbers {
+        return vec![read(objects, *number)];
+    }
+    std::thread::scope(|scope| {
+        let reading: Vec<_> = numbers.iter().map(|number| scope.spawn(|| read(objects, *number))).collect();
+        let died = || Err(Error::storage("wal", "a thread that read has died"));
+        reading.into_iter().map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
+    })
+}
+
 /// Returns the content of an object, verified.
 ///
 /// # Errors

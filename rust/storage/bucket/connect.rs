@@ -29,7 +29,7 @@ const RETRIES: RetryConfig = RetryConfig {
         base: 2.0,
     },
     max_retries: 10,
-    retry_timeout: Duration::from_secs(15),
+    retry_timeout: Duration::from_secs(5),
 };
 
 /// Returns the client for the bucket that `url` names, and the folder within it.

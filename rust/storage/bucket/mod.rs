@@ -10,6 +10,7 @@
 //!
 //! Refusals, throttling and broken connections are tried again for a while, with growing pauses.
 
+mod blocks;
 mod connect;
 mod fault;
 mod reader;
@@ -25,6 +26,7 @@ use futures_util::TryStreamExt as _;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
 
+pub(super) use self::blocks::Blocks;
 use self::fault::told;
 use self::reader::BucketReader;
 use self::requests::run;
@@ -36,14 +38,14 @@ use crate::error::{Error, Result};
 pub(super) const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 
 /// A put is tried again for so long.
-const PUT_DEADLINE: Duration = Duration::from_secs(20);
+const PUT_DEADLINE: Duration = Duration::from_secs(5);
 const PUT_PAUSE: Duration = Duration::from_millis(100);
 
 /// At most ten group commits a second: each is a request that costs money.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Enough to hide that each request takes its time to begin.
-const READS_AT_ONCE: usize = 16;
+const READS_AT_ONCE: usize = 8;
 
 /// A folder within a bucket.
 #[derive(Debug)]
@@ -56,6 +58,7 @@ pub struct Bucket {
 struct Shared {
     store: Arc<dyn ObjectStore>,
     root: Path,
+    blocks: Option<Blocks>,
     held: Mutex<HashMap<String, Held>>,
 }
 
@@ -68,13 +71,14 @@ struct Held {
 }
 
 impl Bucket {
-    /// Returns the bucket that `url` names, reached with what the environment says. Nothing is sent.
+    /// Returns the bucket that `url` names, reached with what the environment says. Nothing is sent. Of
+    /// documents that are read, `blocks` keeps copies.
     ///
     /// # Errors
     /// [`Error::Options`] if the address or the environment is not usable; no secret is repeated.
-    pub fn at(url: &str) -> Result<Self> {
+    pub(super) fn at(url: &str, blocks: Option<Blocks>) -> Result<Self> {
         let (store, root) = connect::connect(url)?;
-        Ok(Self { shared: Arc::new(Shared { store, root, held: Mutex::default() }) })
+        Ok(Self { shared: Arc::new(Shared { store, root, blocks, held: Mutex::default() }) })
     }
 }
 
@@ -192,6 +196,10 @@ impl Objects for Bucket {
 
     fn commit_interval(&self) -> Duration {
         COMMIT_INTERVAL
+    }
+
+    fn is_durable_once_seen(&self) -> bool {
+        true
     }
 
     fn reads_at_once(&self) -> usize {

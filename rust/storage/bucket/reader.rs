@@ -4,17 +4,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crossbeam_channel::Receiver;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
 
 use super::Shared;
+use super::blocks::BLOCK;
 use super::fault::told;
 use super::requests::{begin, run};
 use crate::error::{Error, Result};
 use crate::storage::objects::ObjectReader;
 
 /// So much is read with the question how large an object is. Most objects are not larger.
-const FIRST: u64 = 256 << 10;
+const FIRST: u64 = BLOCK;
+
+/// A read of more blocks is no search, and its blocks are not kept.
+const FEW_BLOCKS: u64 = 2;
 
 /// A long read is parted into requests of this size, a few of them at once.
 const PIECE: usize = 4 << 20;
@@ -29,6 +34,13 @@ pub(super) struct BucketReader {
     bytes: u64,
     /// The whole object, if it is small.
     whole: Option<Bytes>,
+    /// The segment whose documents these are, if blocks of them are kept.
+    segment: Option<String>,
+}
+
+/// Returns the segment whose documents are at `path`.
+fn segment_of(path: &str) -> Option<&str> {
+    path.strip_prefix("segments/")?.strip_suffix("/spans.otlp.zst")
 }
 
 impl BucketReader {
@@ -40,9 +52,11 @@ impl BucketReader {
         let location = shared.location(path);
         shared.held().entry(path.to_owned()).or_default().readers += 1;
         // From here on the object is let go of when this is dropped.
-        let mut opened = Self { shared, path: path.to_owned(), location, bytes: 0, whole: None };
+        let segment = shared.blocks.as_ref().and_then(|_| segment_of(path)).map(str::to_owned);
+        let mut opened = Self { shared, path: path.to_owned(), location, bytes: 0, whole: None, segment };
         let (bytes, first) = opened.first()?;
         opened.bytes = bytes;
+        opened.keep(0, &first);
         opened.whole = Some(first).filter(|first| first.len() as u64 == bytes);
         Ok(opened)
     }
@@ -67,6 +81,63 @@ impl BucketReader {
             object_store::Error::NotFound { .. } => Error::damage(&self.path, 0, "the object is missing"),
             fault => Error::storage(&self.path, told(&fault)),
         })
+    }
+
+    fn keep(&self, number: u64, content: &[u8]) {
+        if let (Some(blocks), Some(segment)) = (&self.shared.blocks, &self.segment) {
+            blocks.put(segment, number, content);
+        }
+    }
+
+    fn kept(&self, number: u64) -> Option<Bytes> {
+        let (blocks, segment) = self.shared.blocks.as_ref().zip(self.segment.as_deref())?;
+        blocks.get(segment, number, BLOCK.min(self.bytes - number * BLOCK))
+    }
+
+    /// Fills `buffer` with the bytes from `offset` by way of whole blocks.
+    fn read_blocks(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let (first, last) = (offset / BLOCK, (offset + buffer.len() as u64 - 1) / BLOCK);
+        let mut awaited = Vec::new();
+        for number in first..=last {
+            let (start, end) = (number * BLOCK, self.bytes.min((number + 1) * BLOCK));
+            let block = match self.kept(number) {
+                Some(block) => Ok(block),
+                None => Err(begin(fetch(self.shared.store.clone(), self.location.clone(), start..end))?),
+            };
+            awaited.push((number, start, end, block));
+        }
+        for (number, start, end, block) in awaited {
+            let block = match block {
+                Ok(kept) => kept,
+                Err(fetched) => {
+                    let fetched = self.fetched(fetched, start, end - start)?;
+                    self.keep(number, &fetched);
+                    fetched
+                }
+            };
+            let (from, to) = (offset.max(start), end.min(offset + buffer.len() as u64));
+            let within = |place: u64, base: u64| {
+                usize::try_from(place - base).map_err(|_| Error::damage(&self.path, place, "it is too large"))
+            };
+            buffer[within(from, offset)?..within(to, offset)?]
+                .copy_from_slice(&block[within(from, start)?..within(to, start)?]);
+        }
+        Ok(())
+    }
+
+    /// Waits for `bytes` bytes that stand at `place`.
+    fn fetched(
+        &self,
+        fetched: Receiver<object_store::Result<Bytes>>,
+        place: u64,
+        bytes: u64,
+    ) -> Result<Bytes> {
+        let fetched = fetched.recv().map_err(|_| Error::storage(&self.path, "it was given up"))?;
+        let fetched = fetched.map_err(|fault| self.failed(place, &fault))?;
+        if fetched.len() as u64 == bytes {
+            return Ok(fetched);
+        }
+        Err(Error::damage(&self.path, place, format!("expected {bytes} bytes, got {}", fetched.len())))
     }
 
     fn failed(&self, offset: u64, fault: &object_store::Error) -> Error {
@@ -102,6 +173,12 @@ impl ObjectReader for BucketReader {
             buffer.copy_from_slice(&whole[start..start + buffer.len()]);
             return Ok(());
         }
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        if self.segment.is_some() && buffer.len() as u64 <= FEW_BLOCKS * BLOCK {
+            return self.read_blocks(offset, buffer);
+        }
         let mut place = offset;
         for group in buffer.chunks_mut(PIECE * PIECES_AT_ONCE) {
             let mut pieces = Vec::with_capacity(PIECES_AT_ONCE);
@@ -112,13 +189,7 @@ impl ObjectReader for BucketReader {
                 place += PIECE as u64;
             }
             for (place, piece, fetched) in pieces {
-                let fetched = fetched.recv().map_err(|_| Error::storage(&self.path, "it was given up"))?;
-                let fetched = fetched.map_err(|fault| self.failed(place, &fault))?;
-                if fetched.len() != piece.len() {
-                    let message = format!("expected {} bytes, got {}", piece.len(), fetched.len());
-                    return Err(Error::damage(&self.path, place, message));
-                }
-                piece.copy_from_slice(&fetched);
+                piece.copy_from_slice(&self.fetched(fetched, place, piece.len() as u64)?);
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
 ENGINE := $(VENV)/.engine
 PACKAGES := $(VENV)/.packages
 
-.PHONY: demo test lint types rust python wheel wheel-test supply bench clean
+.PHONY: demo test lint types rust python wheel wheel-test supply bench bench-parts clean
 
 demo: $(ENGINE)
 	$(BIN)/spanwise demo
@@ -22,9 +22,9 @@ $(PACKAGES): pyproject.toml
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 
-# The engine in release form, installed into the environment beside the Python sources.
+# The engine in release form, installed into the environment beside the Python sources, with what the bench needs.
 $(ENGINE): $(PACKAGES) $(SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --extras bench
 	touch $@
 
 lint: $(PACKAGES)
@@ -60,7 +60,12 @@ supply: $(PACKAGES)
 	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
+# Spanwise beside other engines, about two minutes; BENCH="--traces 1000000 ..." for more. Writes docs/benchmarks.md.
 bench: $(ENGINE)
+	$(BIN)/spanwise bench --report docs/benchmarks.md --readme README.md $(BENCH)
+
+# Single parts, for whoever works on them; benches/README.md says which is for what.
+bench-parts: $(ENGINE)
 	cargo bench
 	$(BIN)/python -m pytest benches/service --benchmark-only
 

@@ -1,6 +1,6 @@
 //! Spanwise's engine: receives, keeps and searches the traces of AI agents.
 //!
-//! Data goes one way: bytes -> spans -> trace row -> batch -> segment -> predicate -> rows -> page.
+//! Data goes one way: bytes -> spans -> trace row -> batch -> segment -> index -> predicate -> rows -> page.
 //! A module imports only modules above it in this list.
 
 #![deny(unsafe_code, missing_docs)]
@@ -10,6 +10,7 @@ pub mod time;
 pub mod schema;
 pub mod otlp;
 pub mod trace;
+pub mod index;
 pub mod filter;
 pub mod storage;
 pub mod search;

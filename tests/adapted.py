@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from agno.run import RunContext  # noqa: TC002  # agno reads the types of a tool
 from agno.team import Team as AgnoTeam
 from agno.tools import tool
 from agno.workflow import Step as AgnoStep
+from agno.workflow import Steps
 from agno.workflow import Workflow as AgnoWorkflow
 from agno.workflow.types import StepInput, StepOutput
 from pydantic_ai import Agent as PydanticAgent
@@ -96,6 +98,15 @@ def done(step_input: StepInput) -> StepOutput:
     return StepOutput(content=f"done: {step_input.previous_step_content or step_input.input}")
 
 
+def patient(step_input: StepInput) -> StepOutput:
+    """Waits, as a sync function does, until a file is there."""
+    deadline = time.monotonic() + 30
+    while not (FOLDER / str(step_input.input)).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return StepOutput(content="found")
+
+
 def agno_agent(agent_id: str, **options: Any) -> AgnoAgent:
     tools: list[Any] = [weather, refund, broken, whoami]
     return AgnoAgent(id=agent_id, name=agent_id.title(), model=Scripted(answer=answer), tools=tools, **options)
@@ -166,6 +177,7 @@ service = Service(
     agents=[
         agno_agent("ann"),
         agno_agent("keeper", db=database(), add_history_to_context=True),
+        agno_agent("imposter", user_id="mallory", session_id="theirs"),
         AgentFactory("built", database(), built),
         helper,
         Agent(lambda message: message.upper(), id="upper", name="Upper"),
@@ -178,6 +190,9 @@ service = Service(
     workflows=[
         agno_workflow("flow"),
         confirmed(),
+        AgnoWorkflow(
+            id="patient", name="Patient", steps=[Steps(name="all", steps=[AgnoStep("wait", executor=patient)])]
+        ),
         WorkflowFactory("built-workflow", database(), built_workflow),
         Workflow([agno_agent("ann"), str.upper], id="mixed-steps"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
@@ -12,11 +13,11 @@ import msgspec
 
 from spanwise import Service
 from spanwise.components import Agent, Broadcast, Call, Condition, Pause, Route, Step, Team, Workflow
-from spanwise.errors import FactoryError, FactoryPermissionError
+from spanwise.errors import FactoryError, FactoryPermissionError, FactoryValidationError
 from spanwise.factories import AgentFactory, RequestContext, TeamFactory, WorkflowFactory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 CALLS = Path(os.environ.get("HOSTED_CALLS", os.devnull))
 """Where every call of a factory is written down."""
@@ -37,6 +38,10 @@ async def weather(message: str, call: Call) -> str:
         span.output("sunny")
     call.session_state["asked"] = call.session_state.get("asked", 0) + 1
     return f"{message}: sunny, for {call.user_id}"
+
+
+def told(_message: str, call: Call) -> str:
+    return " ".join(json.dumps(dict(each)) for each in (call.session_state, call.dependencies, call.metadata))
 
 
 async def slow(message: str) -> AsyncIterator[str]:
@@ -114,12 +119,71 @@ RAISED: dict[str, Any] = {
     "factory": FactoryError("broken"),
     "value": ValueError("broken"),
     "exit": SystemExit(1),
+    "interrupt": KeyboardInterrupt(),
+    "recursion": RecursionError("too deep"),
+    "generator exit": GeneratorExit(),
+    "stop": StopIteration(),
+    "timeout": TimeoutError("not the deadline"),
     "cancelled": asyncio.CancelledError(),
+    "validation": FactoryValidationError("not like this"),
 }
 
 
 def build_raising(context: RequestContext) -> Agent:
     raise RAISED[context.input["raise"]]
+
+
+def build_raising_workflow(context: RequestContext) -> Workflow:
+    raise RAISED[context.input["raise"]]
+
+
+async def build_raising_later(context: RequestContext) -> Workflow:
+    await asyncio.sleep(0)
+    raise RAISED[context.input["raise"]]
+
+
+SHARED = Workflow([upper])
+RETURNED: dict[str, Any] = {
+    "none": lambda: None,
+    "class": lambda: Workflow,
+    "agent": lambda: Agent(upper),
+    "coroutine": lambda: asyncio.sleep(0),
+    "generator": lambda: (letter for letter in "text"),
+    "shared": lambda: SHARED,
+    "text": lambda: "workflow",
+}
+
+
+def build_returning(context: RequestContext) -> Any:
+    return RETURNED[context.input["return"]]()
+
+
+def build_sized_workflow(context: RequestContext) -> Workflow:
+    note("sized workflow", context)
+    return Workflow([lambda message: message * context.input.size])
+
+
+def build_tampering(context: RequestContext) -> Workflow:
+    """Tries to change what it is given; says what it could."""
+    attempts: dict[str, Any] = {
+        "claims": lambda: context.trusted.claims.__setitem__("sub", "eve"),  # type: ignore[index]
+        "nested": lambda: context.trusted.claims["nested"].__setitem__("a", 2),
+        "scopes": lambda: context.trusted.scopes.add("agent_os:admin"),  # type: ignore[attr-defined]
+        "replace": lambda: object.__getattribute__(context.trusted.claims, "update")({"sub": "eve"}),
+        "context": lambda: setattr(context, "user_id", "eve"),
+        "trusted": lambda: setattr(context.trusted, "claims", {}),
+    }
+    done = [name for name, attempt in attempts.items() if _succeeds(attempt)]
+    said = f"{done} {context.trusted.claims.get('sub')} {sorted(context.trusted.scopes)} {context.user_id}"
+    return Workflow([lambda _message: said])
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except (AttributeError, TypeError, KeyError):
+        return False
+    return True
 
 
 async def hang(_context: RequestContext) -> Agent:
@@ -163,7 +227,15 @@ service = Service(
             name="Steps",
         ),
         Workflow([Step("slow", Agent(slow, id="slow"))], id="slow"),
+        Workflow([Step("soon", Agent(soon, id="soon"))], id="soon"),
+        Workflow([told], id="told"),
+        Workflow([Agent(weather, id="weather"), Agent(slow, id="slow")], id="long", name="Long"),
         WorkflowFactory("built", DB, build_workflow),
+        WorkflowFactory("raising", DB, build_raising_workflow),
+        WorkflowFactory("raising-later", DB, build_raising_later),
+        WorkflowFactory("returning", DB, build_returning),
+        WorkflowFactory("sized", DB, build_sized_workflow, input_schema=Size),
+        WorkflowFactory("tampering", DB, build_tampering),
     ],
     settings={"factory_deadline_seconds": 0.5},
 )

@@ -45,7 +45,16 @@ def stream(service: Running, component: str, message: str = "hi there", **fields
         return list(events_of(answer))
 
 
+SAID_BETWEEN = {"replay", "catch_up", "subscribed"}
+"""What is said of a run that is followed again; these are no events of the run."""
+
+
 def events_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
+    """Gives the events of a run in a stream, without what is said between them."""
+    return (event for event in frames_of(answer) if event["event"] not in SAID_BETWEEN)
+
+
+def frames_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
     """Gives the events of a stream; each is whole, and says three times what it is."""
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
     text = ""
@@ -58,5 +67,6 @@ def events_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
             fields = dict(line.split(": ", 1) for line in frame.split("\n"))
             assert list(fields) == ["id", "event", "data"]
             event = json.loads(fields["data"])
-            assert (event["event"], str(event["event_index"])) == (fields["event"], fields["id"])
+            assert event["event"] == fields["event"]
+            assert str(event.get("event_index", fields["id"])) == fields["id"]
             yield event

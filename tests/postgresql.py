@@ -18,7 +18,7 @@ from running import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NEEDED = "SPANWISE_TESTS_NEED_POSTGRESQL"
+NEEDED = "TESTS_SKIP_NOTHING"
 """Set where a machine must have the server: there it is a failure that it has none."""
 
 USER = "keeper"

@@ -19,6 +19,8 @@ from spanwise.http.backend import Backend, body_readers
 from spanwise.http.cors import read_origins
 from spanwise.http.openapi import describe
 from spanwise.http.routes import TABLE
+from spanwise.http.sockets import Sockets
+from spanwise.http.streams import Streams
 from spanwise.registry import Registry
 from spanwise.runs import Runs
 from spanwise.settings import DEFAULT_STORE, load_settings
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from spanwise.http.application import Application
     from spanwise.http.authorization import Admission
+    from spanwise.http.bodies import BodyReader
     from spanwise.settings import Settings
 
 Source: TypeAlias = str | Path | TraceStore
@@ -133,9 +136,19 @@ class Service:
             public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
             answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
-            readers=body_readers(self.settings),
+            readers=self._readers,
+            streams=Streams(self.settings.streams_at_once),
+            sockets=self._sockets,
         )
         return build_application(backend, self._lifespan)
+
+    @cached_property
+    def _readers(self) -> dict[str, BodyReader]:
+        return body_readers(self.settings)
+
+    @cached_property
+    def _sockets(self) -> Sockets:
+        return Sockets(self.settings.sockets_at_once, self.settings.sockets_of_a_user)
 
     @cached_property
     def _admission(self) -> Admission:
@@ -150,7 +163,8 @@ class Service:
     @cached_property
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
-        return Runs(database, Recorder(self._traces, self.id), self.settings.runs_at_once)
+        recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
+        return Runs(database, recorder, self.settings.runs_at_once)
 
     @property
     def _keeps_runs(self) -> bool:
@@ -174,8 +188,15 @@ class Service:
         if self._keeps_runs:
             await self._runs.open()
 
+    async def drain(self) -> None:
+        """Lets no WebSocket in any more, and ends each when the runs that it follows have ended, or after 3 s."""
+        await self._sockets.drain()
+
     async def close(self) -> None:
         """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
+        for reader in self._readers.values():
+            reader.close()
+        await self.drain()
         await self._runs.close()
         await self._traces.close()
         self._admission.close()

@@ -112,6 +112,21 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
     runs_at_once: Annotated[
         int, Meta(ge=1, description="Runs that are under way at once; beyond them the answer is 503.")
     ] = 2048
+    streams_at_once: Annotated[
+        int, Meta(ge=1, description="Streams of events that are open at once; beyond them the answer is 503.")
+    ] = 512
+    sockets_at_once: Annotated[
+        int, Meta(ge=1, description="WebSockets that are open at once; beyond them the answer is 503.")
+    ] = 256
+    sockets_of_a_user: Annotated[
+        int, Meta(ge=1, description="WebSockets of one verified user at once; beyond them the answer is 503.")
+    ] = 16
+    join_callers_trace: Annotated[
+        bool,
+        Meta(
+            description="Whether a run goes on in the trace that its caller names; if not, its own trace links to it."
+        ),
+    ] = False
     factory_deadline_seconds: Annotated[
         float, Meta(gt=0, description="The longest a factory may take to build a component; then the answer is 500.")
     ] = 30.0

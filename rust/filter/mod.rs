@@ -14,7 +14,7 @@
 //! `AND` and `OR` do not mind the order. Only `EXISTS` is always true or false. A filter matches where it is true: unknown is no match.
 //!
 //! The phases are files: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `fold` (the same,
-//! smaller), `evaluate` (x batch -> rows). See the specification, "Filter expression".
+//! smaller), then `evaluate` (x batch -> rows), or `resolve` and `plan` (x index -> the same rows). See the specification, "Filter expression".
 
 mod bind;
 mod columns;
@@ -24,7 +24,9 @@ mod fault;
 mod fold;
 mod json;
 mod parse;
+mod plan;
 mod predicate;
+mod resolve;
 mod spans;
 mod text;
 
@@ -37,6 +39,7 @@ pub use json::Json;
 pub use parse::{MOST_BYTES, MOST_CONDITIONS, MOST_LEVELS, MOST_PATTERN_BYTES, MOST_VALUES};
 
 use crate::error::{FilterError, Result};
+use crate::index::{Index, Needed, Rows};
 use predicate::Predicate;
 
 /// A compiled filter: immutable, shared by threads.
@@ -100,6 +103,23 @@ impl Filter {
     /// [`crate::error::Error::Batch`] if a column asked for is absent or of a type its field cannot have.
     pub fn mask(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch)?, None))
+    }
+
+    /// Returns the rows of an index that the filter matches: those that [`Filter::mask`] gives for the
+    /// rows the index was built from. The columns of [`Filter::needed`] must be sound.
+    pub fn rows(&self, index: &Index) -> Rows {
+        plan::rows(&self.predicate, index)
+    }
+
+    /// Whether the filter matches a row of an index.
+    pub fn holds(&self, index: &Index, row: u32) -> bool {
+        plan::holds(&self.predicate, index, row)
+    }
+
+    /// Returns `needed` with the columns that this filter asks about.
+    pub fn needed(&self, mut needed: Needed) -> Needed {
+        self.predicate.for_each_field(&mut |field| needed = needed.and(field));
+        needed
     }
 
     /// Returns the expression as canonical JSON, `null` if it matches everything; a restriction

@@ -156,6 +156,11 @@ impl<N: Copy + PartialOrd> Spans<N> {
         self.0.get(after).is_some_and(|(first, _)| *first <= value)
     }
 
+    /// Returns the spans, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (N, N)> {
+        self.0.iter().copied()
+    }
+
     /// Returns the span, if this set is one.
     pub(super) fn only(&self) -> Option<(N, N)> {
         let [span] = self.0.as_slice() else { return None };

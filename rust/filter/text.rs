@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::{Bound, RangeBounds};
 
-use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
+use arrow_array::{GenericStringArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
 use memchr::memmem::Finder;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
@@ -34,6 +34,37 @@ enum Test {
     Lies(Bound<String>, Bound<String>),
     StartsWith(String),
     Contains(Box<Finder<'static>>),
+}
+
+/// Neighbours in the order of bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ByteSpan<'a> {
+    Exactly(&'a [u8]),
+    Between(Bound<&'a [u8]>, Bound<&'a [u8]>),
+    StartsWith(&'a [u8]),
+}
+
+impl ByteSpan<'_> {
+    /// Whether `text` is not before this span.
+    pub(super) fn is_reached_by(self, text: &[u8]) -> bool {
+        match self {
+            Self::Exactly(first) | Self::StartsWith(first) | Self::Between(Bound::Included(first), _) => {
+                text >= first
+            }
+            Self::Between(Bound::Excluded(before), _) => text > before,
+            Self::Between(Bound::Unbounded, _) => true,
+        }
+    }
+
+    /// Whether `text` is behind this span.
+    pub(super) fn is_passed_by(self, text: &[u8]) -> bool {
+        match self {
+            Self::Exactly(last) | Self::Between(_, Bound::Included(last)) => text > last,
+            Self::StartsWith(prefix) => text > prefix && !text.starts_with(prefix),
+            Self::Between(_, Bound::Excluded(end)) => text >= end,
+            Self::Between(_, Bound::Unbounded) => false,
+        }
+    }
 }
 
 impl TextMatcher {
@@ -81,27 +112,61 @@ impl TextMatcher {
         }
     }
 
+    /// Returns what is asked of a text as it is, in the order of bytes; `None` if only each text by
+    /// itself can tell.
+    pub(super) fn spans(&self) -> Option<Vec<ByteSpan<'_>>> {
+        if self.folding.is_some() {
+            return None;
+        }
+        match &self.test {
+            Test::IsOneOf(texts) => {
+                Some(texts.iter().map(|text| ByteSpan::Exactly(text.as_bytes())).collect())
+            }
+            Test::Lies(from, to) => {
+                let (from, to) = (from.as_ref(), to.as_ref());
+                Some(vec![ByteSpan::Between(from.map(String::as_bytes), to.map(String::as_bytes))])
+            }
+            Test::StartsWith(prefix) => Some(vec![ByteSpan::StartsWith(prefix.as_bytes())]),
+            Test::Contains(_) => None,
+        }
+    }
+
     /// Returns the rows whose text contains the pattern, if this matcher looks for one. What is
     /// said of a missing text is of no matter.
     pub(super) fn rows_that_contain<O: OffsetSizeTrait>(
         &self,
         texts: &GenericStringArray<O>,
     ) -> Option<BooleanBuffer> {
+        self.texts_that_contain(texts.value_data(), texts.value_offsets())
+    }
+
+    /// Returns which texts contain the pattern, if this matcher looks for one. The texts lie in `bytes`
+    /// one after another, each from one of `offsets` to the next.
+    pub(super) fn texts_that_contain<O: ArrowNativeType>(
+        &self,
+        bytes: &[u8],
+        offsets: &[O],
+    ) -> Option<BooleanBuffer> {
         let Test::Contains(finder) = &self.test else { return None };
+        let count = offsets.len().saturating_sub(1);
         if finder.needle().is_empty() {
-            return Some(BooleanBuffer::new_set(texts.len()));
+            return Some(BooleanBuffer::new_set(count));
         }
-        let mut hits = BooleanBufferBuilder::new(texts.len());
-        hits.append_n(texts.len(), false);
+        let mut hits = BooleanBufferBuilder::new(count);
+        hits.append_n(count, false);
         let mut folded = Vec::new();
         let mut scratch = String::new();
-        for first in (0..texts.len()).step_by(STRETCH) {
-            let last = texts.len().min(first + STRETCH);
-            let offsets = &texts.value_offsets()[first..=last];
-            let stretch = &texts.value_data()[offsets[0].as_usize()..offsets[last - first].as_usize()];
+        for first in (0..count).step_by(STRETCH) {
+            let last = count.min(first + STRETCH);
+            let offsets = &offsets[first..=last];
+            let stretch = &bytes[offsets[0].as_usize()..offsets[last - first].as_usize()];
             if self.folding.is_some() && (stretch.len() > STRETCH_BYTES || !stretch.is_ascii()) {
-                let found = (first..last).filter(|row| self.matches(texts.value(*row), &mut scratch));
-                found.for_each(|row| hits.set_bit(row, true));
+                for (text, ends) in offsets.windows(2).enumerate() {
+                    let text_bytes = &bytes[ends[0].as_usize()..ends[1].as_usize()];
+                    let is_hit =
+                        std::str::from_utf8(text_bytes).is_ok_and(|text| self.matches(text, &mut scratch));
+                    hits.set_bit(first + text, is_hit);
+                }
                 continue;
             }
             let stretch = if self.folding.is_some() {

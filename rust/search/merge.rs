@@ -16,17 +16,21 @@ pub(super) fn page_of(selections: &[Selection<'_>], window: Window) -> Vec<Place
     if offset >= total {
         return Vec::new();
     }
-    let mut next_ranks = ranks_at(selections, offset);
-    let mut heads: Vec<Option<usize>> =
-        selections.iter().zip(&next_ranks).map(|(selection, rank)| selection.select(*rank)).collect();
+    let ranks = ranks_at(selections, offset);
+    let mut rests: Vec<_> =
+        selections.iter().zip(ranks).map(|(selection, rank)| selection.rows.from(rank)).collect();
+    let mut heads: Vec<Option<usize>> = rests.iter_mut().map(|rest| rest.next().map(row)).collect();
     let mut places = Vec::with_capacity(window.limit);
     while places.len() < window.limit {
         let Some((first, row)) = earliest(selections, &heads) else { break };
         places.push((first, row));
-        next_ranks[first] += 1;
-        heads[first] = selections[first].select(next_ranks[first]);
+        heads[first] = rests[first].next().map(self::row);
     }
     places
+}
+
+fn row(row: u32) -> usize {
+    row as usize
 }
 
 /// Returns, for every selection, how many of its rows are among the first `offset` of all.

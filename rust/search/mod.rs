@@ -12,7 +12,7 @@ mod sessions;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use runs::{runs, span, trace};
+pub use runs::{count_and_place, runs, span, trace};
 pub use sessions::sessions;
 
 use crate::error::{Error, Result};

@@ -7,6 +7,7 @@ use super::selection::{Selection, select};
 use super::{Cancel, Detail, POOL, Page, Window, json_array};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::index::Needed;
 use crate::otlp::{SpanId, TraceId};
 use crate::storage::Snapshot;
 use crate::trace::{Trace, detail};
@@ -26,7 +27,7 @@ pub fn runs(
     shown: Detail,
     cancel: &Cancel,
 ) -> Result<Page> {
-    let selections = select(snapshot, filter, cancel)?;
+    let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let places = page_of(&selections, window);
     refuse_oversized(&selections, &places)?;
@@ -42,6 +43,23 @@ pub fn runs(
     };
     let items: Vec<Vec<u8>> = POOL.install(|| places.par_iter().map(build).collect::<Result<_>>())?;
     Ok(Page { data: json_array(&items), total_count: total as u64 })
+}
+
+/// Returns how many traces `filter` selects and which of them the page shows, without reading any: the
+/// part of [`runs`] that grows with the store.
+///
+/// # Errors
+/// [`Error::Cancelled`]; damage met while an index is built anew.
+pub fn count_and_place(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    window: Window,
+    cancel: &Cancel,
+) -> Result<(usize, Vec<TraceId>)> {
+    let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
+    let total = selections.iter().map(|selection| selection.count).sum();
+    let id = |(selection, row): Place| TraceId::from_bytes(selections[selection].view.trace_id(row));
+    Ok((total, page_of(&selections, window).into_iter().filter_map(id).collect()))
 }
 
 /// Returns the JSON of one trace, or `None` if the snapshot has it not or `filter` refuses it.
@@ -74,7 +92,7 @@ pub fn span(
 fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Trace>> {
     let Some((place, row)) = snapshot.find(trace_id) else { return Ok(None) };
     let part = &snapshot.parts()[place];
-    if !filter.mask(&part.batch().slice(row, 1))?.value(0) {
+    if !part.is_match(filter, row)? {
         return Ok(None);
     }
     part.trace(row).map(Some)

@@ -6,9 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array as _, DictionaryArray, StringArray};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -16,6 +13,7 @@ use super::selection::{OrderKey, Selection, select};
 use super::{Cancel, POOL, Page, Window};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::index::Needed;
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
@@ -63,77 +61,40 @@ impl Tally {
 /// # Errors
 /// [`Error::Cancelled`], or a batch that is not a trace batch.
 pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
-    let selections = select(snapshot, filter, cancel)?;
-    let columns: Vec<Columns<'_>> = selections.iter().map(Columns::of).collect();
-    let tallies = tally(&columns, cancel)?;
+    let needed = DETAILS.into_iter().fold(Needed::ORDER.and(Field::SessionId), Needed::and);
+    let selections = select(snapshot, filter, needed, cancel)?;
+    let tallies = tally(&selections, cancel)?;
     let total_count = tallies.len() as u64;
     let page = cut(tallies, window);
-    let rows = describe(&columns, &page, cancel)?;
+    let rows = describe(&selections, &page, cancel)?;
     let data = serde_json::to_vec(&rows)
         .map_err(|fault| Error::Batch(format!("a session row cannot be printed: {fault}")))?;
     Ok(Page { data, total_count })
 }
 
-/// A selection with the columns that sessions are made from.
-struct Columns<'a> {
-    selection: &'a Selection<'a>,
-    session: Coded<'a>,
-    details: [Coded<'a>; 4],
-}
-
-/// The fields of [`Columns::details`], in order.
+/// The fields of a session beside its own id, in the order of [`Member::details`].
 const DETAILS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field::WorkflowId];
 
-impl<'a> Columns<'a> {
-    fn of(selection: &'a Selection<'a>) -> Self {
-        Self {
-            selection,
-            session: Coded::of(selection, Field::SessionId),
-            details: DETAILS.map(|field| Coded::of(selection, field)),
-        }
-    }
-}
-
-/// A column of dictionary codes.
-struct Coded<'a> {
-    codes: &'a DictionaryArray<Int32Type>,
-    values: &'a StringArray,
-}
-
-impl<'a> Coded<'a> {
-    fn of(selection: &'a Selection<'a>, field: Field) -> Self {
-        let codes = selection.part.batch().column(field.column()).as_dictionary::<Int32Type>();
-        Self { codes, values: codes.values().as_string() }
-    }
-
-    fn code(&self, row: usize) -> Option<usize> {
-        self.codes.key(row)
-    }
-
-    fn value(&self, row: usize) -> Option<&'a str> {
-        self.code(row).map(|code| self.values.value(code))
-    }
-}
-
 /// Returns every session with its tally.
-fn tally<'a>(columns: &[Columns<'a>], cancel: &Cancel) -> Result<Vec<(&'a str, Tally)>> {
-    let tally_part = |part: &Columns<'a>| {
+fn tally<'a>(selections: &'a [Selection<'a>], cancel: &Cancel) -> Result<Vec<(&'a [u8], Tally)>> {
+    let tally_part = |part: &Selection<'_>| {
         cancel.check()?;
-        let mut by_code = vec![Tally::NONE; part.session.values.len()];
-        for row in part.selection.rows() {
-            let Some(code) = part.session.code(row) else { continue };
-            let start = part.selection.key(row).start_time();
+        let mut by_code = vec![Tally::NONE; part.view.session_codes()];
+        part.rows.for_each(|row| {
+            let row = row as usize;
+            let Some(code) = part.view.session_code(row) else { return };
+            let start = part.view.start_time(row);
             by_code[code] = by_code[code].and(Tally { traces: 1, first: start, last: start });
-        }
+        });
         Ok(by_code)
     };
     let by_part: Vec<Vec<Tally>> =
-        POOL.install(|| columns.par_iter().map(tally_part).collect::<Result<_>>())?;
-    // A session may occur in several parts, and under several codes of one part.
-    let mut by_session: HashMap<&'a str, Tally> = HashMap::new();
-    for (part, by_code) in columns.iter().zip(by_part) {
+        POOL.install(|| selections.par_iter().map(tally_part).collect::<Result<_>>())?;
+    // A session may occur in several parts.
+    let mut by_session: HashMap<&'a [u8], Tally> = HashMap::new();
+    for (part, by_code) in selections.iter().zip(by_part) {
         for (code, tally) in by_code.into_iter().enumerate().filter(|(_, tally)| tally.traces > 0) {
-            let known = by_session.entry(part.session.values.value(code)).or_insert(Tally::NONE);
+            let known = by_session.entry(part.view.session(code)).or_insert(Tally::NONE);
             *known = known.and(tally);
         }
     }
@@ -141,13 +102,13 @@ fn tally<'a>(columns: &[Columns<'a>], cancel: &Cancel) -> Result<Vec<(&'a str, T
 }
 
 /// Returns the sessions of one page, in order.
-fn cut<'a>(mut tallies: Vec<(&'a str, Tally)>, window: Window) -> Vec<(&'a str, Tally)> {
+fn cut<'a>(mut tallies: Vec<(&'a [u8], Tally)>, window: Window) -> Vec<(&'a [u8], Tally)> {
     let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
     if offset >= tallies.len() {
         return Vec::new();
     }
     let end = offset.saturating_add(window.limit).min(tallies.len());
-    let order = |(session, tally): &(&'a str, Tally)| (Reverse(tally.last), *session);
+    let order = |(session, tally): &(&'a [u8], Tally)| (Reverse(tally.last), *session);
     if end < tallies.len() {
         tallies.select_nth_unstable_by_key(end, order);
     }
@@ -169,37 +130,40 @@ struct Member<'a> {
 
 /// Returns the finished rows of the page's sessions.
 fn describe<'a>(
-    columns: &[Columns<'a>],
-    page: &[(&'a str, Tally)],
+    selections: &'a [Selection<'a>],
+    page: &[(&'a [u8], Tally)],
     cancel: &Cancel,
 ) -> Result<Vec<SessionRow<'a>>> {
-    let places: HashMap<&str, usize> =
+    let places: HashMap<&[u8], usize> =
         page.iter().enumerate().map(|(place, (session, _))| (*session, place)).collect();
     let mut members: Vec<Vec<Member<'a>>> = page.iter().map(|_| Vec::new()).collect();
-    for part in columns {
+    for part in selections {
         cancel.check()?;
+        let codes = 0..part.view.session_codes();
         let place_of_code: Vec<Option<usize>> =
-            part.session.values.iter().map(|value| places.get(value?).copied()).collect();
+            codes.map(|code| places.get(part.view.session(code)).copied()).collect();
         if place_of_code.iter().all(Option::is_none) {
             continue;
         }
-        for row in part.selection.rows() {
-            let Some(place) = part.session.code(row).and_then(|code| place_of_code[code]) else { continue };
-            let details = [0, 1, 2, 3].map(|at: usize| part.details[at].value(row));
-            members[place].push(Member { key: part.selection.key(row), details });
+        for row in part.rows.from(0).map(|row| row as usize) {
+            let Some(place) = part.view.session_code(row).and_then(|code| place_of_code[code]) else {
+                continue;
+            };
+            let details = DETAILS.map(|field| part.view.text(field, row));
+            members[place].push(Member { key: part.key(row), details });
         }
     }
     Ok(page.iter().zip(members).map(|((session, tally), members)| finish(session, *tally, members)).collect())
 }
 
-fn finish<'a>(session_id: &'a str, tally: Tally, mut members: Vec<Member<'a>>) -> SessionRow<'a> {
+fn finish<'a>(session_id: &'a [u8], tally: Tally, mut members: Vec<Member<'a>>) -> SessionRow<'a> {
     members.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     let latest = |at: usize| members.iter().find_map(|member| member.details[at]);
     let mut seen = HashSet::new();
     let in_order = members.iter().rev().filter_map(|member| member.details[1]);
     let agents: Vec<&str> = in_order.filter(|agent| seen.insert(*agent)).collect();
     let mut row = SessionRow {
-        session_id,
+        session_id: std::str::from_utf8(session_id).unwrap_or_default(),
         user_id: latest(0),
         agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
         team_id: latest(2),

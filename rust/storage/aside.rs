@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 
+use super::cache::Cache;
 use super::manifest::{AsideRecord, Manifest, SegmentRecord};
 use super::objects::Objects;
+use super::options::Options;
 use super::segment::{Segment, read_hidden};
 use super::state::Sealed;
 use crate::error::{Error, Result};
@@ -35,7 +38,7 @@ impl Aside {
     }
 }
 
-/// Opens the segments that `manifest` names; with `recover`, every byte of them is verified, and those
+/// Opens the segments that `manifest` names; with the option `recover`, every byte of them is verified, and those
 /// that are damaged are set aside in `manifest`.
 ///
 /// # Errors
@@ -43,13 +46,15 @@ impl Aside {
 pub(super) fn open_segments(
     objects: &dyn Objects,
     manifest: &mut Manifest,
-    recover: bool,
+    options: &Options,
 ) -> Result<Vec<Sealed>> {
     let mut opened = Vec::with_capacity(manifest.segments.len());
-    for record in std::mem::take(&mut manifest.segments) {
-        match open_segment(objects, &record, recover) {
+    let records = std::mem::take(&mut manifest.segments);
+    let tried: Vec<_> = records.par_iter().map(|record| open_segment(objects, record, options)).collect();
+    for (record, tried) in records.into_iter().zip(tried) {
+        match tried {
             Ok(sealed) => opened.push(sealed),
-            Err(fault @ Error::Damage { .. }) if recover => {
+            Err(fault @ Error::Damage { .. }) if options.recover => {
                 manifest.aside.push(AsideRecord { segment: record, fault: fault.to_string() });
             }
             Err(fault) => return Err(fault),
@@ -59,10 +64,11 @@ pub(super) fn open_segments(
     Ok(opened)
 }
 
-fn open_segment(objects: &dyn Objects, record: &SegmentRecord, recover: bool) -> Result<Sealed> {
+fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options) -> Result<Sealed> {
     let hidden = Arc::new(read_hidden(objects, record)?);
-    let segment = Segment::open(objects, record)?;
-    if recover {
+    let segment = Segment::open(objects, &Cache::of(options), record)?;
+    if options.recover {
+        segment.read_rows()?;
         segment.verify_documents(record)?;
     }
     Ok(Sealed { record: record.clone(), segment: Arc::new(segment), durably_hidden: hidden.clone(), hidden })

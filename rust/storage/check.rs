@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::aside::Aside;
+use super::cache::Cache;
 use super::manifest::{Manifest, SegmentRecord};
 use super::objects::Objects;
 use super::segment::{Segment, read_hidden};
@@ -65,10 +66,10 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> 
 }
 
 fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Report) -> Result<()> {
-    let segment = Segment::open(objects, record)?;
+    let segment = Segment::open(objects, &Cache::default(), record)?;
     let hidden = read_hidden(objects, record)?;
     segment.verify_documents(record)?;
-    (0..segment.batch().num_rows()).try_for_each(|row| segment.trace(row).map(drop))?;
+    (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
     report.sealed_traces += record.rows - hidden.len();
     report.hidden_rows += hidden.len();

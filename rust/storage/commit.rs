@@ -14,6 +14,7 @@ use ulid::Ulid;
 
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
 use super::aside::Aside;
+use super::cache::Cache;
 use super::compact::Compaction;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
@@ -294,6 +295,11 @@ impl Committer {
             let _gone = asked.answer.send(Err(Error::Stopped(reason.clone())));
         }
         Error::Stopped(reason)
+    }
+
+    /// Returns where the indexes of segments are kept.
+    pub(super) fn cache(&self) -> Cache {
+        Cache::of(&self.options)
     }
 
     /// Shows the present state to searches.

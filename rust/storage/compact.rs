@@ -111,6 +111,7 @@ impl Committer {
     /// Removes every object that is not needed.
     fn sweep(&self) -> Result<()> {
         sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
+        self.cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
         match self.state.manifest.aside.first() {
             None => Ok(()),
             Some(aside) => {
@@ -131,7 +132,7 @@ impl Committer {
     /// Returns the places of the segments in the order of time, and how large they are.
     fn in_time(&self) -> (Vec<usize>, Vec<Extent>) {
         let mut order: Vec<usize> = (0..self.state.sealed.len()).collect();
-        order.sort_by_key(|place| self.state.sealed[*place].segment.start_times().first().copied());
+        order.sort_by_key(|place| self.state.sealed[*place].segment.start_time(0));
         let extents = order.iter().map(|place| self.state.sealed[*place].extent()).collect();
         (order, extents)
     }
@@ -191,7 +192,7 @@ impl Committer {
         // A segment that may be live must stay; the next opening knows.
         let is_known = outcome.is_ok() || self.stopped.is_none();
         if let Some(record) = record.filter(|record| is_known && self.state.place_of(&record.id).is_none()) {
-            discard(self.objects.as_ref(), &record);
+            discard(self.objects.as_ref(), &self.cache(), &record);
         }
         outcome
     }
@@ -258,8 +259,7 @@ impl State {
             (in_merged(&present.durably_hidden)?, in_merged(&present.hidden)?)
         } else {
             // All its rows were hidden, so it is no more.
-            let rows = u32::try_from(input.segment.start_times().len()).expect("rows are counted in 32 bits");
-            let all: RoaringBitmap = (0..rows).collect();
+            let all: RoaringBitmap = (0..input.segment.count()).collect();
             (in_merged(&all)?, RoaringBitmap::new())
         };
         *Arc::make_mut(&mut merged.hidden) |= hidden;
@@ -277,8 +277,9 @@ impl Sealed {
             let share = u128::from(bytes) * u128::from(rows) / u128::from(self.record.rows.max(1));
             u64::try_from(share).unwrap_or(bytes)
         };
-        // Memory is that of the whole segment: its dictionaries may be needed as a whole.
-        let memory = self.segment.batch().get_array_memory_size() as u64;
+        // Memory is that of the whole segment: its dictionaries may be needed as a whole. Its columns are
+        // about as large as its index.
+        let memory = self.segment.index_bytes();
         Extent { rows, bytes: live(self.record.documents.bytes), memory, dead_rows }
     }
 }

@@ -3,28 +3,19 @@
 //! The head is sealed first, and requests wait until the manifest is durable. So no write-ahead object
 //! that will be replayed holds a span of a deleted trace, and what comes later finds no trace to join.
 
-use arrow_array::RecordBatch;
 use crossbeam_channel::Receiver;
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::commit::{Committer, Order};
-use super::snapshot::Snapshot;
+use super::snapshot::{Part, Snapshot};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 
 /// Returns how many traces of a snapshot the filter matches.
 pub(super) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
     let parts = snapshot.parts().par_iter();
-    parts.map(|part| Ok(matching(part.batch(), part.hidden(), filter)?.len())).sum()
-}
-
-/// Returns the rows, not hidden, that the filter matches.
-fn matching(batch: &RecordBatch, hidden: &RoaringBitmap, filter: &Filter) -> Result<RoaringBitmap> {
-    let mask = filter.mask(batch)?;
-    let rows =
-        mask.values().set_indices().map(|row| u32::try_from(row).expect("rows are counted in 32 bits"));
-    Ok(rows.filter(|row| !hidden.contains(*row)).collect())
+    parts.map(|part| Ok(part.rows(filter)?.count() as u64)).sum()
 }
 
 impl Committer {
@@ -35,7 +26,11 @@ impl Committer {
     pub(super) fn delete(&mut self, filter: &Filter, orders: &Receiver<Order>) -> Result<u64> {
         self.seal_head(orders)?;
         let sealed = self.state.sealed.par_iter();
-        let matched = sealed.map(|sealed| matching(sealed.segment.batch(), &sealed.hidden, filter));
+        let matched = sealed.map(|sealed| {
+            let part = Part::sealed(sealed.segment.clone(), sealed.hidden.clone());
+            let rows = part.rows(filter)?;
+            Ok(rows.from(0).collect::<RoaringBitmap>())
+        });
         let matched = matched.collect::<Result<Vec<_>>>()?;
         let count = matched.iter().map(RoaringBitmap::len).sum();
         if count > 0 {

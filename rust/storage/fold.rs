@@ -85,7 +85,7 @@ impl Committer {
         self.is_sealing = false;
         match written {
             Ok(written) if self.stopped.is_none() => self.finish_seal(Some(written)),
-            Ok(written) => discard(self.objects.as_ref(), &written.record),
+            Ok(written) => discard(self.objects.as_ref(), &self.cache(), &written.record),
             Err(fault) => self.seal_failed(fault),
         }
     }
@@ -108,7 +108,7 @@ impl Committer {
             Err(fault) => {
                 // A segment that may be live must stay; the next opening knows.
                 if let (Some(record), None) = (&record, &self.stopped) {
-                    discard(self.objects.as_ref(), record);
+                    discard(self.objects.as_ref(), &self.cache(), record);
                 }
                 self.seal_failed(fault);
             }

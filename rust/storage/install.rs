@@ -117,6 +117,9 @@ impl Committer {
         for path in unneeded.chain(manifest.map(manifest::path)) {
             let _removed_at_next_open = self.objects.delete(&path);
         }
+        let live: HashSet<&str> = now.segments.iter().map(|segment| segment.id.as_str()).collect();
+        let gone = previous.segments.iter().filter(|segment| !live.contains(segment.id.as_str()));
+        gone.for_each(|segment| self.cache().remove(&segment.id));
     }
 }
 

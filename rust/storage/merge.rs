@@ -13,6 +13,7 @@ use arrow_select::interleave::interleave_record_batch;
 use crossbeam_channel::{Receiver, Sender};
 use roaring::RoaringBitmap;
 
+use super::cache::Cache;
 use super::commit::Order;
 use super::documents::{Dictionary, DocumentWriter};
 use super::manifest::{FileRecord, SegmentRecord};
@@ -39,20 +40,20 @@ pub(super) struct Input {
 /// Starts the merging thread: it merges what it is handed and reports to the committer. It ends when
 /// the committer drops its end; once `is_closing` it gives up what it is at.
 pub(super) fn start(
-    objects: Arc<dyn Objects>,
+    (objects, cache): (Arc<dyn Objects>, Cache),
     merges: Receiver<Vec<Input>>,
     reports: Sender<Order>,
     is_closing: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
     let merge = move || {
         for inputs in merges {
-            let work = || merge(objects.as_ref(), &inputs, &is_closing);
+            let work = || merge(objects.as_ref(), &cache, &inputs, &is_closing);
             // A thread that dies would leave the committer waiting for ever.
             let written = catch_unwind(AssertUnwindSafe(work));
             let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
             if let Err(unsent) = reports.send(Order::Merged(written)) {
                 if let Order::Merged(Ok(Some(written))) = unsent.0 {
-                    discard(objects.as_ref(), &written.record);
+                    discard(objects.as_ref(), &cache, &written.record);
                 }
                 return;
             }
@@ -65,12 +66,17 @@ pub(super) fn start(
 ///
 /// # Errors
 /// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
-fn merge(objects: &dyn Objects, inputs: &[Input], is_closing: &AtomicBool) -> Result<Option<Written>> {
+fn merge(
+    objects: &dyn Objects,
+    cache: &Cache,
+    inputs: &[Input],
+    is_closing: &AtomicBool,
+) -> Result<Option<Written>> {
     let order = surviving(inputs);
     if order.is_empty() {
         return Ok(None);
     }
-    let written = write(objects, |record| {
+    let written = write(objects, cache, |record| {
         let dictionary = train(inputs, &order)?;
         write_dictionary(objects, record, &dictionary)?;
         let path = record.documents_path();
@@ -83,8 +89,8 @@ fn merge(objects: &dyn Objects, inputs: &[Input], is_closing: &AtomicBool) -> Re
             places.push(documents.append(&inputs[*input].segment.document(*row)?)?);
         }
         record.documents = documents.finish()?;
-        let batches: Vec<_> = inputs.iter().map(|input| input.segment.batch()).collect();
-        let rows = interleave_record_batch(&batches, &order)
+        let batches = inputs.iter().map(|input| input.segment.read_rows()).collect::<Result<Vec<_>>>()?;
+        let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &order)
             .map_err(|fault| Error::storage(record.traces_path(), fault))?;
         write_rows(objects, record, &rows, &places)
     });
@@ -95,15 +101,15 @@ fn merge(objects: &dyn Objects, inputs: &[Input], is_closing: &AtomicBool) -> Re
 fn surviving(inputs: &[Input]) -> Vec<(usize, usize)> {
     let mut order = Vec::new();
     for (place, input) in inputs.iter().enumerate() {
-        let rows = (0u32..).take(input.segment.start_times().len());
+        let rows = 0..input.segment.count();
         let kept = rows.filter(|row| !input.dropped.contains(*row));
         order.extend(kept.map(|row| (place, row as usize)));
     }
     let key = |(input, row): (usize, usize)| {
         let segment = &inputs[input].segment;
-        (std::cmp::Reverse(segment.start_times()[row]), segment.trace_id_text(row))
+        (std::cmp::Reverse(segment.start_time(row)), segment.trace_id(row).ok())
     };
-    order.sort_unstable_by(|one, other| key(*one).cmp(&key(*other)));
+    order.sort_unstable_by_key(|place| key(*place));
     order
 }
 

@@ -27,6 +27,7 @@ mod aside;
 mod backup;
 #[cfg(feature = "cloud")]
 pub mod bucket;
+mod cache;
 mod check;
 mod commit;
 mod compact;
@@ -39,6 +40,7 @@ mod head;
 mod install;
 mod lock;
 mod manifest;
+mod mapped;
 mod merge;
 pub mod objects;
 mod options;
@@ -54,6 +56,7 @@ mod state;
 pub mod store;
 mod taken;
 mod threads;
+mod view;
 mod wal;
 
 pub use aside::Aside;
@@ -64,3 +67,4 @@ pub use objects::Objects;
 pub use options::Options;
 pub use snapshot::{Part, Snapshot};
 pub use store::{Ingested, Stats, TraceStore};
+pub use view::View;

@@ -33,15 +33,18 @@ impl Place {
         folder_of(url).map(Self::Folder)
     }
 
-    /// Opens the place for writing, creating a folder if need be. Of the cache that `options` name, a
-    /// bucket takes a part, and leaves the other to the indexes.
+    /// Opens the place for writing, creating a folder if need be, and lets `options` say where the indexes
+    /// of segments are kept: a folder has room for them, a bucket shares the cache that was named.
     ///
     /// # Errors
     /// [`crate::error::Error::Options`] if it cannot be created or reached.
-    #[cfg_attr(not(feature = "cloud"), allow(unused_variables, reason = "only a bucket needs them"))]
     pub(super) fn prepared(&self, options: &mut Options) -> Result<Arc<dyn Objects>> {
         match self {
-            Self::Folder(root) => Ok(Arc::new(Folder::prepared(root)?)),
+            Self::Folder(root) => {
+                let folder = Folder::prepared(root)?;
+                options.cache_dir.get_or_insert_with(|| folder.root().join("cache"));
+                Ok(Arc::new(folder))
+            }
             #[cfg(feature = "cloud")]
             Self::Bucket(url) => {
                 let cache = options.cache_dir.take();

@@ -38,6 +38,7 @@ use ulid::Ulid;
 
 use super::arrivals::{Arrival, gather};
 use super::aside::open_segments;
+use super::cache::Cache;
 use super::commit::Claim;
 use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Listed, Objects, Put, PutFault, put};
@@ -110,6 +111,7 @@ fn take_over(
     let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
     let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
     sweep(objects, &state.manifest, &claim)?;
+    Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
     Ok((claim, state))
 }
 
@@ -129,7 +131,7 @@ fn refuse_unconditional(objects: &dyn Objects, claimed: &Manifest) -> Result<()>
 
 /// Reads what `manifest` and the write-ahead after it say, writing nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
-    let sealed = open_segments(objects, &mut manifest, options.recover)?;
+    let sealed = open_segments(objects, &mut manifest, options)?;
     let newest = wal::newest(objects, manifest.wal_folded_through)?;
     let mut state = State::new(manifest, sealed);
     replay(objects, &mut state, newest, options)?;

@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use super::commit::{Order, Published, ask};
 use super::delete;
 use super::options::Options;
+use super::segment::Segment;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -88,9 +89,10 @@ fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
         return None;
     }
     let fitting = bytes - bytes / 20;
-    let starts = || snapshot.segments().map(|(segment, _)| segment.start_times());
-    let mut oldest = starts().filter_map(|starts| starts.last()).min().copied()?;
-    let mut newest = starts().filter_map(|starts| starts.first()).max().copied()?.saturating_add(1);
+    let segments = || snapshot.segments().filter(|(segment, _)| segment.count() > 0);
+    let last = |segment: &Segment| segment.start_time(segment.count() as usize - 1);
+    let mut oldest = segments().map(|(segment, _)| last(segment)).min()?;
+    let mut newest = segments().map(|(segment, _)| segment.start_time(0)).max()?.saturating_add(1);
     while oldest < newest {
         let middle = oldest.midpoint(newest);
         if stored_since(snapshot, middle) <= fitting {
@@ -105,8 +107,8 @@ fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
 /// Returns the bytes of the documents of sealed traces that started at `micros` or later.
 fn stored_since(snapshot: &Snapshot, micros: i64) -> u64 {
     let of_segments = snapshot.segments().map(|(segment, hidden)| {
-        let newer = segment.start_times().partition_point(|start| *start >= micros);
-        let rows = (0u32..).take(newer).filter(|row| !hidden.contains(*row));
+        let newer = segment.rows_since(micros);
+        let rows = (0..newer).filter(|row| !hidden.contains(*row));
         rows.map(|row| segment.stored_bytes(row as usize)).sum::<u64>()
     });
     of_segments.sum()

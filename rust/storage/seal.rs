@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
 use ulid::Ulid;
 
+use super::cache::Cache;
 use super::commit::Order;
 use super::documents::{DocumentWriter, Place};
 use super::head::{Entry, HeadBatch};
@@ -34,13 +35,14 @@ pub(super) type Cut = Arc<[Arc<Entry>]>;
 /// when the committer drops its end.
 pub(super) fn start(
     objects: Arc<dyn Objects>,
+    cache: Cache,
     cuts: Receiver<Cut>,
     reports: Sender<Order>,
 ) -> std::io::Result<JoinHandle<()>> {
     let seal = move || {
         for cut in cuts {
             // A thread that dies would leave the committer waiting for ever.
-            let written = catch_unwind(AssertUnwindSafe(|| write_segment(objects.as_ref(), &cut)));
+            let written = catch_unwind(AssertUnwindSafe(|| write_segment(objects.as_ref(), &cache, &cut)));
             let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "sealing panicked")));
             if reports.send(Order::Sealed(written)).is_err() {
                 return;
@@ -51,9 +53,9 @@ pub(super) fn start(
 }
 
 /// Writes the segment of a cut.
-fn write_segment(objects: &dyn Objects, cut: &[Arc<Entry>]) -> Result<Written> {
+fn write_segment(objects: &dyn Objects, cache: &Cache, cut: &[Arc<Entry>]) -> Result<Written> {
     let rows = HeadBatch::new(cut.to_vec());
-    write(objects, |record| {
+    write(objects, cache, |record| {
         let path = record.documents_path();
         let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?, &[])?;
         let mut places = Vec::with_capacity(rows.entries().len());
@@ -65,13 +67,15 @@ fn write_segment(objects: &dyn Objects, cut: &[Arc<Entry>]) -> Result<Written> {
     })
 }
 
-/// Lets `write_files` write the files of a new segment, and opens and verifies what it wrote.
+/// Lets `write_files` write the files of a new segment, and opens and verifies what it
+/// wrote, which also writes its index.
 ///
 /// # Errors
 /// [`Error::Storage`], or [`Error::Damage`] if what is read back is not what was written. The files
 /// are removed as far as possible.
 pub(super) fn write(
     objects: &dyn Objects,
+    cache: &Cache,
     write_files: impl FnOnce(&mut SegmentRecord) -> Result<()>,
 ) -> Result<Written> {
     let nothing = FileRecord { bytes: 0, crc32c: 0 };
@@ -84,14 +88,14 @@ pub(super) fn write(
         dictionary: None,
     };
     let written = write_files(&mut record).and_then(|()| {
-        let segment = Segment::open(objects, &record)?;
+        let segment = Segment::open(objects, cache, &record)?;
         segment.verify_documents(&record)?;
         Ok(segment)
     });
     match written {
         Ok(segment) => Ok(Written { record, segment: Arc::new(segment) }),
         Err(fault) => {
-            discard(objects, &record);
+            discard(objects, cache, &record);
             Err(fault)
         }
     }
@@ -121,7 +125,8 @@ pub(super) fn write_object(objects: &dyn Objects, path: &str, content: &[u8]) ->
 
 /// Removes the files of a segment that no manifest names. What cannot be removed now is removed when
 /// the store is opened next.
-pub(super) fn discard(objects: &dyn Objects, record: &SegmentRecord) {
+pub(super) fn discard(objects: &dyn Objects, cache: &Cache, record: &SegmentRecord) {
+    cache.remove(&record.id);
     for path in record.paths() {
         let _removed_at_next_open = objects.delete(&path);
     }

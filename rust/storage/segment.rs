@@ -1,14 +1,15 @@
 //! A sealed segment: rows that never change, and the documents behind them.
 //!
 //! `traces.parquet` holds the columns of [`trace_schema`], newest first, then three of its own: where
-//! each trace's document begins, how long its frame is, and how large the document is. It is read
-//! whole when the segment is opened; documents are read one by one.
+//! each trace's document begins, how long its frame is, and how large the document is. Searches read
+//! the index that was built from it ([`super::cache`]), merges the rows; documents are read one by one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{TimestampMicrosecondType, UInt64Type};
+use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
@@ -23,10 +24,12 @@ use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
 use roaring::RoaringBitmap;
 
+use super::cache::{Cache, SegmentRows};
 use super::documents::{self, Dictionary, Documents, Place};
 use super::manifest::SegmentRecord;
-use super::objects::Objects;
+use super::objects::{ObjectReader, Objects};
 use crate::error::{Error, Result};
+use crate::index::{Index, Needed};
 use crate::otlp::TraceId;
 use crate::schema::{Field, trace_schema};
 use crate::trace::Trace;
@@ -41,35 +44,69 @@ const FORMAT_KEY: &str = "spanwise.format";
 /// An open segment.
 #[derive(Debug)]
 pub(super) struct Segment {
-    batch: RecordBatch,
-    places: [UInt64Array; 3],
-    /// The rows in the order of their trace ids.
-    by_trace_id: Vec<u32>,
+    record: SegmentRecord,
+    rows: Arc<dyn ObjectReader>,
+    cache: Cache,
+    index: ArcSwap<Index>,
+    /// Held while the index is built anew.
+    rebuilding: Mutex<()>,
     documents: Documents,
 }
 
 impl Segment {
-    /// Opens the segment that `record` names: its rows are read and verified, its documents are
-    /// verified as they are read.
+    /// Opens the segment that `record` names: its index comes from the cache, or is built from its
+    /// rows; its documents are verified as they are read.
     ///
     /// # Errors
     /// [`Error::Damage`] naming the object and the byte, [`Error::Storage`].
-    pub(super) fn open(objects: &dyn Objects, record: &SegmentRecord) -> Result<Self> {
+    pub(super) fn open(objects: &dyn Objects, cache: &Cache, record: &SegmentRecord) -> Result<Self> {
         let path = record.traces_path();
-        let content = documents::read_file(&path, objects.open(&path)?.as_ref(), record.traces)?;
-        // What was made up with a sound checksum may surprise those who decode it; it must not end us.
-        let whole = catch_unwind(AssertUnwindSafe(|| decode_rows(&path, content, record.rows)))
-            .unwrap_or_else(|_| Err(Error::damage(&path, 0, "the rows cannot be decoded")))?;
-        let (batch, places) =
-            part_columns(&whole).map_err(|fault| Error::damage(&path, 0, fault.to_string()))?;
+        let rows = objects.open(&path)?;
+        documents::verify_size(&path, rows.as_ref(), record.traces)?;
+        let index = cache.open(record, || read_rows(rows.as_ref(), record))?;
         let path = record.documents_path();
         let object = objects.open(&path)?;
         let documents = Documents { path, object, dictionary: read_dictionary(objects, record)? };
         documents::verify_size(&documents.path, documents.object.as_ref(), record.documents)?;
-        let mut by_trace_id: Vec<u32> = (0u32..).take(batch.num_rows()).collect();
-        let ids = trace_ids(&batch);
-        by_trace_id.sort_unstable_by_key(|row| ids.value(*row as usize));
-        Ok(Self { batch, places, by_trace_id, documents })
+        Ok(Self {
+            record: record.clone(),
+            rows,
+            cache: cache.clone(),
+            index: ArcSwap::from_pointee(index),
+            rebuilding: Mutex::new(()),
+            documents,
+        })
+    }
+
+    /// Returns the index, in which the columns that are needed are as they were written. If they are
+    /// not, the index is built anew first.
+    ///
+    /// # Errors
+    /// [`Error::Damage`], [`Error::Storage`] if that needs rows that cannot be read.
+    pub(super) fn index(&self, needed: Needed) -> Result<Arc<Index>> {
+        let present = self.index.load_full();
+        if present.is_sound(needed) {
+            return Ok(present);
+        }
+        let _alone = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = self.index.load_full();
+        if present.is_sound(needed) {
+            return Ok(present);
+        }
+        let built = Arc::new(self.cache.build(&self.record, &read_rows(self.rows.as_ref(), &self.record)?)?);
+        self.index.store(built.clone());
+        if built.is_sound(needed) {
+            return Ok(built);
+        }
+        Err(Error::storage(format!("the index of segment {}", self.record.id), "it changes as it is written"))
+    }
+
+    /// Reads all rows and verifies them.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] naming the object, [`Error::Storage`].
+    pub(super) fn read_rows(&self) -> Result<RecordBatch> {
+        Ok(read_rows(self.rows.as_ref(), &self.record)?.batch)
     }
 
     /// Compares every byte of the documents with the record.
@@ -80,22 +117,27 @@ impl Segment {
         self.documents.verify(record.documents)
     }
 
-    pub(super) fn batch(&self) -> &RecordBatch {
-        &self.batch
+    /// Returns how many rows there are, hidden ones included.
+    pub(super) fn count(&self) -> u32 {
+        self.index.load().rows()
+    }
+
+    /// Returns the size of the index.
+    pub(super) fn index_bytes(&self) -> u64 {
+        self.index.load().bytes()
     }
 
     /// Returns the row of a trace, be it hidden or not.
     pub(super) fn find(&self, trace_id: TraceId) -> Option<u32> {
-        let ids = trace_ids(&self.batch);
-        let wanted = trace_id.to_string();
-        let of_row = |row: &u32| ids.value(*row as usize);
-        let place = self.by_trace_id.binary_search_by_key(&wanted.as_str(), of_row).ok()?;
-        Some(self.by_trace_id[place])
+        self.index.load().find(trace_id)
     }
 
     /// Returns the trace id of a row.
     pub(super) fn trace_id(&self, row: usize) -> Result<TraceId> {
-        TraceId::from_hex(trace_ids(&self.batch).value(row))
+        self.index
+            .load()
+            .ids()
+            .id(row)
             .ok_or_else(|| Error::damage(&self.documents.path, self.place(row).offset, "expected a trace id"))
     }
 
@@ -106,8 +148,8 @@ impl Segment {
     pub(super) fn trace(&self, row: usize) -> Result<Trace> {
         let place = self.place(row);
         let trace_id = self.trace_id(row)?;
-        let created = self.batch.column(Field::CreatedAt.column());
-        let created_at = created.as_primitive::<TimestampMicrosecondType>().value(row);
+        let index = self.index(Needed::ORDER.and(Field::CreatedAt))?;
+        let created_at = index.numbers(Field::CreatedAt).map_or(0, |created| created.value(row));
         let document = self.documents.read(place)?;
         let damage = |message: String| Error::damage(&self.documents.path, place.offset, message);
         let trace = Trace::from_document(trace_id, created_at, document)
@@ -126,29 +168,40 @@ impl Segment {
         self.documents.read(self.place(row))
     }
 
-    /// Returns the start times of the rows: microseconds since 1970, newest first.
-    pub(super) fn start_times(&self) -> &[i64] {
-        self.batch.column(Field::StartTime.column()).as_primitive::<TimestampMicrosecondType>().values()
+    /// Returns when the trace of a row started: microseconds since 1970. Rows stand newest first.
+    pub(super) fn start_time(&self, row: usize) -> i64 {
+        self.index.load().numbers(Field::StartTime).map_or(0, |starts| starts.value(row))
     }
 
-    /// Returns the trace id of a row as it is written.
-    pub(super) fn trace_id_text(&self, row: usize) -> &str {
-        trace_ids(&self.batch).value(row)
+    /// Returns how many traces started at `micros` or later: microseconds since 1970.
+    pub(super) fn rows_since(&self, micros: i64) -> u32 {
+        let index = self.index.load();
+        index.numbers(Field::StartTime).map_or(0, |starts| starts.rows_between((micros, i64::MAX)).end)
     }
 
     /// Returns the size of a row's document as it is stored.
     pub(super) fn stored_bytes(&self, row: usize) -> u64 {
-        self.places[1].value(row)
+        self.place(row).length
     }
 
     pub(super) fn document_bytes(&self, row: usize) -> u64 {
-        self.places[2].value(row)
+        self.place(row).decoded
     }
 
     fn place(&self, row: usize) -> Place {
-        let [offset, length, decoded] = &self.places;
-        Place { offset: offset.value(row), length: length.value(row), decoded: decoded.value(row) }
+        let [offset, length, decoded] = self.index.load().place(row);
+        Place { offset, length, decoded }
     }
+}
+
+/// Reads the rows of a segment and verifies them.
+fn read_rows(object: &dyn ObjectReader, record: &SegmentRecord) -> Result<SegmentRows> {
+    let path = record.traces_path();
+    let content = documents::read_file(&path, object, record.traces)?;
+    // What was made up with a sound checksum may surprise those who decode it; it must not end us.
+    let whole = catch_unwind(AssertUnwindSafe(|| decode_rows(&path, content, record.rows)))
+        .unwrap_or_else(|_| Err(Error::damage(&path, 0, "the rows cannot be decoded")))?;
+    part_columns(&whole).map_err(|fault| Error::damage(&path, 0, fault.to_string()))
 }
 
 fn read_dictionary(objects: &dyn Objects, record: &SegmentRecord) -> Result<Option<Dictionary>> {
@@ -236,19 +289,15 @@ fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordB
 }
 
 /// Parts the columns that are searched from those that say where the documents stand.
-fn part_columns(whole: &RecordBatch) -> parquet::errors::Result<(RecordBatch, [UInt64Array; 3])> {
+fn part_columns(whole: &RecordBatch) -> parquet::errors::Result<SegmentRows> {
     let searched = trace_schema().fields().len();
     let batch = RecordBatch::try_new(trace_schema(), whole.columns()[..searched].to_vec())?;
     let place = |column: usize| whole.column(searched + column).as_primitive::<UInt64Type>().clone();
-    Ok((batch, [place(0), place(1), place(2)]))
+    Ok(SegmentRows { batch, places: [place(0), place(1), place(2)] })
 }
 
 fn segment_schema() -> SchemaRef {
     let places = PLACE_COLUMNS.map(|name| Arc::new(ArrowField::new(name, DataType::UInt64, false)));
     let fields = trace_schema().fields().iter().cloned().chain(places).collect::<Vec<_>>();
     Arc::new(Schema::new(fields))
-}
-
-fn trace_ids(batch: &RecordBatch) -> &arrow_array::StringArray {
-    batch.column(Field::TraceId.column()).as_string::<i32>()
 }

@@ -7,7 +7,10 @@ use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
 use super::segment::Segment;
+use super::view::View;
 use crate::error::Result;
+use crate::filter::Filter;
+use crate::index::{self, Bits, Live, Needed};
 use crate::otlp::TraceId;
 use crate::trace::Trace;
 
@@ -71,12 +74,61 @@ impl Part {
         Self { rows: Rows::Sealed(segment), hidden }
     }
 
-    /// Returns the rows: [`crate::schema::trace_schema`], ordered by
-    /// [`crate::trace::TraceRow::newest_first`], hidden ones included.
-    pub fn batch(&self) -> &RecordBatch {
+    /// Returns how many rows there are, hidden ones included.
+    pub fn count(&self) -> usize {
         match &self.rows {
-            Rows::Sealed(segment) => segment.batch(),
-            Rows::Head(batch) => batch.batch(),
+            Rows::Sealed(segment) => segment.count() as usize,
+            Rows::Head(batch) => batch.entries().len(),
+        }
+    }
+
+    /// Returns the rows: [`crate::schema::trace_schema`], ordered by
+    /// [`crate::trace::TraceRow::newest_first`], hidden ones included. Those of a segment are read and
+    /// verified, all of them.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Damage`] if the rows are not what was written.
+    pub fn batch(&self) -> Result<RecordBatch> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.read_rows(),
+            Rows::Head(batch) => Ok(batch.batch().clone()),
+        }
+    }
+
+    /// Returns the rows, not hidden, that `filter` matches.
+    ///
+    /// # Errors
+    /// Damage met while an index is built anew.
+    pub fn rows(&self, filter: &Filter) -> Result<Live> {
+        let rows = match &self.rows {
+            Rows::Sealed(segment) => filter.rows(&*segment.index(filter.needed(Needed::ORDER))?),
+            Rows::Head(batch) => index::Rows::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
+        };
+        Ok(Live::new(rows, &self.hidden))
+    }
+
+    /// Whether `filter` matches a row.
+    ///
+    /// # Errors
+    /// Damage met while an index is built anew.
+    pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
+        match &self.rows {
+            Rows::Sealed(segment) => {
+                let index = segment.index(filter.needed(Needed::ORDER))?;
+                Ok(u32::try_from(row).is_ok_and(|row| filter.holds(&index, row)))
+            }
+            Rows::Head(batch) => Ok(filter.mask(&batch.batch().slice(row, 1))?.value(0)),
+        }
+    }
+
+    /// Returns the values of the rows, those in the columns that are needed.
+    ///
+    /// # Errors
+    /// Damage met while an index is built anew.
+    pub fn view(&self, needed: Needed) -> Result<View> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.index(needed).map(View::sealed),
+            Rows::Head(batch) => Ok(View::head(batch.clone())),
         }
     }
 

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 
+use super::cache::Cache;
 use super::commit::{Claim, Committer, Order, Published};
 use super::compact::Compaction;
 use super::merge;
@@ -50,8 +51,9 @@ impl Threads {
         let (merges, due) = unbounded();
         let (retention, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
-        let sealing = seal::start(objects.clone(), cut, orders.clone()).map_err(no_thread)?;
-        let merging = merge::start(objects.clone(), due, orders.clone(), is_closing.clone());
+        let cache = Cache::of(&options);
+        let sealing = seal::start(objects.clone(), cache.clone(), cut, orders.clone()).map_err(no_thread)?;
+        let merging = merge::start((objects.clone(), cache), due, orders.clone(), is_closing.clone());
         let merging = merging.map_err(no_thread)?;
         let retained = options.clone();
         let pace = Pace::new(objects.commit_interval());

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from adapting import adapting, nodes_of, trace_of, types_of
-from hosting import run, stream
+from hosting import events_of, run, stream
 
 if TYPE_CHECKING:
     from running import Running
@@ -162,6 +162,16 @@ def test_a_workflows_trace_holds_its_steps(adapted: Running) -> None:
     assert len(trace["tree"]) == 1
 
 
+def test_a_sync_step_that_waits_holds_up_nobody(adapted: Running) -> None:
+    begun = run(adapted, "workflows/patient", "sign", background="true").json()
+    path = f"/workflows/patient/runs/{begun['run_id']}"
+    assert adapted.http.get(path).json()["status"] == "RUNNING"
+    (adapted.data_dir.parent / "sign").touch()
+    with adapted.http.stream("POST", f"{path}/resume") as answer:
+        *_, last = events_of(answer)
+    assert (last["event"], last["content"]) == ("WorkflowCompleted", "found")
+
+
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
 def test_runs_at_once_do_not_cross(adapted: Running, component: str) -> None:
     def ask(number: int) -> dict[str, Any]:
@@ -190,6 +200,16 @@ def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:
     run(adapted, "agents/keeper", "first", session_id="kept")
     result = run(adapted, "agents/keeper", "recall", session_id="kept").json()
     assert result["content"] == "heard ['first', 'recall']"
+
+
+@pytest.mark.parametrize("sent", [{"user_id": "alice", "session_id": "hers"}, {"user_id": "alice"}])
+def test_who_asks_is_not_for_the_component_to_say(adapted: Running, sent: dict[str, str]) -> None:
+    result = run(adapted, "agents/imposter", "weather", **sent).json()
+    assert result["user_id"] == "alice"
+    assert result["session_id"] != "theirs"
+    trace = trace_of(adapted, result)
+    assert (trace["user_id"], trace["session_id"]) == ("alice", result["session_id"])
+    assert {node["metadata"]["user_id"] for node in nodes_of(trace)} == {"alice"}
 
 
 @pytest.mark.parametrize(

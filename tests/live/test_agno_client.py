@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from agno.client import AgentOSClient
+from agno.db.base import SessionType
 from agno.os.routers.traces.schemas import TraceSearchGroupBy
 from agno.run import RunStatus
 from agno.utils.http import aclose_default_clients
@@ -145,7 +146,7 @@ def test_a_failure_that_agno_caught_is_a_result(talk: Talk) -> None:
 def test_it_lists_what_is_hosted(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         agents = {agent.id: agent for agent in await client.list_agents()}
-        assert agents.keys() == {"ann", "keeper", "built", "helper", "upper"}
+        assert agents.keys() == {"ann", "keeper", "imposter", "built", "helper", "upper"}
         assert agents["ann"].model is not None
         teams = {team.id: team for team in await client.list_teams()}
         assert (teams["tim"].mode, teams["mixed"].mode) == ("coordinate", "route")
@@ -175,5 +176,42 @@ def test_it_reads_traces_and_sessions_of_traces(talk: Talk) -> None:
         assert [each.session_id for each in stats.data] == ["read"]
         with pytest.raises(HTTPStatusError, match="400"):
             await client.search_traces({"op": "EQ", "key": "nothing", "value": "x"})
+
+    talk(speak)
+
+
+def test_it_reads_what_the_service_consists_of(talk: Talk) -> None:
+    async def speak(client: AgentOSClient) -> None:
+        config = await client.aget_config()
+        assert {agent.id for agent in config.agents} == {"ann", "keeper", "imposter", "built", "helper", "upper"}
+        assert {team.id for team in config.teams} == {"tim", "built-team", "mixed"}
+        assert {workflow.id for workflow in config.workflows} == {
+            "flow",
+            "confirmed",
+            "patient",
+            "built-workflow",
+            "mixed-steps",
+        }
+        assert "scripted-1" in {model.id for model in await client.get_models()}
+
+    talk(speak)
+
+
+@pytest.mark.parametrize(("kind", "component_id"), COMPONENTS)
+def test_it_reads_what_was_said(talk: Talk, kind: str, component_id: str) -> None:
+    async def speak(client: AgentOSClient) -> None:
+        session_id, session_type = f"said-{component_id}", SessionType(kind)
+        result = await getattr(client, f"run_{kind}")(component_id, "weather", session_id=session_id, user_id="said")
+        listed = await client.get_sessions(session_type=session_type, component_id=component_id, user_id="said")
+        assert [session.session_id for session in listed.data] == [session_id]
+        detail: Any = await client.get_session(session_id, session_type=session_type)
+        assert detail.session_id == session_id
+        runs = await client.get_session_runs(session_id, session_type=session_type)
+        assert [(run.run_id, run.content) for run in runs] == [(result.run_id, result.content)]
+        one = await client.get_session_run(session_id, result.run_id, session_type=session_type)
+        assert one.run_id == result.run_id
+        await client.delete_session(session_id)
+        with pytest.raises(HTTPStatusError, match="404"):
+            await client.get_session(session_id, session_type=session_type)
 
     talk(speak)

@@ -2,48 +2,32 @@ from __future__ import annotations
 
 import shlex
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import httpx
+from demoing import read_printed, start_demo
 from running import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def start_demo(data_dir: Path, port: int, *flags: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-
-def read_printed(demo: subprocess.Popen[str]) -> str:
-    """Returns what the demo printed, up to its last request to try."""
-    assert demo.stdout is not None
-    printed = ""
-    while "/traces/" not in printed.rsplit("/traces/search", maxsplit=1)[-1]:
-        line = demo.stdout.readline()
-        assert line, printed
-        printed += line
-    return printed
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+"""What curl sends, unless it is told otherwise."""
 
 
 def send(line: str) -> httpx.Response:
     """Sends what a printed `curl` line sends."""
     command, silent, url, *rest = shlex.split(line)
     assert (command, silent) == ("curl", "-s")
+    given = list(zip(rest[::2], rest[1::2], strict=True))
+    headers = dict(value.split(": ") for flag, value in given if flag == "-H")
+    said = [value for flag, value in given if flag == "-d"]
     transport = httpx.HTTPTransport(retries=50)
-    with httpx.Client(transport=transport, timeout=30) as client:
+    with httpx.Client(transport=transport, timeout=30, headers=FORM | headers) as client:
         while True:
-            answer = client.get(url) if not rest else client.post(url, headers=header(rest[1]), content=rest[3])
+            answer = client.post(url, content="&".join(said)) if said else client.get(url)
             if answer.status_code != 503:
                 return answer
-
-
-def header(text: str) -> dict[str, str]:
-    name, _, value = text.partition(": ")
-    return {name: value}
 
 
 def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Path) -> None:
@@ -51,7 +35,7 @@ def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Pa
     with start_demo(tmp_path / "demo", port, "--traces", "400") as demo:
         printed = read_printed(demo)
         assert f"Serving http://127.0.0.1:{port} until Ctrl-C" in printed
-        failures, sessions, captured = (
+        failures, sessions, captured, run, found = (
             send(line).raise_for_status().json() for line in printed.splitlines() if line.startswith("curl")
         )
         demo.send_signal(signal.SIGINT)
@@ -59,6 +43,8 @@ def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Pa
     assert {item["status"] for item in failures["data"]} == {"ERROR"}
     assert {"session_id", "total_traces"} <= sessions["data"][0].keys()
     assert "TOOL" in {node["type"] for node in captured["tree"][0]["spans"]}
+    assert [each["run_id"] for each in found["data"]] == [run["run_id"]]
+    assert found["data"][0]["output"] == run["content"]
 
     with start_demo(tmp_path / "demo", port) as demo:
         printed = read_printed(demo)

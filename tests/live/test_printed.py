@@ -1,14 +1,20 @@
-"""What the README prints about tokens works as it is printed."""
+"""What the README prints about tokens and about the demo's agents works as it is printed."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from running import Running
+import httpx
+import pytest
+from demoing import read_printed, start_demo
+from running import Running, free_port
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SECTION = README.partition("## Know your callers")[2].partition("## ")[0]
@@ -35,3 +41,48 @@ def test_a_token_is_minted_and_let_in_as_the_readme_says(tmp_path: Path) -> None
         (address,) = re.findall(r"curl http://[^/]*(/\S*)", SECTION)
         assert service.http.get(address).status_code == 401
         assert service.http.get(address, headers={"Authorization": f"Bearer {run(mint, tmp_path)}"}).status_code == 200
+
+
+def is_whole(command: str) -> bool:
+    """Returns whether a shell would run what was typed so far."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return not command.endswith("|")
+
+
+def commands_of(block: str) -> list[tuple[str, str]]:
+    """Returns the commands of a console block, each with what it prints."""
+    found = []
+    for shown in block.split("$ ")[1:]:
+        command, *lines = shown.splitlines()
+        while not is_whole(command):
+            command += f"\n{lines.pop(0)}"
+        found.append((command, "\n".join(lines)))
+    return found
+
+
+def test_an_agent_of_the_demo_runs_and_its_trace_is_found_as_the_readme_says(tmp_path: Path) -> None:
+    if not (shutil.which("jq") and shutil.which("curl")):
+        assert "TESTS_SKIP_NOTHING" not in os.environ
+        pytest.skip("jq and curl are not installed")
+    (block,) = re.findall(r"```console\n(\$ curl \S* \S*/agents/.*?)```", README, re.DOTALL)
+    commands = commands_of(block)
+    assert len(commands) == 2
+    port = free_port()
+    with start_demo(tmp_path / "demo", port, "--traces", "50") as demo:
+        read_printed(demo)
+        wait_until_ready(port)
+        for command, printed in commands:
+            here = command.replace(":7777", f":{port}")
+            done = subprocess.run(["/bin/sh", "-c", here], capture_output=True, text=True, check=True)
+            assert done.stdout.split() == printed.split()
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(15) == 0
+
+
+def wait_until_ready(port: int) -> None:
+    with httpx.Client(transport=httpx.HTTPTransport(retries=50)) as client:
+        while not client.get(f"http://127.0.0.1:{port}/health", params={"ready": "true"}).is_success:
+            pass

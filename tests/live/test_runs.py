@@ -110,12 +110,15 @@ def test_nobody_forges_an_event(hosted: Running) -> None:
         ({"message": "x", "factory_input": "{"}, 400),
         ({"message": "x", "factory_input": "[1]"}, 400),
         ({"message": "x", "output_schema": "{}"}, 400),
-        ({"message": "x", "stream_events": "false"}, 400),
+        ({"message": "x", "stream_events": "perhaps"}, 422),
+        *(({"message": "x", name: "{"}, 400) for name in ("session_state", "dependencies", "metadata")),
+        ({"message": "x", "metadata": "[1]"}, 400),
+        ({"message": "x", "dependencies": '{"a":' * 70 + "1" + "}" * 70}, 400),
         ({"message": "x" * 1_100_000}, 400),
         ({"message": "x", **{f"f{n}": "x" for n in range(100)}}, 400),
         ({"message": ["x", "y"]}, 422),
     ],
-    ids=range(9),
+    ids=range(14),
 )
 def test_a_form_that_asks_for_what_is_not_there_is_refused(hosted: Running, form: Any, status: int) -> None:
     parts = [
@@ -185,7 +188,7 @@ def test_what_is_hosted_is_described(hosted: Running) -> None:
         "Condition",
     ]
     info = hosted.http.get("/info").json()
-    assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 3)
+    assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 11)
 
 
 def test_a_factory_gets_its_input_where_the_specification_says(hosted: Running) -> None:

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from scripted import Scripted
 
 from spanwise import Filter, Service, _engine
 from spanwise.settings import TABLE
 
 HOUSE = Path(__file__).parents[2]
 PROSE = [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]
+RUNS = (HOUSE / "docs" / "runs.md").read_text("utf-8")
 SEARCH = (HOUSE / "docs" / "search.md").read_text("utf-8")
 
 
@@ -52,8 +56,16 @@ def test_a_variable_in_the_prose_is_a_setting(path: Path) -> None:
     assert named <= {setting.variable for setting in TABLE.values()} | {"SPANWISE_CONFIG"}
 
 
-def test_the_service_in_the_prose_about_runs_can_be_hosted() -> None:
-    (source,) = re.findall(r"```python\n(.*?)```", (HOUSE / "docs" / "runs.md").read_text("utf-8"), re.DOTALL)
+@pytest.mark.parametrize(
+    "source", re.findall(r"```python\n(.*?)```", RUNS, re.DOTALL), ids=["ours", "agno", "pydantic-ai"]
+)
+def test_a_service_in_the_prose_about_runs_can_be_hosted(
+    source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    vendors = ModuleType("agno.models.openai")
+    vars(vendors)["OpenAIChat"] = Scripted  # that of the vendor needs its own library
+    monkeypatch.setitem(sys.modules, "agno.models.openai", vendors)
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(source, names)  # noqa: S102  # what a reader would run
     assert isinstance(names["service"], Service)

@@ -30,6 +30,7 @@ ORDER = [
     "app",
     "__init__",
     "demo",
+    "bench",
     "cli",
     "__main__",
 ]
@@ -71,6 +72,8 @@ def test_a_module_imports_only_modules_above_it(path: Path) -> None:
         ("click", "cli"),
         ("jwt", "auth"),
         ("cryptography", "auth"),
+        ("numpy", "bench"),
+        ("duckdb", "bench"),
     ],
 )
 def test_a_package_is_known_in_one_room_only(package: str, room: str) -> None:

@@ -7,7 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import Struct
 
+from spanwise.factories.schema import json_schema
 from spanwise.http.openapi import describe
 from spanwise.http.routes import TABLE, Row
 
@@ -64,6 +66,64 @@ def test_an_operation_says_what_it_needs_and_how_it_refuses(row: Row) -> None:
     parameters = {parameter["name"] for parameter in said.get("parameters", [])}
     assert set(re.findall(r"{(\w+)}", row.path)) <= parameters
     assert all(parameter["description"] for parameter in said.get("parameters", []) if parameter["in"] == "query")
+
+
+def test_an_answer_of_runs_is_every_one_that_there_is() -> None:
+    created = DOCUMENT["paths"]["/agents/{component_id}/runs"]["post"]["responses"]
+    assert created["200"]["content"].keys() == {"application/json", "text/event-stream"}
+    assert created["202"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Begun"}
+    assert "content" not in DOCUMENT["paths"]["/sessions/{session_id}"]["delete"]["responses"]["204"]
+    listed = DOCUMENT["paths"]["/workflows/{component_id}/runs"]["get"]
+    assert {parameter["name"]: parameter["required"] for parameter in listed["parameters"]} == {
+        "component_id": True,
+        "session_id": True,
+        "status": False,
+        "factory_input": False,
+    }
+
+
+class Leaf(Struct):
+    color: str
+
+
+class Branch(Struct):
+    leaves: list[Leaf]
+    extra: "dict[str, Leaf]"
+
+
+INPUTS = {
+    "agent": {"a b": json_schema(Branch), "a_b": json_schema(Leaf)},
+    "team": {},
+    "workflow": {"steps": {"properties": {"#": {"$ref": "#/$defs/It"}}, "$defs": {"It": {"$ref": "#/$defs/It"}}}},
+}
+
+
+def resolved(document: Any, reference: str) -> Any:
+    for part in reference.removeprefix("#/").split("/"):
+        document = document[part]
+    return document
+
+
+def test_what_factories_take_is_described_where_they_take_it() -> None:
+    document = json.loads(describe(TABLE, "Ours", INPUTS))
+    references = [str(value) for key, value in values(document) if key == "$ref"]
+    assert all(isinstance(resolved(document, reference), dict) for reference in references)
+    added = document["components"]["schemas"].keys() - SCHEMAS.keys()
+    assert added == {"agent.a_b.input", "agent.a_b.input_", "workflow.steps.input"}
+
+    def offered(path: str, method: str) -> list[str]:
+        said = [value for key, value in values(document["paths"][path][method]) if key == "contentSchema"]
+        assert all(said[0] == each for each in said)
+        return [each["title"] for each in said[0]["anyOf"]] if said else []  # type: ignore[index]
+
+    assert offered("/agents/{component_id}/runs", "post") == ["a b", "a_b"]
+    assert offered("/agents/{component_id}/runs/{run_id}/continue", "post") == []
+    assert offered("/agents/{component_id}/runs/{run_id}", "get") == []
+    assert offered("/teams/{component_id}/runs", "post") == []
+    for path, method in (("", "post"), ("", "get"), ("/{run_id}", "get"), ("/{run_id}/continue", "post")):
+        assert offered(f"/workflows/{{component_id}}/runs{path}", method) == ["steps"]
+    assert json.loads(describe(TABLE, "Ours", {})) == DOCUMENT
+    assert INPUTS["workflow"]["steps"]["$defs"] == {"It": {"$ref": "#/$defs/It"}}
 
 
 def test_every_reference_leads_somewhere_and_every_model_is_used() -> None:

@@ -55,6 +55,13 @@ def test_the_tag_is_abi3_and_manylinux() -> None:
     assert "-cp311-abi3-manylinux_" in name, name
 
 
+def test_what_comes_with_an_extra_says_so(environment: Path, tmp_path: Path) -> None:
+    command = [str(environment / "bin" / "spanwise"), "bench"]
+    ended = subprocess.run(command, cwd=tmp_path, env=without_rust(), capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "pip install 'spanwise[bench]'" in ended.stderr
+
+
 def test_the_demo_answers_a_search(environment: Path, tmp_path: Path) -> None:
     port = free_port()
     command = [str(environment / "bin" / "spanwise"), "demo", "--port", str(port), "--traces", str(TRACES)]

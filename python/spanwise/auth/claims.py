@@ -20,6 +20,10 @@ RESERVED_PREFIXES = ("sa:", "__oauth__:")
 RESERVED_NAMES = frozenset({"__scheduler__"})
 
 
+class ExpiredTokenError(UnauthenticatedError):
+    """The token was good once."""
+
+
 @dataclass(frozen=True)
 class VerifiedToken:
     """What a verified token says.
@@ -76,7 +80,7 @@ def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float:
             _refuse(f"The token is not yet valid ({name})")
     expires_at = float(claims["exp"])
     if now >= expires_at + leeway:
-        raise UnauthenticatedError("Token has expired")
+        raise ExpiredTokenError("Token has expired")
     return expires_at
 
 

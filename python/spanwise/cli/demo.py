@@ -13,6 +13,7 @@ from spanwise.cli._flags import errors_as_lines
 from spanwise.cli.serve import run
 from spanwise.demo.captures import trace_ids
 from spanwise.demo.filling import SEED, TRACES, begin, fill, finish
+from spanwise.demo.hosted import hosted
 from spanwise.http.server import expect_free
 from spanwise.traces import TraceStore
 
@@ -30,6 +31,7 @@ _FAILURES = {
     },
     "limit": 3,
 }
+_HOLIDAY = {"filter": {"op": "EQ", "key": "session_id", "value": "holiday"}}
 _SESSIONS = {
     "group_by": "session",
     "filter": {"op": "CONTAINS", "key": "name", "value": "weather"},
@@ -51,9 +53,12 @@ _SESSIONS = {
 @click.option("--port", help="The port to listen on.")
 @errors_as_lines
 def command(data_dir: Path, traces: int | None, seed: int | None, host: str | None, port: str | None) -> None:
-    """Fill a store with made-up and captured traces, then serve it. A second start finds them there."""
+    """Fill a store with made-up and captured traces, then serve it, and host a few agents beside it.
+
+    A second start finds the traces there.
+    """
     given = {"data_dir": str(data_dir), "host": host, "port": port}
-    service = Service()
+    service = Service(**hosted())
     service.configure({name: value for name, value in given.items() if value is not None}, None)
     settings = service.settings
     expect_free(settings)
@@ -91,3 +96,6 @@ def _say_what_to_try(settings: Settings) -> None:
     click.echo(f"{search} '{json.dumps(_SESSIONS)}'\n")
     click.echo("# one run of a real agno agent that called a tool")
     click.echo(f"curl -s {address}/traces/{captured}\n")
+    click.echo("# run an agent, then search its trace")
+    click.echo(f"curl -s {address}/agents/guide/runs -d message=Kyoto -d session_id=holiday -d stream=false")
+    click.echo(f"{search} '{json.dumps(_HOLIDAY)}'\n")

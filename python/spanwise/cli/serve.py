@@ -31,7 +31,7 @@ def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
     log_to_stderr(settings)
-    asyncio.run(serve(service.app, settings, service.open, service.close))
+    asyncio.run(serve(service.app, settings, service.open, service.drain, service.close))
 
 
 def find_service(target: str) -> Service:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from spanwise.components.base import Kind, Outcome
+from spanwise.components.base import Described, Kind, Members, Outcome
 from spanwise.components.callables import call_arguments, stream, takes_call
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spanwise.components.call import Call
 
 
-class Agent:
+class Agent(Described):
     """Answers a message.
 
     Attributes:
@@ -22,38 +22,18 @@ class Agent:
 
     kind = Kind.AGENT
 
-    def __init__(  # noqa: PLR0913  # one keyword for each thing an agent has
-        self,
-        run: Callable[..., Any],
-        *,
-        id: str = "",  # noqa: A002  # the word that every component uses
-        name: str | None = None,
-        description: str | None = None,
-        model: str | None = None,
-        db: Any = None,  # noqa: ANN401  # any database object
-        store_events: bool = False,
-    ) -> None:
+    def __init__(self, run: Callable[..., Any], **members: Unpack[Members]) -> None:
         """Describes an agent.
 
         Args:
             run: a function or generator, sync or async, that takes the message, and the `Call` if it takes a second
                 argument. A generator yields pieces of text and may yield a `Pause`.
-            id: its handle in URL paths.
-            name: its name, for people.
-            description: what it is good for.
-            model: the model behind it, for people and for its trace.
-            db: where it keeps what it remembers; it is handed on as `call.db`.
-            store_events: whether the events of its runs are part of their results.
+            members: see `Members`.
 
         Raises:
             TypeError: `run` cannot be called with one or two arguments.
         """
-        self.id = id
-        self.name = name
-        self.description = description
-        self.model = model
-        self.db = db
-        self.store_events = store_events
+        super().__init__(**members)
         self._run = run
         self._takes_call = takes_call(run, 2)
 

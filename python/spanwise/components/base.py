@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 from uuid import uuid4
 
 import msgspec
@@ -136,6 +136,48 @@ class Component(Protocol):
     async def execute(self, call: Call) -> Outcome:
         """Runs it, or goes on where it paused."""
         ...
+
+
+class Members(TypedDict, total=False):
+    """What an agent or a team is described by; all of it may be left out.
+
+    Attributes:
+        id: its handle in URL paths.
+        name: its name, for people.
+        description: what it is good for.
+        model: the model behind it, for people and for its trace.
+        db: where it keeps what it remembers; it is handed on as `call.db`.
+        store_events: whether the events of its runs are part of their results.
+    """
+
+    id: str
+    name: str | None
+    description: str | None
+    model: str | None
+    db: Any
+    store_events: bool
+
+
+class Described:
+    """What our agents and teams have in common; see `Members`."""
+
+    def __init__(  # noqa: PLR0913  # one keyword for each member
+        self,
+        *,
+        id: str = "",  # noqa: A002  # the word that every component uses
+        name: str | None = None,
+        description: str | None = None,
+        model: str | None = None,
+        db: Any = None,  # noqa: ANN401  # any database object
+        store_events: bool = False,
+    ) -> None:
+        """Keeps what it is described by."""
+        self.id = id
+        self.name = name
+        self.description = description
+        self.model = model
+        self.db = db
+        self.store_events = store_events
 
 
 def text_of(content: object) -> str | None:

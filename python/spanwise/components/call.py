@@ -54,6 +54,8 @@ class Call:
         session_id: the conversation it belongs to.
         user_id: who asks: verified where there is authorization, else what the form said.
         session_state: what the session remembers; changes are kept when the run ends.
+        dependencies: what the caller gave the component for this run.
+        metadata: what the caller says about this run; it stands in the result.
         answers: what the caller answered to the requirements of a pause.
         state: what the component gave to its pause.
         is_continued: whether it goes on after a pause.
@@ -70,6 +72,8 @@ class Call:
     spans: Spans
     emit_event: Callable[[dict[str, Any]], None]
     session_state: dict[str, Any] = field(default_factory=dict)
+    dependencies: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     answers: tuple[Mapping[str, Any], ...] = ()
     state: Any = None
     is_continued: bool = False
@@ -143,21 +147,25 @@ class Call:
 def result_of(component: Component, call: Call, outcome: Outcome, status: str) -> dict[str, Any]:
     """Returns the result of one call, as it stands in an answer and in the results of what contains it."""
     content = plain(outcome.content)
-    result: dict[str, Any] = {
+    identity = {
         "run_id": call.run_id,
         f"{component.kind}_id": component.id,
         f"{component.kind}_name": component.name or component.id,
         "session_id": call.session_id,
         "user_id": call.user_id,
         "parent_run_id": call.place.get("parent_run_id"),
+    }
+    result: dict[str, Any] = {
+        **identity,
         "content": content,
         "content_type": content_type_of(outcome.content),
         "model": component.model,
-        "status": status,
         "created_at": int(time.time()),
         **_input_of(component, call.message),
         **outcome.parts,
         **({} if outcome.told is None else outcome.told.result),
+        **identity,
+        "status": status,
     }
     if outcome.pause is not None:
         result[requirements_name(component.kind)] = outcome.pause.requirements

@@ -64,7 +64,7 @@ async def perform_inside(component: Component, call: Call) -> Outcome:
     except asyncio.CancelledError:
         call.emit(component, "*Cancelled", reason="the run was cancelled")
         raise
-    except Exception:
+    except Exception:  # whatever the part raised is passed on
         emit_failure(component, call)
         raise
     emit_end(component, call, outcome)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
 
 from spanwise.components.adapters import as_component
-from spanwise.components.base import Kind, Outcome, Pause
+from spanwise.components.base import Described, Kind, Members, Outcome, Pause
 from spanwise.components.callables import call_arguments, stream, takes_call
 from spanwise.components.perform import perform_inside, response_of
 from spanwise.errors import ComponentError, ConfigurationError
@@ -33,7 +33,7 @@ class Mode(Protocol):
         ...
 
 
-class Team:
+class Team(Described):
     """Lets members answer, one of them, all of them, or as a leader asks.
 
     Attributes:
@@ -42,46 +42,25 @@ class Team:
 
     kind = Kind.TEAM
 
-    def __init__(  # noqa: PLR0913  # one keyword for each thing a team has
-        self,
-        members: Sequence[object],
-        mode: Mode,
-        *,
-        id: str = "",  # noqa: A002  # the word that every component uses
-        name: str | None = None,
-        description: str | None = None,
-        model: str | None = None,
-        db: Any = None,  # noqa: ANN401  # any database object
-        store_events: bool = False,
-    ) -> None:
+    def __init__(self, members: Sequence[object], mode: Mode, **described: Unpack[Members]) -> None:
         """Describes a team.
 
         Args:
             members: agents and teams, ours or of a framework there is an adapter for, each with an id of its own.
             mode: `Route`, `Coordinate` or `Broadcast`.
-            id: its handle in URL paths.
-            name: its name, for people.
-            description: what it is good for.
-            model: the model behind its leader, if there is one.
-            db: where it keeps what it remembers.
-            store_events: whether the events of its runs are part of their results.
+            described: see `Members`; the model is its leader's.
 
         Raises:
             ConfigurationError: no member, one without an id, one id twice, or a member that is neither.
         """
+        super().__init__(**described)
         self.members = {member.id: member for member in map(as_component, members)}
         if not self.members or len(self.members) < len(members) or "" in self.members:
-            raise ConfigurationError(f"team `{id}`: expected one member or more, each with an id of its own")
+            raise ConfigurationError(f"team `{self.id}`: expected one member or more, each with an id of its own")
         for member in self.members.values():
             if member.kind is Kind.WORKFLOW:
-                raise ConfigurationError(f"team `{id}`: expected agents and teams as members, got `{member.id}`")
+                raise ConfigurationError(f"team `{self.id}`: expected agents and teams as members, got `{member.id}`")
         self.mode = mode
-        self.id = id
-        self.name = name
-        self.description = description
-        self.model = model
-        self.db = db
-        self.store_events = store_events
 
     def initialize(self) -> None:
         """Prepares the members."""

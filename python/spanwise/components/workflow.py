@@ -173,7 +173,7 @@ async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, prog
         with call.spans.span(f"{step.name}.run", "CHAIN", call.message, attributes) as span:
             outcome = await step.run(workflow, call, progress)
             span.output(outcome.text)
-    except Exception:
+    except Exception:  # whatever the step raised is passed on
         call.emit(workflow, "StepError", error=FAILURE, **members)
         raise
     if outcome.pause is not None:

@@ -147,7 +147,7 @@ class Factory:
             return await in_thread(lambda: self.factory(context))
         except (TimeoutError, UnavailableError):
             raise
-        except BaseException as error:
+        except BaseException as error:  # an async factory runs on the loop, which `SystemExit` would end
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise

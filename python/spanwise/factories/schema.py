@@ -18,25 +18,39 @@ MOST_BYTES = 256 * 1024
 MOST_NESTING = 64
 
 
-def parse_input(text: str | None) -> dict[str, Any] | None:
-    """Returns the object that a `factory_input` field or parameter holds; None if there is none.
+def parse_input(text: str | None, name: str = "factory_input") -> dict[str, Any] | None:
+    """Returns the object that a `factory_input` field or parameter, or one like it, holds; None if there is none.
 
     Raises:
         BadRequestError: it is no JSON, no object, too long or too deep.
     """
     if text is None:
         return None
-    if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
-        raise BadRequestError(f"factory_input must be at most {MOST_BYTES} bytes")
+    _expect_short(len(text.encode("utf-8", "surrogatepass")), name)
     try:
         found = msgspec.json.decode(text.encode())
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise BadRequestError(f"factory_input must be valid JSON: {error}") from error
+        raise BadRequestError(f"{name} must be valid JSON: {error}") from error
+    return check_input(found, name)
+
+
+def check_input(found: object, name: str = "factory_input") -> dict[str, Any]:
+    """Returns a value from JSON, if it is an object that is not too long or too deep.
+
+    Raises:
+        BadRequestError: it is not.
+    """
     if not isinstance(found, dict):
-        raise BadRequestError(f"factory_input must be a JSON object, got {type(found).__name__}")
+        raise BadRequestError(f"{name} must be a JSON object, got {type(found).__name__}")
     if _nesting(found) > MOST_NESTING:
-        raise BadRequestError(f"factory_input must be nested at most {MOST_NESTING} deep")
+        raise BadRequestError(f"{name} must be nested at most {MOST_NESTING} deep")
+    _expect_short(len(msgspec.json.encode(found)), name)
     return found
+
+
+def _expect_short(length: int, name: str) -> None:
+    if length > MOST_BYTES:
+        raise BadRequestError(f"{name} must be at most {MOST_BYTES} bytes")
 
 
 def _nesting(found: object) -> int:

@@ -17,11 +17,21 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 256 * 1024
 
+
+class ReaderLeftError(OSError):
+    """The reader of an answer took nothing of it for too long; there is nobody to send more to."""
+
+
 _log = logging.getLogger(__name__)
 
 
 class Answers:
-    """Counts the bytes of answers that are in memory, and bounds how long a reader may take nothing."""
+    """Counts the bytes of answers that are in memory, and bounds how long a reader may take nothing.
+
+    Attributes:
+        in_memory: how many there are.
+        deadline_seconds: how long a reader may take nothing.
+    """
 
     def __init__(self, together: int, deadline_seconds: float) -> None:
         """Sets the bounds.
@@ -31,7 +41,7 @@ class Answers:
             deadline_seconds: how long a reader may take nothing.
         """
         self._together = together
-        self._deadline_seconds = deadline_seconds
+        self.deadline_seconds = deadline_seconds
         self.in_memory = 0
 
     def admit(self) -> None:
@@ -55,10 +65,10 @@ class Answers:
             for start in range(0, max(len(body), 1), PIECE_BYTES):
                 end = start + PIECE_BYTES
                 piece = {**message, "body": body[start:end], "more_body": has_more or end < len(body)}
-                async with asyncio.timeout(self._deadline_seconds):
+                async with asyncio.timeout(self.deadline_seconds):
                     await send(piece)
         except TimeoutError:
-            _log.warning("an answer was given up: its reader took nothing for %g s", self._deadline_seconds)
+            _log.warning("an answer was given up: its reader took nothing for %g s", self.deadline_seconds)
             return False
         finally:
             self.in_memory -= len(body)
@@ -66,7 +76,7 @@ class Answers:
 
 
 class Pieces:
-    """Sends the answers of an application through `Answers`. What comes after a part that was given up is dropped."""
+    """Sends the answers of an application through `Answers`. After a part that was given up nothing more is sent."""
 
     def __init__(self, app: ASGIApp, answers: Answers) -> None:
         """Wraps `app`."""
@@ -86,5 +96,7 @@ class Pieces:
                 await send(message)
             elif is_read:
                 is_read = await self._answers.send(send, message)
+            elif message.get("more_body"):
+                raise ReaderLeftError
 
         await self._app(scope, receive, send_in_pieces)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from spanwise.http.answers import Pieces
@@ -19,6 +19,7 @@ from spanwise.http.cors import Cors
 from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
 from spanwise.http.middleware import RequestId
 from spanwise.http.routes import TABLE
+from spanwise.http.sockets import socket_routes
 from spanwise.http.traffic import NO_ROUTE
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from spanwise.http.backend import Backend
     from spanwise.http.routes import Row
 
+AnyRoute = TypeVar("AnyRoute", Route, WebSocketRoute)
 Application: TypeAlias = ASGIApp
 Answer: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 Lifespan: TypeAlias = "Callable[[object], AbstractAsyncContextManager[None]]"
@@ -44,7 +46,10 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
         lifespan: what surrounds the time in which it serves.
     """
     application = Starlette(
-        routes=[_route(path, rows, backend) for path, rows in _by_path().items()],
+        routes=[
+            *map(_ends_at_its_end, socket_routes(backend)),
+            *(_route(path, rows, backend) for path, rows in _by_path().items()),
+        ],
         middleware=_middleware(backend),
         exception_handlers={HTTPException: _no_route(backend)},
         lifespan=lifespan,
@@ -74,8 +79,11 @@ def _route(path: str, rows: list[Row], backend: Backend) -> Route:
     async def answer(request: Request) -> Response:
         return await endpoints["GET" if request.method == "HEAD" else request.method](request)
 
-    route = Route(path, answer, methods=list(endpoints))
-    # The end of the path is its end: a dollar would also match before a last newline.
+    return _ends_at_its_end(Route(path, answer, methods=list(endpoints)))
+
+
+def _ends_at_its_end(route: AnyRoute) -> AnyRoute:
+    """Returns a route whose path has no last newline: a dollar would also match before one."""
     route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     return route
 

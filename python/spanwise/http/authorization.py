@@ -6,7 +6,7 @@ Source: design, section 9; RFC 6750.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from spanwise.auth.audit import AuditLog, Decision, Verdict
 from spanwise.auth.config import completed, configured_sources, key_material
@@ -16,13 +16,32 @@ from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from starlette.requests import Request
 
     from spanwise.auth.config import AuthorizationConfig
+    from spanwise.auth.scopes import Need
     from spanwise.http.routes import Row
     from spanwise.settings import Settings
 
 _log = logging.getLogger(__name__)
+
+
+class Asked(NamedTuple):
+    """What is asked, as the audit log has it.
+
+    Attributes:
+        method: the HTTP method; `WS` for what is asked in a WebSocket.
+        route: the path as the route table has it.
+        resource: the id of what is asked for, if it is one thing.
+        request_id: the id of the request.
+    """
+
+    method: str
+    route: str
+    resource: str | None
+    request_id: str
 
 
 class Admission(Protocol):
@@ -40,6 +59,24 @@ class Admission(Protocol):
         Raises:
             UnauthenticatedError: nobody knows who is calling.
             ForbiddenError: the caller may not do this.
+        """
+
+    async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:
+        """Returns who is calling.
+
+        Args:
+            authorization: the values of all `Authorization` headers, or what stands for them.
+            asked: for the audit log.
+
+        Raises:
+            UnauthenticatedError: nobody knows.
+        """
+
+    def demand(self, identity: Identity, need: Need, asked: Asked) -> None:
+        """Lets pass a caller that may do what it asks.
+
+        Raises:
+            ForbiddenError: it may not.
         """
 
     async def knows(self, request: Request) -> bool:
@@ -68,6 +105,13 @@ class OpenAdmission:
     async def admit(self, request: Request, row: Row | None) -> None:  # noqa: ARG002  # whatever it is
         """Lets everything pass."""
         _say_who(request, EVERYONE)
+
+    async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:  # noqa: ARG002  # whoever it is
+        """Returns everyone."""
+        return EVERYONE
+
+    def demand(self, identity: Identity, need: Need, asked: Asked) -> None:
+        """Lets everything pass."""
 
     async def knows(self, request: Request) -> bool:  # noqa: ARG002  # whoever it is
         """Returns True: everything is told to everybody."""
@@ -114,21 +158,46 @@ class TokenAdmission:
         """
         if row is not None and row.is_public:
             return
-        try:
-            token = await self._verifier.verify_or_fetch(bearer_token(request.headers.getlist("authorization")))
-        except UnauthenticatedError as error:
-            self._write(request, row, None, error)
-            raise
-        identity = Identity.of(token, self._config)
+        asked = Asked(
+            request.method,
+            row.path if row else request.url.path,
+            next(iter(request.path_params.values()), None),
+            request.state.request_id,
+        )
+        identity = await self.identify(request.headers.getlist("authorization"), asked)
         _say_who(request, identity)
-        if row is None:
-            return
+        if row is not None:
+            component_id = request.path_params.get("component_id")
+            self._decide(identity, asked, lambda: _demand(identity, row, component_id))
+
+    async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:
+        """Returns who is calling.
+
+        Raises:
+            UnauthenticatedError: its token is missing, forged, expired or says too little.
+        """
         try:
-            _demand(identity, row, request.path_params.get("component_id"))
-        except ForbiddenError as error:
-            self._write(request, row, identity, error)
+            token = await self._verifier.verify_or_fetch(bearer_token(authorization))
+        except UnauthenticatedError as error:
+            self._write(asked, None, error)
             raise
-        self._write(request, row, identity, None)
+        return Identity.of(token, self._config)
+
+    def demand(self, identity: Identity, need: Need, asked: Asked) -> None:
+        """Lets pass a caller that may do what it asks of one thing.
+
+        Raises:
+            ForbiddenError: its token does not allow it.
+        """
+        self._decide(identity, asked, lambda: identity.demand(need, asked.resource))
+
+    def _decide(self, identity: Identity, asked: Asked, decide: Callable[[], None]) -> None:
+        try:
+            decide()
+        except ForbiddenError as error:
+            self._write(asked, identity, error)
+            raise
+        self._write(asked, identity, None)
 
     async def knows(self, request: Request) -> bool:
         """Returns whether the caller has a valid token, whatever it allows."""
@@ -138,17 +207,17 @@ class TokenAdmission:
             return False
         return True
 
-    def _write(self, request: Request, row: Row | None, identity: Identity | None, error: Exception | None) -> None:
+    def _write(self, asked: Asked, identity: Identity | None, error: Exception | None) -> None:
         verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED
         self._audit.write(
             Decision(
                 sub=identity.user_id if identity else None,
-                method=request.method,
-                route=row.path if row else request.url.path,
-                resource=next(iter(request.path_params.values()), None),
+                method=asked.method,
+                route=asked.route,
+                resource=asked.resource,
                 decision=verdict,
                 reason=str(error) if error else None,
-                request_id=request.state.request_id,
+                request_id=asked.request_id,
             )
         )
 

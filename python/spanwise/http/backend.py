@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.http.bodies import BodyReader
-from spanwise.http.streams import Streams
 from spanwise.http.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
     from spanwise.http.answers import Answers
     from spanwise.http.authorization import Admission
+    from spanwise.http.sockets import Sockets
+    from spanwise.http.streams import Streams
     from spanwise.registry import Registry
     from spanwise.runs import Runs
     from spanwise.settings import Settings
@@ -43,8 +44,9 @@ class Backend:
         origins: whose pages may read answers.
         answers: what sends answers.
         readers: what reads request bodies, by the name that rows of the route table have for it.
-        traffic: what is counted of its requests.
         streams: the streams of events that are open.
+        sockets: the WebSockets that are open.
+        traffic: what is counted of its requests.
     """
 
     id: str
@@ -60,8 +62,9 @@ class Backend:
     origins: frozenset[str]
     answers: Answers
     readers: Mapping[str, BodyReader]
+    streams: Streams
+    sockets: Sockets
     traffic: Traffic = field(default_factory=Traffic)
-    streams: Streams = field(default_factory=Streams)
 
     @property
     def is_ready(self) -> bool:

@@ -32,6 +32,14 @@ class BodyReader:
         self._limit = limit
         self._together = self._room = together
         self._deadline_seconds = deadline_seconds
+        self._arriving: set[asyncio.Timeout] = set()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Refuses the bodies that did not arrive yet, and those that begin to."""
+        self._is_closed = True
+        for arriving in self._arriving:
+            arriving.reschedule(asyncio.get_running_loop().time())
 
     @property
     def in_memory(self) -> int:
@@ -46,7 +54,7 @@ class BodyReader:
 
         Raises:
             PayloadTooLargeError: the body is over its limit, as announced or as it arrives.
-            UnavailableError: all bodies together would be over theirs.
+            UnavailableError: all bodies together would be over theirs, or the service is shutting down.
             RequestTimeoutError: it did not arrive in time.
             DecodeError: it ended before its announced length.
         """
@@ -67,10 +75,15 @@ class BodyReader:
 
     async def _read_in_time(self, request: Request, chunks: list[bytes]) -> None:
         try:
-            async with asyncio.timeout(self._deadline_seconds):
+            async with asyncio.timeout(0 if self._is_closed else self._deadline_seconds) as arriving:
+                self._arriving.add(arriving)
                 await self._read(request, chunks)
         except TimeoutError as error:
+            if self._is_closed:
+                raise UnavailableError("the service is shutting down") from error
             raise RequestTimeoutError(f"the body took longer than {self._deadline_seconds:g} s to arrive") from error
+        finally:
+            self._arriving.discard(arriving)
 
     async def _read(self, request: Request, chunks: list[bytes]) -> None:
         arrived = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.exceptions import HTTPException
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
 
 INTERNAL_DETAIL = "the service failed; its log has the cause under the request id of this answer"
 RETRY_AFTER_SECONDS = 1
@@ -28,7 +28,7 @@ _encoder = msgspec.json.Encoder()
 _log = logging.getLogger(__name__)
 
 
-def as_spanwise_error(request: Request, error: Exception) -> SpanwiseError:
+def as_spanwise_error(request: HTTPConnection, error: Exception) -> SpanwiseError:
     """Returns the error to answer with; writes to the log what the caller must not read."""
     if isinstance(error, SpanwiseError) and error.status != SpanwiseError.status:
         return error
@@ -47,7 +47,7 @@ def headers_of(error: SpanwiseError) -> dict[str, str]:
             return {}
 
 
-def json_refusal(_request: Request, error: SpanwiseError) -> Response:
+def json_refusal(_request: HTTPConnection, error: SpanwiseError) -> Response:
     """Returns the answer to a request that was refused."""
     body = ErrorBody(detail=str(error), error_code=error.error_code)
     return Response(

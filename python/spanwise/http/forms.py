@@ -27,7 +27,7 @@ MOST_BYTES_OF_A_FIELD = 1024 * 1024
 MEDIA_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 NOT_BUILT = frozenset(
     {
-        *("version", "files", "images", "audio", "videos", "input_files", "session_state", "dependencies", "metadata"),
+        *("version", "files", "images", "audio", "videos", "input_files"),
         *("knowledge_filters", "output_schema", "use_json_schema", "add_history_to_context"),
         *("input", "continue_from", "fork", "regenerate", "replace_original", "additional_instructions"),
     }
@@ -50,6 +50,8 @@ async def form_of(request: Request, body: bytes) -> dict[str, str]:
         return {}
     if media_type not in MEDIA_TYPES:
         raise UnsupportedMediaTypeError(f"expected a form, `{'` or `'.join(MEDIA_TYPES)}`, got `{media_type}`")
+    if media_type == "multipart/form-data" and not body.rstrip().endswith(b"--"):
+        raise BadRequestError("the form cannot be read: it has no end")
     read = Request(request.scope, _once(body))
     try:
         form = await read.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES_OF_A_FIELD)
@@ -64,8 +66,6 @@ async def form_of(request: Request, body: bytes) -> dict[str, str]:
         if name in NOT_BUILT or not isinstance(value, str):
             raise BadRequestError(f"`{name}` is not built yet: a run that needs it is not begun")
         fields[name] = value
-    if not truth(fields.get("stream_events", "true"), "stream_events"):
-        raise BadRequestError("`stream_events` cannot be switched off yet")
     return fields
 
 

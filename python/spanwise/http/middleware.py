@@ -44,7 +44,7 @@ class RequestId:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
-        if scope["type"] != "http":
+        if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
         asked = Headers(scope=scope)
@@ -56,12 +56,14 @@ class RequestId:
         begun = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] in {"http.response.start", "websocket.http.response.start"}:
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = request_id
                 headers["Cache-Control"] = "no-store"
                 milliseconds = (time.perf_counter() - begun) * 1000
-                _log.debug("%s %s: %d, %.1f ms", scope["method"], scope["path"], message["status"], milliseconds)
+                _log.debug(
+                    "%s %s: %d, %.1f ms", scope.get("method", "WS"), scope["path"], message["status"], milliseconds
+                )
             await send(message)
 
         await self._app(scope, receive, send_with_id)

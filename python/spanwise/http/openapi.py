@@ -126,9 +126,17 @@ def describe(rows: Sequence[Row], title: str, inputs: Inputs | None = None) -> b
     })  # fmt: skip
 
 
+def _tag(row: Row) -> str:
+    """Returns what a route is listed under: its resource; whatever is about traces is under traces."""
+    first = row.path.split("/")[1]
+    if row.is_public or first == "metrics":
+        return "service"
+    return "traces" if first in {"v1", "trace_session_stats"} else first
+
+
 def _operation(row: Row, described: dict[Shape, Node], schemas: dict[str, Node]) -> Node:
     said = row.operation
-    written: Node = {"operationId": said.id, "summary": said.summary, "tags": [row.path.split("/")[1] or "service"]}
+    written: Node = {"operationId": said.id, "summary": said.summary, "tags": [_tag(row)]}
     if row.need is not None:
         written["description"] = f"Needs the scope `{row.need}`, where authorization is on."
         written["security"] = [{SCHEME: []}]

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from spanwise.http.backend import Backend
 
 _SWAGGER_START = """
-window.onload = () => SwaggerUIBundle({url: "openapi.json", dom_id: "#description", validatorUrl: null});
+window.onload = () => SwaggerUIBundle({
+    url: "openapi.json", dom_id: "#description", validatorUrl: null, deepLinking: true,
+});
 """
 _REDOC_START = """
 window.onload = () => Redoc.init("openapi.json", {disableSearch: true}, document.getElementById("description"));
 """
+_LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
+"""What ReDoc shows beside its name. It is not there to be fetched, so it is not asked for."""
 _NO_REDIRECT = "This service signs in with bearer tokens; nothing is redirected here."
 
 
@@ -56,13 +60,13 @@ def _render(script: Path, style: Path | None, start: str) -> tuple[bytes, str]:
     """Returns a page and what it may do."""
     # Within a script element, HTML gives a meaning to these two only; to JavaScript they are the same so written.
     inert = script.read_text("utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    scripts = [inert, start]
+    scripts = [inert.replace(_LOGO, "data:,"), start]
     css = style.read_text("utf-8") if style else ""
     elements = "".join(f"<script>{text}</script>" for text in scripts)
     html = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>API</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<style>{css}</style></head><body><div id="description"></div>{elements}</body></html>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f'<style>body {{ margin: 0; }}{css}</style></head><body><div id="description"></div>{elements}</body></html>'
     )
     digests = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
     policy = (

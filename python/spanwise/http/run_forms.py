@@ -24,6 +24,12 @@ Answers: TypeAlias = Annotated[
 ]
 
 
+StreamEvents: TypeAlias = Annotated[
+    bool,
+    Meta(description="If not, a stream has only the pieces of the answer, and the end of a run that did not complete."),
+]
+
+
 class CreateForm(Struct, frozen=True, kw_only=True):
     """The form that begins a run."""
 
@@ -33,6 +39,16 @@ class CreateForm(Struct, frozen=True, kw_only=True):
     session_id: Session = None
     user_id: User = None
     factory_input: FactoryInput = None
+    stream_events: StreamEvents = True
+    session_state: Annotated[
+        str | None, Meta(description="A JSON object, as text: what the session remembers from now on, beside the rest.")
+    ] = None
+    dependencies: Annotated[
+        str | None, Meta(description="A JSON object, as text: what the component is given for this run.")
+    ] = None
+    metadata: Annotated[
+        str | None, Meta(description="A JSON object, as text, that stands in the result of the run.")
+    ] = None
 
 
 class ContinueForm(Struct, frozen=True, kw_only=True):
@@ -46,6 +62,7 @@ class ContinueForm(Struct, frozen=True, kw_only=True):
     session_id: Session = None
     user_id: User = None
     factory_input: FactoryInput = None
+    stream_events: StreamEvents = True
 
 
 class CancelForm(Struct, frozen=True, kw_only=True):

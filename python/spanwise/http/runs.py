@@ -5,30 +5,35 @@ Source: specification, "Run-related routes that use factories", "RequestContext"
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from spanwise.components import Kind
 from spanwise.errors import ComponentError, NotFoundError, ValidationError
-from spanwise.factories import Factory, RequestContext, TrustedContext
+from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
 from spanwise.http.components import as_json
 from spanwise.http.forms import answers_of, as_shape, form_of
+from spanwise.http.resolving import component_of, context_of
 from spanwise.http.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
-from spanwise.http.streams import last_index
+from spanwise.http.streams import last_index, pieces
 from spanwise.runs import RunRequest
-from spanwise.runs.identity import effective
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.components import Component
     from spanwise.database import RunRecord
     from spanwise.http.backend import Backend, Handler
+    from spanwise.http.streams import Place
     from spanwise.runs import LiveRun
 
 ANSWERS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
 """The field that holds the answers to what a paused run waits for."""
+GIVEN = ("session_state", "dependencies", "metadata")
+"""The fields of a new run that hold a JSON object as text."""
 
 
 def create_run(kind: Kind) -> Handler:
@@ -37,17 +42,20 @@ def create_run(kind: Kind) -> Handler:
     async def answer(request: Request, body: bytes, backend: Backend) -> Response:
         entry = backend.registry.entry(kind, _component_id(request))
         form = as_shape(await form_of(request, body), CreateForm)
-        context = _context(request, form, parse_input(form.factory_input))
-        backend.streams.admit()
-        component = await _component(entry, context, backend)
-        asked = RunRequest(
-            message=form.message,
-            user_id=context.user_id,
-            session_id=context.session_id,
-            owner=_owner(request),
-            traceparent=request.headers.get("traceparent"),
-        )
-        return await _answer(await backend.runs.start(component, asked), form, backend)
+        context = context_of(request.state.identity, form, parse_input(form.factory_input), request)
+        given = {name: parse_input(getattr(form, name), name) or {} for name in GIVEN}
+        with _place(form, backend) as place:
+            component = await component_of(entry, context, backend)
+            asked = RunRequest(
+                message=form.message,
+                user_id=context.user_id,
+                session_id=context.session_id,
+                owner=_owner(request),
+                traceparent=request.headers.get("traceparent"),
+                **given,
+            )
+            live = await backend.runs.start(component, asked)
+            return await _answer(kind, live, form, backend, place)
 
     return answer
 
@@ -62,11 +70,12 @@ def continue_run(kind: Kind) -> Handler:
         record = await _record(request, kind, form.session_id, backend)
         backend.runs.expect_paused(record)
         reads_input = kind is Kind.WORKFLOW
-        context = _context(request, form, parse_input(form.factory_input) if reads_input else None)
-        backend.streams.admit()
-        component = await _component(entry, context, backend, read_input=reads_input)
-        live = await backend.runs.go_on(component, record, answers, request.headers.get("traceparent"))
-        return await _answer(live, form, backend)
+        given = parse_input(form.factory_input) if reads_input else None
+        context = context_of(request.state.identity, form, given, request)
+        with _place(form, backend) as place:
+            component = await component_of(entry, context, backend, read_input=reads_input)
+            live = await backend.runs.go_on(component, record, answers, request.headers.get("traceparent"))
+            return await _answer(kind, live, form, backend, place)
 
     return answer
 
@@ -124,8 +133,8 @@ def resume_run(kind: Kind) -> Handler:
         form = as_shape(await form_of(request, body), ResumeForm)
         after = last_index(request, form.last_event_index)
         record = await _record(request, kind, form.session_id, backend)
-        backend.streams.admit()
-        return backend.streams.answer(backend.runs.follow(record.run_id, after), {})
+        with backend.streams.place() as place:
+            return place.answer(backend.runs.follow_again(record.run_id, after))
 
     return answer
 
@@ -139,10 +148,18 @@ def shown(record: RunRecord) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-async def _answer(live: LiveRun, form: CreateForm | ContinueForm, backend: Backend) -> Response:
+def _place(form: CreateForm | ContinueForm, backend: Backend) -> AbstractContextManager[Place | None]:
+    """Returns the place of the stream that a form asks for, if it asks for one."""
+    return backend.streams.place() if form.stream else nullcontext()
+
+
+async def _answer(
+    kind: Kind, live: LiveRun, form: CreateForm | ContinueForm, backend: Backend, place: Place | None
+) -> Response:
     headers = {"X-Run-ID": live.run_id}
-    if form.stream:
-        return backend.streams.answer(backend.runs.follow(live.run_id, live.first_index - 1, live), headers)
+    if place is not None:
+        entries = backend.runs.follow(live)
+        return place.answer(entries if form.stream_events else pieces(entries, kind), headers)
     if form.background:
         begun = {"run_id": live.run_id, "session_id": live.session_id, "status": "PENDING"}
         return as_json(begun, 202, headers)
@@ -165,28 +182,8 @@ async def _read_factory(request: Request, kind: Kind, backend: Backend) -> None:
     entry = backend.registry.entry(kind, _component_id(request))
     if kind is Kind.WORKFLOW and isinstance(entry, Factory):
         form = as_shape(request.query_params, ContinueForm)
-        context = _context(request, form, parse_input(form.factory_input))
-        await _component(entry, context, backend)
-
-
-async def _component(
-    entry: Component | Factory, context: RequestContext, backend: Backend, *, read_input: bool = True
-) -> Component:
-    if not isinstance(entry, Factory):
-        return entry
-    deadline = backend.factory_deadline_seconds
-    return await entry.resolve_async(context, read_input=read_input, deadline_seconds=deadline)
-
-
-def _context(request: Request, form: CreateForm | ContinueForm, given: dict[str, Any] | None) -> RequestContext:
-    state = request.state
-    return RequestContext(
-        user_id=effective("user_id", state.user_id, form.user_id),
-        session_id=effective("session_id", state.session_id, form.session_id),
-        input=given,
-        trusted=TrustedContext(state.claims, state.scopes),
-        request=request,
-    )
+        context = context_of(request.state.identity, form, parse_input(form.factory_input), request)
+        await component_of(entry, context, backend)
 
 
 def _owner(request: Request) -> str | None:

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from granian._granian import SocketHolder
@@ -34,6 +35,8 @@ HEADER_BYTES = 64 * 1024
 LAST_ANSWERS_SECONDS = 0.5
 END_SECONDS = 1.5
 """The process is gone this long after the time to drain, whatever still runs. What was acknowledged is durable."""
+BACKLOG = 4096
+"""Connections that wait to be let in. What is beyond them must try again, which takes its system seconds."""
 OTHER_FILES = 256
 """Open files that are no connections: of the stores, of the database, of the program."""
 
@@ -44,6 +47,7 @@ async def serve(
     application: Application,
     settings: Settings,
     open_service: Callable[[], Awaitable[None]],
+    drain_service: Callable[[], Awaitable[None]],
     close_service: Callable[[], Awaitable[None]],
 ) -> None:
     """Serves until SIGTERM or SIGINT: stops accepting, finishes what is under way, closes the service.
@@ -54,6 +58,7 @@ async def serve(
         application: the ASGI application, without its lifespan.
         settings: where to listen, for how many, and how long to wait for them.
         open_service: what to do beside serving; its failure ends everything.
+        drain_service: what to do as soon as it is told to end: WebSockets, which the server would cut off, are closed.
         close_service: what to do after the last answer.
 
     Raises:
@@ -76,8 +81,10 @@ async def serve(
         if not told_to_end.is_set():
             raise SpanwiseError("the server ended by itself")
     finally:
+        told = time.monotonic()
+        await drain_service()
         _stop(server)
-        await asyncio.wait([serving], timeout=settings.drain_seconds)
+        await asyncio.wait([serving], timeout=max(0.0, settings.drain_seconds - (time.monotonic() - told)))
         await close_service()
         await asyncio.wait([serving], timeout=LAST_ANSWERS_SECONDS)
         ending.cancel()
@@ -102,8 +109,8 @@ def _server(application: Application, settings: Settings, listener: socket.socke
         application,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
-        websockets=False,
-        backlog=connections,
+        websockets=True,
+        backlog=BACKLOG,
         backpressure=connections,
         http1_settings=HTTP1Settings(header_read_timeout=milliseconds, max_buffer_size=HEADER_BYTES),
         log_level=LogLevels.error,
@@ -148,7 +155,7 @@ def _listen(address: tuple[str, int], settings: Settings) -> socket.socket:
                 milliseconds = round(settings.write_deadline_seconds * 1000)
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
             listener.bind(resolved)
-            listener.listen(settings.connections)
+            listener.listen(BACKLOG)
         except OSError:
             listener.close()
             raise

@@ -51,6 +51,11 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
     waiting = {"waiting": backend.answers.in_memory}
     age = backend.admission.jwks_age_seconds
     ages = {} if age is None else {"url": age}
+    are_open = {
+        "run": backend.runs.under_way,
+        "stream": backend.streams.open,
+        "socket": backend.sockets.open,
+    }
     families: list[Family] = [
         traffic.requests,
         traffic.seconds,
@@ -63,6 +68,7 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
             "source",
             ages,
         ),
+        Gauge("spanwise_open", "Runs that are under way, streams and sockets that are open.", "kind", are_open),
         *await backend.traces.measure(),
     ]
     return Response(exposition(families), headers={"Content-Type": CONTENT_TYPE})

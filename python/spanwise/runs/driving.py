@@ -15,6 +15,7 @@ from spanwise.components.call import result_of
 from spanwise.components.callables import as_exception
 from spanwise.components.perform import FAILURE, emit_end, emit_failure, perform
 from spanwise.errors import ComponentError
+from spanwise.runs.concluding import INTERRUPTED
 
 if TYPE_CHECKING:
     from spanwise.components import Call, Component
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 0.5
 """How long a component may take to end after it was told to; then its run ends without it."""
-
-INTERRUPTED = "the service ended before the run did"
 
 _log = logging.getLogger(__name__)
 
@@ -61,12 +60,13 @@ class Drive:
             duration = {"duration": round(time.monotonic() - started, 6)}
             steps: dict[str, Any] = {"steps": {}} if self.component.kind is Kind.WORKFLOW else {}
             members = {"metrics": steps | duration}
-            metadata = {"trace_id": self.recording.trace_id} if is_traced else {}
-            await self._finish(outcome, members, metadata)
+            traced = {"trace_id": self.recording.trace_id} if is_traced else {}
+            await self._finish(outcome, members, {**self.call.metadata, **traced})
         except Exception as error:  # noqa: BLE001  # whatever the database raises, those who wait must not wait on
             _log.exception("run %s could not be stored", self.live.run_id)
             self.live.error = error
         finally:
+            self.journal.forget(self.live.run_id)
             self.live.end()
 
     async def _perform(self) -> Outcome:
@@ -109,24 +109,32 @@ class Drive:
         if self.live.error is not None or self.live.is_interrupted:
             result["content"] = INTERRUPTED if self.live.is_interrupted else FAILURE
         if self.component.store_events:
-            result["events"] = [*self.live.kept, msgspec.json.decode(last.body)]
-        paused = None if outcome.pause is None else {"state": outcome.pause.state}
+            result["events"] = [*self.live.kept, msgspec.Raw(last.body)]
         record = msgspec.structs.replace(
             self.record,
             status=status,
             result=result,
-            paused=paused,
+            paused=self._to_go_on(outcome),
             trace=msgspec.to_builtins(self.recording.beginning),
             updated_at=int(time.time()),
         )
 
+        unstored = self.journal.unstored(record.run_id)
+
         def store(database: Database) -> None:
             database.end(record, result["session_state"])
-            database.add_events([(record.run_id, last.index, last.name, last.body)])
+            database.add_events([*unstored, (record.run_id, last.index, last.name, last.body)])
 
         await self.journal.do(store)
         self.live.result = result
         self.live.publish(last)
+
+    def _to_go_on(self, outcome: Outcome) -> dict[str, Any] | None:
+        """Returns what the run needs to go on after a pause; None if it is over."""
+        if outcome.pause is None:
+            return None
+        asked = {"dependencies": dict(self.call.dependencies), "metadata": dict(self.call.metadata)}
+        return {"state": outcome.pause.state, **asked}
 
     def _end(self, outcome: Outcome, members: dict[str, Any], metadata: dict[str, Any]) -> tuple[str, Entry]:
         """Returns the status, and the event that says so, as they are now."""

@@ -7,6 +7,8 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from spanwise.errors import StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,17 +22,26 @@ Asked: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
 """What is to be done, and who waits for it."""
 
 MOST_TOGETHER = 256
+MOST_UNSTORED = 10_000
+"""Events of one run that wait for a database that fails; a run with more cannot be kept whole, and ends as an error."""
+
 _log = logging.getLogger(__name__)
 
 
 class Journal:
-    """Calls a database from the event loop's side, in order."""
+    """Calls a database from the event loop's side, in order.
+
+    An event that could not be stored is kept, and stored with the next one of its run, at the latest with its end: a
+    run that is said to be over has no gap.
+    """
 
     def __init__(self, database: Database) -> None:
         """Prepares the way; nothing is opened."""
         self._database = database
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
         self._pending: list[StoredEvent] = []
+        self._unstored: dict[str, list[StoredEvent]] = {}
+        self._lost: set[str] = set()
         self._flushing: asyncio.Task[None] | None = None
         self._waiting: list[Asked] = []
         self._working: asyncio.Task[None] | None = None
@@ -84,17 +95,47 @@ class Journal:
             self._flushing = asyncio.create_task(self._flush())
 
     async def flushed(self) -> None:
-        """Returns when every event that was added is durable."""
+        """Returns when every event that was added is durable, or kept as one that could not be stored."""
         if self._flushing is not None:
             await asyncio.wait([self._flushing])
+
+    def unstored(self, run_id: str) -> list[StoredEvent]:
+        """Returns the events of a run that could not be stored yet, in order.
+
+        Raises:
+            StoreError: there were too many; the run cannot be kept whole.
+        """
+        if run_id in self._lost:
+            raise StoreError(f"more than {MOST_UNSTORED} events of run {run_id} could not be stored")
+        return list(self._unstored.get(run_id, ()))
+
+    def forget(self, run_id: str) -> None:
+        """Keeps no events of a run any more: they are stored, or will never be."""
+        self._unstored.pop(run_id, None)
+        self._lost.discard(run_id)
 
     async def _flush(self) -> None:
         while self._pending:
             events, self._pending = self._pending, []
+            earlier = [each for run_id in {event[0] for event in events} for each in self._unstored.pop(run_id, ())]
+            events = earlier + events
             try:
                 await self.do(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
             except Exception:  # noqa: BLE001  # whatever the database raises, the run goes on
-                _log.exception("%d events of runs were not stored", len(events))
+                _log.exception("%d events of runs were not stored; they are kept and tried again", len(events))
+                await asyncio.gather(*(self._store(own) for own in _by_run(events)))
+
+    async def _store(self, events: list[StoredEvent]) -> None:
+        """Stores events of one run, or keeps them: one run's failure is not another's."""
+        try:
+            await self.do(lambda database: database.add_events(events))
+        except Exception as error:  # noqa: BLE001  # logged with its cause, once for all runs
+            run_id = events[0][0]
+            _log.warning("%d events of run %s wait: %s", len(events), run_id, type(error).__name__)
+            if len(events) > MOST_UNSTORED:
+                self._lost.add(run_id)
+            else:
+                self._unstored[run_id] = events
 
     async def close(self) -> None:
         """Stores what waits, then closes the database."""
@@ -103,3 +144,10 @@ class Journal:
             await asyncio.wait([self._working])
         await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
         self._thread.shutdown()
+
+
+def _by_run(events: list[StoredEvent]) -> list[list[StoredEvent]]:
+    found: dict[str, list[StoredEvent]] = {}
+    for event in events:
+        found.setdefault(event[0], []).append(event)
+    return list(found.values())

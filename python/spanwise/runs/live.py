@@ -11,10 +11,15 @@ import msgspec
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spanwise.runs.journal import Journal
 
 MOST_EVENTS = 10_000
+MOST_BYTES = 16 * 1024 * 1024
 """Events of one run in memory; whoever is further behind reads from the database."""
+MOST_BYTES_AT_ONCE = 1024 * 1024
+"""What one follower holds of them while it waits for a slow reader; one event may be larger."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -40,24 +45,34 @@ class LiveRun:
         run_id: its id.
         session_id: the conversation it belongs to.
         first_index: the index of its first event; more than 0 if it goes on after a pause.
+        next_index: the index of the next event.
         result: its result, once it ended.
         error: what escaped the component, once it ended so.
         is_cancelled: whether somebody asked to end it.
         is_interrupted: whether the service ends before it.
+        kept: the events that its result will have, as JSON: all but the pieces of text.
     """
 
-    def __init__(self, run_id: str, session_id: str, first_index: int, journal: Journal) -> None:
-        """Begins with no event."""
-        self.run_id = run_id
-        self.session_id = session_id
+    def __init__(self, ids: tuple[str, str], first_index: int, journal: Journal, *, keeps_events: bool) -> None:
+        """Begins with no event.
+
+        Args:
+            ids: the run's id, and that of its session.
+            first_index: the index of its first event.
+            journal: where its events are stored.
+            keeps_events: whether its result will have them.
+        """
+        self.run_id, self.session_id = ids
         self.first_index = first_index
+        self.next_index = first_index
         self.result: dict[str, Any] = {}
         self.error: BaseException | None = None
         self.is_cancelled = False
         self.is_interrupted = False
-        self.kept: list[dict[str, Any]] = []
-        self._next = first_index
-        self._entries: deque[Entry] = deque(maxlen=MOST_EVENTS)
+        self.kept: list[msgspec.Raw] = []
+        self._keeps_events = keeps_events
+        self._entries: deque[Entry] = deque()
+        self._bytes = 0
         self._journal = journal
         self._changed = asyncio.Event()
         self._stop = asyncio.Event()
@@ -86,29 +101,32 @@ class LiveRun:
 
     def entry(self, event: dict[str, Any]) -> Entry:
         """Returns an event as the next entry, which is not published yet."""
-        event = {**event, "event_index": self._next}
-        return Entry(self._next, event["event"], one_line(_encoder.encode(event)))
+        event = {**event, "event_index": self.next_index}
+        return Entry(self.next_index, event["event"], one_line(_encoder.encode(event)))
 
     def publish(self, entry: Entry) -> None:
         """Shows an entry to all who follow."""
-        if not entry.name.endswith("RunContent"):
-            self.kept.append(msgspec.json.decode(entry.body))
-        self._next = entry.index + 1
+        if self._keeps_events and not entry.name.endswith("RunContent"):
+            self.kept.append(msgspec.Raw(entry.body))
+        self.next_index = entry.index + 1
         self._entries.append(entry)
+        self._bytes += len(entry.body)
+        while len(self._entries) > MOST_EVENTS or (self._bytes > MOST_BYTES and len(self._entries) > 1):
+            self._bytes -= len(self._entries.popleft().body)
         self._wake()
 
-    def after(self, index: int, most: int) -> list[Entry] | None:
+    def after(self, index: int, most: int) -> Sequence[Entry] | None:
         """Returns entries with a greater index, in order; None if the next one is not in memory any more."""
         if self._entries and self._entries[0].index > max(index + 1, self.first_index):
             return None
         if index + 1 < self.first_index:
             return None
-        skipped = index + 1 - self._entries[0].index if self._entries else 0
-        return list(islice(self._entries, skipped, skipped + most))
+        skipped = max(0, index + 1 - self._entries[0].index) if self._entries else 0
+        return at_once(list(islice(self._entries, skipped, skipped + most)))
 
     async def changed(self, index: int) -> None:
         """Returns when there is an entry with a greater index, or the run ended."""
-        while self._next <= index + 1 and not self.has_ended:
+        while self.next_index <= index + 1 and not self.has_ended:
             await self._changed.wait()
 
     def stop(self) -> None:
@@ -136,6 +154,16 @@ class LiveRun:
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+
+def at_once(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Returns as many of the first entries as one follower holds at once; one or more, if there are any."""
+    held = 0
+    for count, entry in enumerate(entries):
+        held += len(entry.body)
+        if held > MOST_BYTES_AT_ONCE and count:
+            return entries[:count]
+    return entries
 
 
 def one_line(body: bytes) -> bytes:

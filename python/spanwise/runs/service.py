@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -16,32 +18,30 @@ from spanwise.components.adapters.base import Adapted
 from spanwise.database import RunRecord, SessionRecord
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
-from spanwise.runs.driving import INTERRUPTED, Drive
+from spanwise.runs.concluding import conclude, interrupt
+from spanwise.runs.driving import Drive
+from spanwise.runs.following import Following, next_index
 from spanwise.runs.journal import Journal
-from spanwise.runs.live import Entry, LiveRun, one_line
+from spanwise.runs.live import Entry, LiveRun
 from spanwise.runs.sessions import Sessions, label, may
 from spanwise.traces.recorder import Beginning
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Coroutine, Mapping
 
     from spanwise.database import Database
     from spanwise.traces.recorder import Recorder, Recording
 
+Result = TypeVar("Result")
+
 CANCEL_SECONDS = 1.0
 END_SECONDS = 0.5
-REPLAYED_AT_ONCE = 256
 _STATES = {
     "PENDING": "run is already running",
     "RUNNING": "run is already running",
     "COMPLETED": "run is already completed",
     "CANCELLED": "run is already cancelled",
     "ERROR": "run has errored",
-}
-_ENDINGS = {
-    Kind.AGENT: ("RunError", "RunCancelled"),
-    Kind.TEAM: ("TeamRunError", "TeamRunCancelled"),
-    Kind.WORKFLOW: ("WorkflowError", "WorkflowCancelled"),
 }
 _log = logging.getLogger(__name__)
 
@@ -55,6 +55,9 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         session_id: the conversation, likewise; a new one if None.
         owner: the only user whose sessions and runs may be touched; None for everyone's.
         traceparent: the trace context of the request.
+        session_state: what the session remembers from now on, beside what it does.
+        dependencies: what the component needs to know for this run.
+        metadata: what the caller says about this run; it stands in the result.
     """
 
     message: str = ""
@@ -62,6 +65,9 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     owner: str | None = None
     traceparent: str | None = None
+    session_state: dict[str, Any] = {}
+    dependencies: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
 
 
 class Runs:
@@ -84,7 +90,7 @@ class Runs:
         self._recorder = recorder
         self._limit = limit
         self._live: dict[str, LiveRun] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._opening: asyncio.Task[None] | None = None
         self._is_open = False
         self._is_closed = False
@@ -93,6 +99,11 @@ class Runs:
     def is_ready(self) -> bool:
         """Returns whether components are run."""
         return self._is_open
+
+    @property
+    def under_way(self) -> int:
+        """Returns how many runs there are now."""
+        return len(self._live)
 
     async def open(self) -> None:
         """Opens the database and marks the runs that an earlier process did not finish; a no-op when it is open.
@@ -109,8 +120,7 @@ class Runs:
 
     async def _open(self) -> None:
         unfinished = await self._journal.open()
-        for record in unfinished:
-            await self._conclude(record, "ERROR", INTERRUPTED)
+        await asyncio.gather(*(interrupt(record, self._journal, self._recorder) for record in unfinished))
         if unfinished:
             _log.warning("%d runs were not finished when the service ended; they are marked", len(unfinished))
         self._is_open = True
@@ -123,12 +133,19 @@ class Runs:
         self._is_open = False
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=END_SECONDS)
-        for live in list(self._live.values()):
-            live.is_interrupted = True
-            live.stop()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        while self._tasks:
+            for live in list(self._live.values()):
+                live.is_interrupted = True
+                live.stop()
+            await asyncio.wait(self._tasks, timeout=END_SECONDS)
         await self._journal.close()
+
+    async def _whole(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Returns what `work` returns; whoever stops waiting for it does not leave it half done."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
 
     async def start(self, component: Component, asked: RunRequest) -> LiveRun:
         """Begins a run and returns it while it runs.
@@ -137,6 +154,9 @@ class Runs:
             NotFoundError: the session is another user's.
             UnavailableError: too many runs at once, or the service is not open.
         """
+        return await self._whole(self._start(component, asked))
+
+    async def _start(self, component: Component, asked: RunRequest) -> LiveRun:
         self._admit()
         now = int(time.time())
         session_id = asked.session_id or str(uuid4())
@@ -151,8 +171,11 @@ class Runs:
             created_at=now,
             updated_at=now,
         )
+        run_id = str(uuid4())
+        identity = {"session.id": session_id, "user.id": asked.user_id}
+        recording = self._recorder.begin(identity, asked.traceparent, None)
         record = RunRecord(
-            run_id=str(uuid4()),
+            run_id=run_id,
             session_id=session_id,
             user_id=asked.user_id,
             kind=component.kind,
@@ -161,13 +184,19 @@ class Runs:
             message=asked.message,
             result={},
             paused=None,
-            trace={},
+            trace=msgspec.to_builtins(recording.beginning),
             created_at=now,
             updated_at=now,
         )
         session = await self._journal.do(lambda database: _begin(database, session, record, asked.owner))
-        recording = self._recording(record, asked.traceparent, None)
-        return self._drive(component, self._call(record, session, recording), record, recording, 0)
+        call = self._call(record, session, recording)
+        call = replace(
+            call,
+            session_state={**call.session_state, **asked.session_state},
+            dependencies=asked.dependencies,
+            metadata=asked.metadata,
+        )
+        return self._drive(component, call, record, recording, 0)
 
     async def go_on(
         self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
@@ -179,6 +208,11 @@ class Runs:
             BadRequestError: the answers are none.
             UnavailableError: too many runs at once, or the service is not open.
         """
+        return await self._whole(self._go_on(component, record, answers, traceparent))
+
+    async def _go_on(
+        self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
+    ) -> LiveRun:
         self._admit()
         self.expect_paused(record)
         if isinstance(component, Adapted):
@@ -188,10 +222,14 @@ class Runs:
         session = await self._journal.do(lambda database: database.session(record.session_id))
         if session is None:
             raise NotFoundError("Session not found")
-        recording = self._recording(record, traceparent, msgspec.convert(record.trace, Beginning))
-        call = self._call(record, session, recording)
-        call = call.going_on(answers, record.run_id, (record.paused or {}).get("state"))
-        return self._drive(component, call, record, recording, await self._next_index(record.run_id))
+        before = msgspec.convert(record.trace, Beginning)
+        identity = {"session.id": record.session_id, "user.id": record.user_id}
+        recording = self._recorder.begin(identity, traceparent, before)
+        paused = record.paused or {}
+        call = self._call(record, session, recording).going_on(answers, record.run_id, paused.get("state"))
+        call = replace(call, dependencies=paused.get("dependencies", {}), metadata=paused.get("metadata", {}))
+        first_index = await self._journal.do(lambda database: next_index(database, record.run_id))
+        return self._drive(component, call, record, recording, first_index)
 
     @staticmethod
     def expect_paused(record: RunRecord) -> None:
@@ -209,7 +247,10 @@ class Runs:
         Raises:
             NotFoundError: there is no such run of that component, or not for this caller.
         """
-        record = await self.record(kind, component_id, run_id, owner)
+        await self._whole(self._cancel(await self.record(kind, component_id, run_id, owner)))
+
+    async def _cancel(self, record: RunRecord) -> None:
+        run_id = record.run_id
         live = self._live.get(run_id)
         if live is not None:
             live.is_cancelled = True
@@ -217,19 +258,28 @@ class Runs:
         was_running = await self._journal.do(lambda database: database.move(run_id, expected, "CANCELLED"))
         if live is not None:
             live.stop()
-            await asyncio.wait_for(live.ended(), CANCEL_SECONDS)
+            with suppress(TimeoutError):  # it is cancelled, whatever its end waits for
+                await asyncio.wait_for(live.ended(), CANCEL_SECONDS)
         elif was_running:
-            await self._conclude(record, "CANCELLED", "the run was cancelled")
+            await conclude(record, "CANCELLED", self._journal)
 
-    async def record(self, kind: Kind, component_id: str, run_id: str, owner: str | None) -> RunRecord:
+    async def record(self, kind: Kind, component_id: str | None, run_id: str, owner: str | None) -> RunRecord:
         """Returns what is kept of one run.
+
+        Args:
+            kind: what the run must be of.
+            component_id: the component it must be of; None for any.
+            run_id: the run.
+            owner: the only user whose run it may be; None for everyone's.
 
         Raises:
             NotFoundError: there is no such run of that component, or not for this caller.
         """
         self.expect_open()
         found = await self._journal.do(lambda database: database.run(run_id))
-        if found is None or (found.kind, found.component_id) != (kind, component_id) or not may(owner, found.user_id):
+        if found is None or found.kind != kind or not may(owner, found.user_id):
+            raise NotFoundError("Run not found")
+        if component_id is not None and found.component_id != component_id:
             raise NotFoundError("Run not found")
         return found
 
@@ -248,42 +298,18 @@ class Runs:
         """Returns whether a run of a session is under way."""
         return any(live.session_id == session_id for live in self._live.values())
 
-    async def follow(self, run_id: str, after: int, until: LiveRun | None = None) -> AsyncGenerator[Entry, None]:
-        """Gives the events of a run with a greater index: what is stored, then what comes, until it ends or pauses.
+    def follow(self, live: LiveRun) -> AsyncGenerator[Entry, None]:
+        """Gives the events of a run that has just begun or gone on, until it ends or pauses."""
+        return Following(self._journal, live.run_id, live).after(live.first_index - 1)
+
+    def follow_again(self, run_id: str, after: int) -> AsyncGenerator[Entry, None]:
+        """Gives the events of any run with a greater index, and says what it gives; see `Following.again`.
 
         Args:
             run_id: the run; that the caller may see it was checked before.
             after: an index; -1 for all events.
-            until: the run as it was begun, if the caller has it.
         """
-        live = until or self._live.get(run_id)
-        while True:
-            entries = live.after(after, REPLAYED_AT_ONCE) if live is not None else None
-            if entries is None:
-                entries = await self._stored(run_id, after)
-            for entry in entries:
-                yield entry
-                after = entry.index
-            if entries:
-                continue
-            if live is None or live.has_ended:
-                return
-            await live.changed(after)
-
-    async def _stored(self, run_id: str, after: int) -> list[Entry]:
-        await self._journal.flushed()
-        found = await self._journal.do(lambda database: database.events(run_id, after, REPLAYED_AT_ONCE))
-        return [Entry(*event) for event in found]
-
-    async def _next_index(self, run_id: str) -> int:
-        last = -1
-        while entries := await self._stored(run_id, last):
-            last = entries[-1].index
-        return last + 1
-
-    def _recording(self, record: RunRecord, traceparent: str | None, before: Beginning | None) -> Recording:
-        identity = {"session.id": record.session_id, "user.id": record.user_id}
-        return self._recorder.begin(identity, traceparent, before)
+        return Following(self._journal, run_id, self._live.get(run_id)).again(after)
 
     @staticmethod
     def _call(record: RunRecord, session: SessionRecord, recording: Recording) -> Call:
@@ -300,7 +326,8 @@ class Runs:
     def _drive(
         self, component: Component, call: Call, record: RunRecord, recording: Recording, first_index: int
     ) -> LiveRun:
-        live = LiveRun(record.run_id, record.session_id, first_index, self._journal)
+        ids = record.run_id, record.session_id
+        live = LiveRun(ids, first_index, self._journal, keeps_events=component.store_events)
         call = call.heard_by(live.emit)
         drive = Drive(
             component=component, call=call, record=record, live=live, recording=recording, journal=self._journal
@@ -314,24 +341,6 @@ class Runs:
     def _leave(self, run_id: str, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._live.pop(run_id, None)
-
-    async def _conclude(self, record: RunRecord, status: str, words: str) -> None:
-        """Ends a run that nothing drives: the record, and the event that its followers wait for."""
-        kind = Kind(record.kind)
-        name = _ENDINGS[kind][status == "CANCELLED"]
-        said = "reason" if status == "CANCELLED" else "error" if kind is Kind.WORKFLOW else "content"
-        now = int(time.time())
-        index = await self._next_index(record.run_id)
-        known = {"run_id": record.run_id, "session_id": record.session_id, f"{kind}_id": record.component_id}
-        event = {"created_at": now, "event": name, **known, said: words, "event_index": index}
-        result = {**known, "created_at": record.created_at, **record.result, "status": status, "content": words}
-        ended = msgspec.structs.replace(record, status=status, result=result, paused=None, updated_at=now)
-
-        def store(database: Database) -> None:
-            database.end(ended, None)
-            database.add_events([(record.run_id, index, name, one_line(msgspec.json.encode(event)))])
-
-        await self._journal.do(store)
 
     def expect_open(self) -> None:
         """Lets pass what needs the database.

@@ -37,18 +37,24 @@ class Verdict(Struct, frozen=True):
     failure: str | None
 
 
-def export_of(spans: Iterable[ReadableSpan], resource: Resource, verdict: Verdict) -> bytes:
-    """Returns the request body that exports `spans`."""
+def spans_of(spans: Iterable[ReadableSpan], verdict: Verdict) -> list[bytes]:
+    """Returns spans as they stand in an export, by what made them."""
     by_scope: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for span in spans:
         scope = span.instrumentation_scope
         name, version = ("", "") if scope is None else (scope.name, scope.version or "")
         by_scope.setdefault((name, version), []).append(_span(span, verdict))
-    scope_spans = [
-        {"scope": {"name": name, "version": version}, "spans": members} for (name, version), members in by_scope.items()
+    return [
+        msgspec.json.encode({"scope": {"name": name, "version": version}, "spans": members})
+        for (name, version), members in by_scope.items()
     ]
+
+
+def export_of(scope_spans: Iterable[bytes], resource: Resource) -> bytes:
+    """Returns the request body that exports what `spans_of` returned, once or several times."""
     described = {"attributes": _attributes(resource.attributes)}
-    return msgspec.json.encode({"resourceSpans": [{"resource": described, "scopeSpans": scope_spans}]})
+    exported = {"resource": described, "scopeSpans": [msgspec.Raw(each) for each in scope_spans]}
+    return msgspec.json.encode({"resourceSpans": [exported]})
 
 
 def _span(span: ReadableSpan, verdict: Verdict) -> dict[str, Any]:
@@ -63,7 +69,7 @@ def _span(span: ReadableSpan, verdict: Verdict) -> dict[str, Any]:
         "kind": span.kind.value + 1,
         "startTimeUnixNano": str(span.start_time or 0),
         "endTimeUnixNano": str(span.end_time or 0),
-        "attributes": _attributes({**(span.attributes or {}), **verdict.identity}),
+        "attributes": _attributes({**_now(span.attributes or {}), **verdict.identity}),
         "events": [_event(event) for event in span.events],
         "links": [{**_ids(link.context), "attributes": _attributes(link.attributes or {})} for link in span.links],
         "status": status,
@@ -71,6 +77,12 @@ def _span(span: ReadableSpan, verdict: Verdict) -> dict[str, Any]:
     if span.parent is not None:
         encoded["parentSpanId"] = f"{span.parent.span_id:016x}"
     return encoded
+
+
+def _now(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns attributes as they are; a span that is under way may be changed by another thread meanwhile."""
+    found = {key: attributes.get(key) for key in attributes}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _failed(span: ReadableSpan) -> bool:

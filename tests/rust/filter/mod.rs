@@ -1,6 +1,7 @@
 //! Tests of `rust/filter/`: golden cases, limits, and laws against a naive evaluator.
 
 mod golden;
+mod indexed;
 mod laws;
 mod layouts;
 mod limits;

@@ -23,7 +23,7 @@ pub(super) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
 pub(super) fn contents(snapshot: &Snapshot) -> Contents {
     let mut contents = Contents::new();
     for (place, part) in snapshot.parts().iter().enumerate() {
-        let batch = part.batch();
+        let batch = part.batch().expect("readable rows");
         let ids = batch.column(Field::TraceId.column()).as_string::<i32>();
         let starts = batch.column(Field::StartTime.column()).as_primitive::<TimestampMicrosecondType>();
         let created = batch.column(Field::CreatedAt.column()).as_primitive::<TimestampMicrosecondType>();

@@ -76,7 +76,7 @@ fn traces(snapshot: &Snapshot) -> BTreeMap<String, HeldTrace> {
     let found = ids.map(|id| {
         let (place, row) = snapshot.find(id).expect("a place");
         let part = &snapshot.parts()[place];
-        let batch = part.batch();
+        let batch = part.batch().expect("readable rows");
         let schema = batch.schema();
         let columns = schema
             .fields()

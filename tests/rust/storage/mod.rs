@@ -2,6 +2,7 @@
 
 mod backups;
 mod compactions;
+mod cache;
 mod contents;
 mod damage;
 mod aside;

@@ -54,8 +54,6 @@ def joined(found: object) -> Component | None:
     try:
         adapter = import_module(f"{__name__}.{name}")
     except ImportError as error:
-        raise ConfigurationError(
-            f"what hosts `{name}` is not installed ({error}): install the extra of that name"
-        ) from error
+        raise ConfigurationError(f"objects of `{name}` need the extra of that name: {error}") from error
     component: Component | None = adapter.adapt(found)
     return component

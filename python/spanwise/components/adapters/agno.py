@@ -9,6 +9,7 @@ Source: agno 2.7 to 2.9; compat 4.2 and 4.3.
 
 from __future__ import annotations
 
+import logging
 from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -28,6 +29,7 @@ from agno.workflow import Workflow
 from agno.workflow.types import StepRequirement
 from openinference.instrumentation.agno import AgnoInstrumentor
 
+from spanwise.components.adapters.agno_steps import off_the_loop
 from spanwise.components.adapters.base import Adapted, described
 from spanwise.components.base import Kind, Outcome, Pause, Told
 from spanwise.components.call import requirements_name
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from spanwise.components.base import Component
     from spanwise.components.call import Call
 
+_log = logging.getLogger(__name__)
 Answers: TypeAlias = "Sequence[Mapping[str, Any]]"
 _ENDINGS = {"Completed": "COMPLETED", "Paused": "PAUSED", "Error": "ERROR", "Cancelled": "CANCELLED"}
 _STREAMED: dict[str, Any] = {"stream": True, "stream_events": True}
@@ -234,6 +237,7 @@ class _AgnoWorkflow(_Agno):
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
         state = dict(call.session_state) if own.db is None else None
+        off_the_loop(own)
         if own.db is None:
             own.db = InMemoryDb()  # type: ignore[no-untyped-call]  # a workflow of agno cannot go on without one; it lasts as long as this run
         if call.is_continued:
@@ -301,6 +305,7 @@ def _instrumented() -> bool:
     """Returns whether the spans of agno come to us; not if the program instrumented agno before."""
     instrumentor = AgnoInstrumentor()
     if instrumentor.is_instrumented_by_opentelemetry:
+        _log.warning("agno was instrumented before: its spans go where that says, and a run is one span here")
         return False
     instrumentor.instrument(tracer_provider=PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)

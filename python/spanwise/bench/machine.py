@@ -1,0 +1,113 @@
+"""What is it measured on, and what does a process use of it? Linux only, where it reads `/proc`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+_MEBIBYTE = 1 << 20
+_PROBE_BYTES = 256 * _MEBIBYTE
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """When and where a stage was measured.
+
+    Attributes:
+        when: the time it ended, ISO 8601, UTC.
+        load: the average number of running processes in the minute before it began.
+        processor: its name.
+        cores: how many there are.
+        memory_bytes: of the machine.
+        system: the kernel and its version.
+        versions: of Python and of every package that took part.
+    """
+
+    when: str
+    load: float
+    processor: str
+    cores: int
+    memory_bytes: int
+    system: str
+    versions: dict[str, str]
+
+
+def circumstances(load: float) -> Circumstances:
+    """Returns what can be said of this machine now; `load` was read before the stage began."""
+    packages = ("spanwise", "duckdb", "polars", "datafusion", "pyarrow", "numpy")
+    return Circumstances(
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        load=round(load, 2),
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        system=f"{platform.system()} {platform.release()}",
+        versions={"Python": platform.python_version()} | {package: _version(package) for package in packages},
+    )
+
+
+def load() -> float:
+    """Returns the average number of running processes in the last minute."""
+    return os.getloadavg()[0]
+
+
+def anonymous_bytes(process: int | None = None) -> int:
+    """Returns the private memory of a process, `RssAnon`; this one's if not told."""
+    return _status_bytes(process, "RssAnon")
+
+
+def file_bytes(process: int) -> int:
+    """Returns what a process has mapped of files and touched, `RssFile`."""
+    return _status_bytes(process, "RssFile")
+
+
+def written_bytes(process: int) -> int:
+    """Returns how many bytes a process has had written to disk so far."""
+    lines = Path(f"/proc/{process}/io").read_text("ascii").splitlines()
+    return int(dict(line.split(": ") for line in lines)["write_bytes"])
+
+
+def disk_megabytes_a_second(folder: Path) -> float:
+    """Returns how fast one process writes a large file there, synced at its end: MB/s."""
+    probe = folder / "disk-probe"
+    # Not zeros: a disk may have its own ideas about them.
+    block = os.urandom(_MEBIBYTE)
+    try:
+        begun = time.perf_counter()
+        with probe.open("wb") as file:
+            for _ in range(_PROBE_BYTES // _MEBIBYTE):
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+        return _PROBE_BYTES / 1e6 / (time.perf_counter() - begun)
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Returns the size of all files below a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _status_bytes(process: int | None, field: str) -> int:
+    lines = Path(f"/proc/{process or 'self'}/status").read_text("ascii").splitlines()
+    (line,) = (line for line in lines if line.startswith(f"{field}:"))
+    return int(line.split()[1]) * 1024
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    names = (line.partition(": ")[2] for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,38 @@
+"""What came out? A page in Markdown, its figures as JSON, the growth plot, and the table of the README."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spanwise.bench.report.figures import figures
+from spanwise.bench.report.growth import growth_plot
+from spanwise.bench.report.page import page
+from spanwise.bench.report.readme import rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from spanwise.bench.results import Results
+
+
+def write_report(measured: Sequence[Results], report: Path, readme: Path | None) -> None:
+    """Writes the report of all data sets.
+
+    Args:
+        measured: the results of each.
+        report: the Markdown file; the JSON and the SVG file get its name with another ending.
+        readme: a file with a marked region for the short table, or nothing.
+
+    Raises:
+        ConfigurationError: `readme` has no such region.
+    """
+    plot, data = report.with_suffix(".svg"), report.with_suffix(".json")
+    report.parent.mkdir(parents=True, exist_ok=True)
+    plot.write_text(growth_plot(measured), "utf-8")
+    data.write_bytes(msgspec.json.format(msgspec.json.encode(figures(measured)), indent=1) + b"\n")
+    report.write_text(page(measured, plot.name, data.name), "utf-8")
+    if readme:
+        rewrite(readme, measured)

@@ -1,0 +1,158 @@
+"""The figures that are made of the times: medians, 99th percentiles, ratios. What the JSON file holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spanwise.bench.machine import Circumstances  # msgspec reads the types
+from spanwise.bench.tables import geometric_mean, median, share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.bench.results import Engines, Pages, Results, Row
+
+OURS = "spanwise"
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """Of the times of one query and engine: milliseconds."""
+
+    median_ms: float
+    p99_ms: float
+    runs: int
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One query beside the peers; `ratio` is the median of the fastest peer over ours, if there is a peer."""
+
+    title: str
+    kind: str
+    page: int
+    found: int
+    engines: dict[str, Figure]
+    fastest_peer: str | None
+    ratio: float | None
+
+
+class Served(msgspec.Struct, frozen=True):
+    """One query over HTTP."""
+
+    title: str
+    limit: int
+    found: int
+    answer_bytes: int
+    time: Figure
+
+
+class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All figures of one data set; what was not measured is left out."""
+
+    traces: int
+    documents: str
+    seed: int
+    stages: dict[str, Circumstances]
+    store: dict[str, float] = {}
+    checked_answers: int = 0
+    queries: list[Compared] = []
+    geometric_mean: float | None = None
+    lowest_ratio: float | None = None
+    memory_bytes: dict[str, int] = {}
+    http: list[Served] = []
+    ingest: dict[str, float] = {}
+    open: dict[str, float] = {}
+
+
+def figures(measured: Sequence[Results]) -> list[DataSet]:
+    """Returns the figures of every data set."""
+    return [_data_set(results) for results in measured]
+
+
+def figure(times: Sequence[float]) -> Figure:
+    """Returns what the times come to."""
+    return Figure(round(median(times), 4), round(share(times, 0.99), 4), len(times))
+
+
+def compared(row: Row) -> Compared:
+    """Returns the figures of one query."""
+    engines = {name: figure(times) for name, times in row.times.items()}
+    peers = {name: found.median_ms for name, found in engines.items() if name != OURS}
+    fastest = min(peers, key=lambda name: peers[name]) if peers else None
+    ratio = peers[fastest] / engines[OURS].median_ms if fastest else None
+    return Compared(row.title, row.kind, row.page, row.total, engines, fastest, ratio)
+
+
+def ratios(rows: Sequence[Compared]) -> list[float]:
+    """Returns the ratios there are."""
+    return [row.ratio for row in rows if row.ratio is not None]
+
+
+def _data_set(results: Results) -> DataSet:
+    shape = results.shape
+    stages = {
+        name: part.circumstances
+        for name in ("build", "check", "engine", "http", "ingest", "open")
+        if (part := getattr(results, name)) is not None
+    }
+    found = DataSet(shape.traces, shape.documents, shape.seed, stages)
+    if results.build:
+        built = msgspec.structs.asdict(results.build)
+        found = msgspec.structs.replace(found, store={key: built[key] for key in built if key != "circumstances"})
+    if results.check:
+        found = msgspec.structs.replace(found, checked_answers=sum(results.check.answers.values()))
+    if results.engine:
+        found = _with_engine(found, results.engine)
+    if results.http:
+        found = msgspec.structs.replace(found, http=_served(results.http))
+    return _with_service(found, results)
+
+
+def _with_engine(found: DataSet, engine: Engines) -> DataSet:
+    rows = [compared(row) for row in engine.rows]
+    known = ratios(rows)
+    return msgspec.structs.replace(
+        found,
+        queries=rows,
+        geometric_mean=geometric_mean(known) if known else None,
+        lowest_ratio=min(known, default=None),
+        memory_bytes=engine.memory,
+    )
+
+
+def _served(pages: Pages) -> list[Served]:
+    return [Served(row.title, row.limit, row.total, row.answer_bytes, figure(row.times)) for row in pages.rows]
+
+
+def _with_service(found: DataSet, results: Results) -> DataSet:
+    if results.ingest:
+        durable, busy = results.ingest.durable, results.ingest.busy
+        ingest = {
+            "durable_spans_a_second": durable.spans / durable.seconds,
+            "durable_seconds": durable.seconds,
+            "durable_connections": durable.connections,
+            "durable_sent_bytes_a_second": durable.sent_bytes / durable.seconds,
+            "durable_written_bytes_a_second": durable.disk_bytes / durable.seconds,
+            "durable_refusals": durable.refusals,
+            "durable_client_cpu_share": durable.client_cpu_seconds / durable.seconds,
+            "disk_megabytes_a_second": durable.disk_megabytes_a_second,
+            "search_idle_p50_ms": median(busy.idle),
+            "search_idle_p99_ms": share(busy.idle, 0.99),
+            "search_busy_p50_ms": median(busy.busy),
+            "search_busy_p99_ms": share(busy.busy, 0.99),
+            "search_busy_runs": len(busy.busy),
+            "busy_spans_a_second": busy.spans / busy.seconds,
+            "asked_at_once": busy.asked,
+            "found_at_once": busy.found,
+        }
+        found = msgspec.structs.replace(found, ingest=ingest)
+    if results.open:
+        opened = {
+            "ready_seconds": median(results.open.seconds),
+            "empty_ready_seconds": median(results.open.empty_seconds),
+            "anonymous_bytes": results.open.anonymous_bytes,
+            "file_bytes": results.open.file_bytes,
+        }
+        found = msgspec.structs.replace(found, open=opened)
+    return found

@@ -1,0 +1,153 @@
+"""The goals, and what of them is reached: ten million traces, two cores that do nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanwise.bench.tables import geometric_mean, median, megabytes, milliseconds, ratio, share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from spanwise.bench.report.figures import Compared, DataSet
+    from spanwise.bench.results import Results
+
+SCATTERED = "100 scattered trees"
+_PAGE = 20
+_MEAN_RATIO, _LEAST_RATIO, _LEAST_SESSIONS_RATIO = 50, 5, 20
+_DEEP_FACTOR, _DEEP_MILLISECONDS = 1.5, 0.5
+_PAGE_P50, _PAGE_P99, _SCATTERED_P50 = 5, 25, 15
+_BUSY_FACTOR = 3
+_SPANS_A_SECOND = 100_000
+_OPEN_SECONDS, _PRIVATE_BYTES = 1, 600e6
+
+
+class Outcome(NamedTuple):
+    """One goal and what was measured."""
+
+    what: str
+    goal: str
+    result: str
+    is_reached: bool
+
+
+def outcomes(results: Results, found: DataSet) -> list[Outcome]:
+    """Returns every goal of which something was measured."""
+    makers: list[Callable[[Results, DataSet], Iterator[Outcome]]] = [_engine, _deep, _sessions, _http, _ingest, _open]
+    return [outcome for make in makers for outcome in make(results, found)]
+
+
+def _engine(_: Results, found: DataSet) -> Iterator[Outcome]:
+    known = [(row.ratio, row.title) for row in found.queries if row.ratio is not None]
+    if not known:
+        return
+    mean = geometric_mean([value for value, _ in known])
+    yield Outcome(
+        "each query against the fastest peer, geometric mean",
+        f"at least {_MEAN_RATIO}x faster",
+        ratio(mean),
+        mean >= _MEAN_RATIO,
+    )
+    lowest, title = min(known)
+    yield Outcome(
+        "the query that gains least",
+        f"at least {_LEAST_RATIO}x faster",
+        f"{ratio(lowest)}: {title}",
+        lowest >= _LEAST_RATIO,
+    )
+
+
+def _deep(_: Results, found: DataSet) -> Iterator[Outcome]:
+    pairs = list(deep_pages(found.queries))
+    if not pairs:
+        return
+    worst = max(pairs, key=lambda pair: _ours(pair[1]) / _ours(pair[0]))
+    factor = _ours(worst[1]) / _ours(worst[0])
+    yield Outcome(
+        f"page {worst[1].page:,} against page 1 of the same filter",
+        f"at most {_DEEP_FACTOR}x, or + {_DEEP_MILLISECONDS} ms where page 1 takes less than that",
+        f"{factor:.2f}x ({milliseconds(_ours(worst[0]))}, {milliseconds(_ours(worst[1]))}): {worst[0].title}",
+        all(_is_deep_enough(_ours(first), _ours(deep)) for first, deep in pairs),
+    )
+
+
+def deep_pages(rows: list[Compared]) -> Iterator[tuple[Compared, Compared]]:
+    """Yields every query that was asked for its deep page too: page 1 and that."""
+    first = {row.title: row for row in rows if row.page == 1}
+    for row in rows:
+        if row.page > 1:
+            yield first[row.title.rpartition(", page ")[0]], row
+
+
+def _is_deep_enough(first: float, deep: float) -> bool:
+    return deep <= (first + _DEEP_MILLISECONDS if first < _DEEP_MILLISECONDS else _DEEP_FACTOR * first)
+
+
+def _ours(row: Compared) -> float:
+    return row.engines["spanwise"].median_ms
+
+
+def _sessions(_: Results, found: DataSet) -> Iterator[Outcome]:
+    known = [(row.ratio, row.title) for row in found.queries if row.kind == "sessions" and row.ratio is not None]
+    if known:
+        lowest, title = min(known)
+        yield Outcome(
+            "the sessions query that gains least",
+            f"at least {_LEAST_SESSIONS_RATIO}x faster",
+            f"{ratio(lowest)}: {title}",
+            lowest >= _LEAST_SESSIONS_RATIO,
+        )
+
+
+def _http(results: Results, _: DataSet) -> Iterator[Outcome]:
+    if not results.http:
+        return
+    rows = results.http.rows
+    twenty = [time for row in rows if row.limit == _PAGE and not row.title.startswith("sessions") for time in row.times]
+    p50, p99 = median(twenty), share(twenty, 0.99)
+    yield Outcome(
+        f"a page of {_PAGE} full trees over HTTP, one client, all queries of runs together",
+        f"p50 at most {_PAGE_P50} ms, p99 at most {_PAGE_P99} ms",
+        f"p50 {milliseconds(p50)}, p99 {milliseconds(p99)}",
+        p50 <= _PAGE_P50 and p99 <= _PAGE_P99,
+    )
+    (scattered,) = (row for row in rows if row.title == SCATTERED)
+    p50 = median(scattered.times)
+    yield Outcome(
+        f"{SCATTERED} over HTTP", f"p50 at most {_SCATTERED_P50} ms", f"p50 {milliseconds(p50)}", p50 <= _SCATTERED_P50
+    )
+
+
+def _ingest(results: Results, found: DataSet) -> Iterator[Outcome]:
+    if not results.ingest:
+        return
+    durable, busy = results.ingest.durable, results.ingest.busy
+    idle, under_load = found.ingest["search_idle_p99_ms"], found.ingest["search_busy_p99_ms"]
+    yield Outcome(
+        f"a search while {busy.spans / busy.seconds:,.0f} spans/s come in",
+        f"p99 at most {_BUSY_FACTOR}x that at rest",
+        f"{under_load / idle:.1f}x ({milliseconds(idle)}, {milliseconds(under_load)})",
+        under_load <= _BUSY_FACTOR * idle,
+    )
+    yield Outcome("new spans are found at once", "all", f"{busy.found} of {busy.asked}", busy.found == busy.asked)
+    pace = durable.spans / durable.seconds
+    yield Outcome(
+        f"durable ingest over HTTP, {durable.connections} connections, {durable.seconds:.0f} s, client included",
+        f"at least {_SPANS_A_SECOND:,} spans/s",
+        f"{pace:,.0f} spans/s",
+        pace >= _SPANS_A_SECOND,
+    )
+
+
+def _open(results: Results, _: DataSet) -> Iterator[Outcome]:
+    if results.open:
+        seconds, private = median(results.open.seconds), results.open.anonymous_bytes
+        yield Outcome(
+            "open the store", f"at most {_OPEN_SECONDS} s to ready", f"{seconds:.2f} s", seconds <= _OPEN_SECONDS
+        )
+        yield Outcome(
+            "private memory once it is ready",
+            f"at most {megabytes(_PRIVATE_BYTES)} RssAnon",
+            megabytes(private),
+            private <= _PRIVATE_BYTES,
+        )

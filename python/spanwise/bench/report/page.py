@@ -1,0 +1,212 @@
+"""The page `docs/benchmarks.md`: how it was measured, goals beside results, every row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanwise.bench.report.figures import OURS, figures
+from spanwise.bench.report.goals import deep_pages, outcomes
+from spanwise.bench.stages.http import LIMITS
+from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spanwise.bench.machine import Circumstances
+    from spanwise.bench.report.figures import Compared, DataSet, Served
+    from spanwise.bench.results import Results
+
+NAMES = {OURS: "Spanwise", "duckdb": "DuckDB", "polars": "Polars", "datafusion": "DataFusion"}
+_GOAL_TRACES = 10_000_000
+_HEAD = """\
+# Benchmarks
+
+This page, its figures as [JSON]({data}) and the plot are written by `spanwise bench`. Measure again with
+
+```sh
+pip install 'spanwise[bench]'
+spanwise bench                       # 20,000 traces, about two minutes
+{commands}
+```
+
+## How it is measured
+
+- **Data.** Drawn from a seed, in the shape of real traces: the 30 days before 2026-11-20, 200 names, 50 agents with
+  Zipf weights, a session for every 8 traces, whose traces are minutes apart, a user for every 50, 3 % of the traces
+  without a session, 4 % without a user, 8 % without an agent (teams, workflows), log-normal durations, 5 % errors.
+  *Real* documents: a median of 6 and up to 500 spans a trace, about 1 KB a span. *Small* ones: one span of about
+  470 bytes a trace. The texts are random words, without the repetitions of real conversations. The store is built
+  through its own door, by export requests of protobuf.
+- **Peers.** DuckDB, Polars and DataFusion hold the rows in memory: nine columns, as each library takes them from
+  Arrow, newest first, with no index made by hand. Columns that no query reads are left out.
+- **Answers.** Every engine gives the ids of the page, in order, and the exact total. All order the result, as SQL
+  does; nobody relies on the order of rows in memory. Before anything is timed the answers of Spanwise are compared
+  with DuckDB's, and every answer that was timed is compared again.
+- **Times.** All engines run in one process, one after another in every round, in turning order, each on the same
+  fresh literal; no result is used twice. (`status EQ ERROR` and `match all` have no literal to change.) The time runs
+  from the question as the engine takes it (a filter as JSON, SQL, a lazy query) to the ids as Python texts and the
+  total as a number. Spanwise compiles the filter and prints a page of summaries within that time, which is more than
+  it is asked for. Case: where a column holds no capital letters the peers do not have to ignore it.
+- **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
+  last byte is read.
+- p99 is the nearest rank of all runs, so with fewer than 100 runs the slowest. Load is that of the minute before a
+  stage began: on an idle machine it is near 0.
+- There is no data set of 100 million traces: rows without documents cannot be put into a store.
+"""
+
+
+def page(measured: Sequence[Results], plot: str, data: str) -> str:
+    """Returns the page; `plot` and `data` are the names of the files beside it."""
+    commands = "\n".join(results.command for results in measured)
+    parts = [_HEAD.format(data=data, commands=commands)]
+    for results, found in zip(measured, figures(measured), strict=True):
+        parts += [f"## {_title(found)}\n", *_sections(results, found)]
+    parts += [
+        "## Growth\n",
+        f"![medians by the number of traces, on logarithmic axes]({plot})\n",
+        "A deep page is page 5,000 from a million traces on, and nearer before.\n",
+    ]
+    return "\n".join(parts)
+
+
+def _title(found: DataSet) -> str:
+    return f"{found.traces:,} traces, {found.documents} documents"
+
+
+def _sections(results: Results, found: DataSet) -> Iterator[str]:
+    goals = [
+        (outcome.what, outcome.goal, outcome.result, "yes" if outcome.is_reached else "no")
+        for outcome in outcomes(results, found)
+    ]
+    if goals:
+        where = "" if found.traces == _GOAL_TRACES else f"; the goals are for {_GOAL_TRACES:,} traces"
+        yield f"### Goals\n\nOn two cores that do nothing else{where}.\n"
+        yield table(["what", "goal", "result", "reached"], goals, of_words=True) + "\n"
+    if found.stages:
+        yield f"### Circumstances\n\n{_circumstances(found.stages)}\n"
+    if found.store:
+        yield f"### The store\n\n{_store(found)}\n"
+    if found.queries:
+        yield f"### Beside the peers\n\n{_queries(found)}\n"
+    if found.http:
+        yield f"### Over HTTP, with full span trees\n\n{_http(found.http)}\n"
+    if found.ingest:
+        yield f"### Ingest\n\n{_ingest(found.ingest)}\n"
+    if found.open:
+        yield f"### Opening\n\n{_opening(found.open)}\n"
+
+
+def _circumstances(stages: dict[str, Circumstances]) -> str:
+    last = next(reversed(stages.values()))
+    versions = ", ".join(f"{name} {number}" for name, number in last.versions.items())
+    rows = [(name, part.when, f"{part.load:.2f}") for name, part in stages.items()]
+    machine = f"{last.processor}, {last.cores} cores, {last.memory_bytes / 1e9:.0f} GB of memory, {last.system}."
+    return f"{prose(f'{machine} {versions}.')}\n\n{table(['stage', 'ended', 'load before'], rows)}"
+
+
+def _store(found: DataSet) -> str:
+    store, checked = found.store, found.checked_answers
+    spans = int(store["spans"])
+    text = (
+        f"{spans:,} spans of {store['sent_bytes'] / spans:,.0f} bytes, sent in {store['fill_seconds']:,.0f} s in "
+        f"process by one generator ({spans / store['fill_seconds']:,.0f} spans/s, its own work included), compacted in "
+        f"{store['compact_seconds']:,.0f} s: {megabytes(store['disk_bytes'])} on disk, "
+        f"{store['disk_bytes'] / spans:,.0f} bytes a span. Seed {found.seed}."
+    )
+    if checked:
+        text += f" {checked} answers were compared with DuckDB's before anything was timed; all were equal."
+    return prose(text)
+
+
+def _queries(found: DataSet) -> str:
+    engines = [name for name in NAMES if name in found.queries[0].engines]
+    head = ["page 1 of 20 with the exact total", "found", "Spanwise p50", "p99", "runs"]
+    head += [f"{NAMES[name]} p50" for name in engines if name != OURS] + ["faster than the fastest"]
+    rows = []
+    for row in found.queries:
+        ours = row.engines[OURS]
+        cells = [row.title, f"{row.found:,}", milliseconds(ours.median_ms), milliseconds(ours.p99_ms), str(ours.runs)]
+        cells += [milliseconds(row.engines[name].median_ms) for name in engines if name != OURS]
+        rows.append([*cells, ratio(row.ratio) if row.ratio else "-"])
+    parts = [table(head, rows)]
+    if found.geometric_mean:
+        parts.append(f"Geometric mean: {ratio(found.geometric_mean)} faster than the fastest peer of each query.")
+    deep = [
+        (first.title, milliseconds(_ours(first)), milliseconds(_ours(second)), f"{_ours(second) / _ours(first):.2f}x")
+        for first, second in deep_pages(found.queries)
+    ]
+    if deep:
+        parts.append(table(["deep pages", "page 1", f"page {_deep_page(found):,}", "factor"], deep))
+    memory = [(NAMES[name], megabytes(taken)) for name, taken in found.memory_bytes.items()]
+    parts.append(table(["private memory with all rows", ""], memory))
+    whose = (
+        "Spanwise keeps its rows in files; the peers keep theirs in memory. DataFusion's are the Arrow rows themselves."
+    )
+    parts.append(prose(whose))
+    return "\n\n".join(parts)
+
+
+def _deep_page(found: DataSet) -> int:
+    return max(row.page for row in found.queries)
+
+
+def _ours(row: Compared) -> float:
+    return row.engines[OURS].median_ms
+
+
+def _http(served: list[Served]) -> str:
+    titles = list(dict.fromkeys(row.title for row in served))
+    by_place = {(row.title, row.limit): row for row in served}
+    head = ["page with exact total"]
+    for limit in LIMITS:
+        head += [f"{limit} a page: p50", "p99", "answer"]
+    rows = []
+    for title in titles:
+        cells = [title]
+        for limit in LIMITS:
+            row = by_place.get((title, limit))
+            if row:
+                size = f"{row.answer_bytes / 1e3:,.0f} KB"
+                cells += [milliseconds(row.time.median_ms), milliseconds(row.time.p99_ms), size]
+            else:
+                cells += ["", "", ""]
+        rows.append(cells)
+    return table(head, rows)
+
+
+def _ingest(ingest: dict[str, float]) -> str:
+    sent, written = ingest["durable_sent_bytes_a_second"], ingest["durable_written_bytes_a_second"]
+    rows = [
+        ("durable, spans/s", f"{ingest['durable_spans_a_second']:,.0f}"),
+        ("connections", f"{ingest['durable_connections']:.0f}"),
+        ("seconds", f"{ingest['durable_seconds']:.0f}"),
+        ("sent", f"{megabytes(sent)}/s"),
+        ("written to disk by the server, seals and merges included", f"{megabytes(written)}/s"),
+        ("the disk by itself: one large file, synced", f"{ingest['disk_megabytes_a_second']:,.0f} MB/s"),
+        ("share of one core that the client took", f"{ingest['durable_client_cpu_share']:.2f}"),
+        ("requests refused with 503 and sent again", f"{ingest['durable_refusals']:.0f}"),
+        ("a search at rest", _both(ingest, "search_idle")),
+        (f"a search while {ingest['busy_spans_a_second']:,.0f} spans/s come in", _both(ingest, "search_busy")),
+        ("new traces asked for as soon as acknowledged", f"{ingest['asked_at_once']:.0f}"),
+        ("of them found", f"{ingest['found_at_once']:.0f}"),
+    ]
+    how = (
+        "Uncompressed protobuf made beforehand, 512 spans of about 1 KB a request; sender and server share the cores. "
+        "The searches are pages of 20 full trees, all queries of runs in turn, over a copy of the store, while another "
+        "process sends."
+    )
+    return f"{prose(how)}\n\n{table(['what', ''], rows)}"
+
+
+def _both(ingest: dict[str, float], name: str) -> str:
+    return f"p50 {milliseconds(ingest[f'{name}_p50_ms'])}, p99 {milliseconds(ingest[f'{name}_p99_ms'])}"
+
+
+def _opening(opened: dict[str, float]) -> str:
+    rows = [
+        ("`spanwise serve` to ready, median", f"{opened['ready_seconds']:.2f} s"),
+        ("the same over an empty store", f"{opened['empty_ready_seconds']:.2f} s"),
+        ("private memory once ready, RssAnon", megabytes(opened["anonymous_bytes"])),
+        ("mapped files in memory, RssFile", megabytes(opened["file_bytes"])),
+    ]
+    return table(["what", ""], rows)

@@ -1,0 +1,75 @@
+"""The short table of the README, between two marks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanwise.bench.report.figures import OURS, figures
+from spanwise.bench.report.goals import SCATTERED
+from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
+from spanwise.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from spanwise.bench.report.figures import DataSet
+    from spanwise.bench.results import Results
+
+BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
+_PEERS = {"duckdb": "DuckDB", "polars": "Polars", "datafusion": "DataFusion"}
+_CHOSEN = (
+    "trace_id EQ",
+    "status EQ ERROR",
+    "name CONTAINS",
+    "user_id CONTAINS",
+    "mix",
+    "match all",
+    "sessions of all",
+)
+
+
+def rewrite(readme: Path, measured: Sequence[Results]) -> None:
+    """Writes the region anew, from the largest data set.
+
+    Raises:
+        ConfigurationError: the file has no such region.
+    """
+    text = readme.read_text("utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ConfigurationError(f"expected a region between `{BEGIN}` and `{END}` in `{readme}`")
+    readme.write_text(f"{before}{BEGIN}\n{short_table(measured)}\n{END}{after}", "utf-8")
+
+
+def short_table(measured: Sequence[Results]) -> str:
+    """Returns the table, and a line that says of what it is."""
+    found = max(figures(measured), key=lambda data_set: (bool(data_set.queries), data_set.traces))
+    last = found.stages.get("engine") or next(reversed(found.stages.values()))
+    line = (
+        f"Medians over {found.traces:,} traces with {found.documents} documents, on {last.cores} cores "
+        f"({last.processor}, load {last.load:.1f} before it began); the peers hold the rows in memory. A query is a "
+        "page of 20 with the exact total."
+    )
+    return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], _rows(found))}"
+
+
+def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:
+    for row in found.queries:
+        if row.title in _CHOSEN and row.fastest_peer and row.ratio:
+            peer = milliseconds(row.engines[row.fastest_peer].median_ms)
+            ours = milliseconds(row.engines[OURS].median_ms)
+            yield row.title, ours, f"{peer} ({_PEERS[row.fastest_peer]})", ratio(row.ratio)
+    if found.geometric_mean:
+        yield f"all {len(found.queries)} queries, geometric mean", "", "", ratio(found.geometric_mean)
+    for served in found.http:
+        if (served.title, served.limit) in {("match all", 20), (SCATTERED, 100)}:
+            title = f"{served.limit} full trees over HTTP" + (", scattered" if served.title == SCATTERED else "")
+            yield f"{title} ({served.answer_bytes / 1e3:,.0f} KB)", milliseconds(served.time.median_ms), "", ""
+    if found.ingest:
+        pace = f"{found.ingest['durable_spans_a_second']:,.0f} spans/s"
+        yield f"durable ingest over HTTP, {found.ingest['durable_connections']:.0f} connections", pace, "", ""
+    if found.open:
+        yield "`spanwise serve` to ready", f"{found.open['ready_seconds']:.2f} s", "", ""
+        yield "private memory once ready", megabytes(found.open["anonymous_bytes"]), "", ""

@@ -1,0 +1,60 @@
+"""One bench from its options: the stages in order, then the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanwise.bench import results, stages
+from spanwise.bench.peers import PEERS
+from spanwise.bench.plan import Effort, Plan
+from spanwise.bench.report import write_report
+from spanwise.bench.shape import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from spanwise.bench.shape import Documents
+
+
+class Options(NamedTuple):
+    """What the command line says; an empty tuple of stages or peers is all of them."""
+
+    traces: int
+    documents: Documents
+    seed: int
+    only: tuple[str, ...]
+    again: bool
+    runs: int
+    query_seconds: float
+    ingest_seconds: float
+    peer: tuple[str, ...]
+    target: Path
+    report: Path | None
+    readme: Path | None
+    say: Callable[[str], None]
+
+
+def run(options: Options) -> None:
+    """Does the stages that are asked for.
+
+    Raises:
+        ConfigurationError: the disk is too full, or a stage needs the store, which is not built.
+        WrongAnswerError: an answer differs from that of a peer.
+        ServerError: a server that is measured does not answer as it should.
+    """
+    shape = Shape(options.traces, options.documents, options.seed)
+    folder = options.target / shape.folder
+    plan = Plan(
+        shape=shape,
+        effort=Effort(options.runs, options.query_seconds, options.ingest_seconds, options.peer or PEERS),
+        target=options.target,
+        results=results.read(folder, shape),
+        say=options.say,
+    )
+    chosen = options.only or (*stages.STAGES, "report")
+    stages.run(plan, chosen, again=options.again)
+    if "report" in chosen:
+        report = options.report or options.target / "benchmarks.md"
+        write_report(results.read_all(options.target), report, options.readme)
+        options.say(f"report: {report}")

@@ -1,0 +1,104 @@
+"""What the demo hosts: an agent, a team, a workflow and a factory, of plain functions and without a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from zlib import crc32
+
+from msgspec import Meta, Struct
+
+from spanwise.components import Agent, Broadcast, Condition, Step, Team, Workflow
+from spanwise.factories import AgentFactory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from spanwise.components import Call
+    from spanwise.factories import RequestContext
+
+SKIES = ("sunny", "rain", "cloudy", "windy", "fog")
+COLD = 12
+ADVICE = {"rain": "Take an umbrella.", "sunny": "Take sunglasses.", "windy": "Take a scarf."}
+
+
+class Hosted(TypedDict):
+    """What a service is given to host."""
+
+    agents: list[object]
+    teams: list[object]
+    workflows: list[object]
+
+
+class Taste(Struct):
+    """How a traveller likes to be told."""
+
+    units: Annotated[Literal["metric", "imperial"], Meta(description="Degrees Celsius or Fahrenheit.")] = "metric"
+
+
+def weather(city: str) -> tuple[str, int]:
+    """Returns the sky over a city, and degrees Celsius: made up, and always the same."""
+    drawn = crc32(city.strip().casefold().encode())
+    return SKIES[drawn % len(SKIES)], 4 + drawn // len(SKIES) % 27
+
+
+def look_up(city: str, call: Call) -> tuple[str, int]:
+    """Returns the weather, and leaves a span of the tool that found it."""
+    with call.span("look_up_weather", "TOOL", city) as span:
+        sky, degrees = weather(city)
+        span.output(f"{sky}, {degrees} C")
+    return sky, degrees
+
+
+async def guide(city: str, call: Call) -> AsyncIterator[str]:
+    """Answers in pieces, as a model would."""
+    sky, degrees = look_up(city, call)
+    yield f"{city}: {sky}, {degrees} C."
+    if sky in ADVICE:
+        yield f" {ADVICE[sky]}"
+
+
+def pack(city: str, call: Call) -> str:
+    """Answers what to pack, and counts in its session how often it was asked."""
+    _, degrees = look_up(city, call)
+    call.session_state["lists"] = call.session_state.get("lists", 0) + 1
+    return "Pack a coat." if degrees < COLD else "Pack light."
+
+
+def build(context: RequestContext) -> Agent:
+    """Returns a guide for this very request: it knows who asks, and what they like."""
+    taste: Taste = context.input
+
+    def tell(city: str, call: Call) -> str:
+        sky, degrees = look_up(city, call)
+        shown = f"{degrees} C" if taste.units == "metric" else f"{degrees * 9 // 5 + 32} F"
+        return f"{context.user_id or 'Traveller'}, {city} has {shown} and {sky}."
+
+    return Agent(tell, name="Your guide")
+
+
+def hosted() -> Hosted:
+    """Returns the agents, teams and workflows of the demo, as `Service` takes them."""
+    guiding = Agent(guide, id="guide", name="Guide", description="Says what the weather is like in a city.")
+    packing = Agent(pack, id="packer", name="Packer", description="Says what to pack for a city.")
+    steps: list[object] = [
+        str.strip,
+        Condition(
+            "a city?", lambda text: text.istitle(), [Step("forecast", guiding)], [lambda text: f"Where is {text}?"]
+        ),
+    ]
+    return {
+        "agents": [
+            guiding,
+            packing,
+            AgentFactory(
+                "tailored",
+                object(),
+                build,
+                name="Tailored guide",
+                description="A guide for each request, in the units that its caller likes.",
+                input_schema=Taste,
+            ),
+        ],
+        "teams": [Team([guiding, packing], Broadcast(), id="desk", name="Travel desk", description="Asks both.")],
+        "workflows": [Workflow(steps, id="trip", name="Trip", description="A forecast, if a city is asked for.")],
+    }

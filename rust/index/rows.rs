@@ -1,0 +1,353 @@
+//! Sets of rows of one part, with rank and select, in whatever form costs least.
+
+use std::ops::Range;
+
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
+use roaring::RoaringBitmap;
+
+/// So many words of a bitmap are counted together.
+const BLOCK: usize = 64;
+
+/// A set of rows. Rows ascend, so they are in result order.
+#[derive(Debug, Clone)]
+pub enum Rows {
+    /// Neighbours.
+    Range(Range<u32>),
+    /// Few, or the rows of one value as they lie in the index.
+    List(ScalarBuffer<u32>),
+    /// The rows of a few values; no row is in two lists.
+    Lists(Vec<ScalarBuffer<u32>>),
+    /// Many.
+    Bits(Bits),
+}
+
+/// A bitmap of rows that knows how many stand before each of its blocks.
+#[derive(Debug, Clone)]
+pub struct Bits {
+    words: Vec<u64>,
+    /// Rows before each block, and at last all of them.
+    before: Vec<u32>,
+}
+
+impl Bits {
+    /// Returns the rows whose bits are set.
+    pub fn new(words: Vec<u64>) -> Self {
+        let mut before = Vec::with_capacity(words.len() / BLOCK + 2);
+        let mut sum = 0;
+        before.push(0);
+        for block in words.chunks(BLOCK) {
+            sum += block.iter().map(|word| word.count_ones()).sum::<u32>();
+            before.push(sum);
+        }
+        Self { words, before }
+    }
+
+    /// Returns the rows that a mask has.
+    pub fn of_mask(mask: &BooleanBuffer) -> Self {
+        Self::new(mask.bit_chunks().iter_padded().take(mask.len().div_ceil(64)).collect())
+    }
+
+    /// Returns the bits, 64 rows a word.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn count(&self) -> usize {
+        self.before.last().copied().unwrap_or_default() as usize
+    }
+
+    fn contains(&self, row: u32) -> bool {
+        self.words.get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    fn rank(&self, row: u32) -> usize {
+        let word = (row as usize / 64).min(self.words.len());
+        let block = word / BLOCK;
+        let whole = self.words[block * BLOCK..word].iter().map(|word| word.count_ones()).sum::<u32>();
+        let rest = self.words.get(word).map_or(0, |bits| (bits & ((1 << (row % 64)) - 1)).count_ones());
+        (self.before[block] + whole + rest) as usize
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "rows are counted in 32 bits")]
+    fn select(&self, rank: usize) -> Option<u32> {
+        let block = self.before.partition_point(|before| *before as usize <= rank).checked_sub(1)?;
+        let mut left = rank - self.before[block] as usize;
+        for (place, word) in self.words.iter().enumerate().skip(block * BLOCK) {
+            let ones = word.count_ones() as usize;
+            if left < ones {
+                let cleared = (0..left).fold(*word, |word, _| word & (word - 1));
+                return Some((place * 64) as u32 + cleared.trailing_zeros());
+            }
+            left -= ones;
+        }
+        None
+    }
+
+    fn from(&self, row: u32) -> impl Iterator<Item = u32> {
+        let first = row as usize / 64;
+        let words = (first..).zip(self.words.iter().skip(first).copied());
+        words.flat_map(move |(place, word)| {
+            let kept = if place == first { word & (u64::MAX << (row % 64)) } else { word };
+            ones(place, kept)
+        })
+    }
+}
+
+/// Returns the rows of the bits that are set in the word at `place`.
+#[allow(clippy::cast_possible_truncation, reason = "rows are counted in 32 bits")]
+fn ones(place: usize, word: u64) -> impl Iterator<Item = u32> {
+    let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
+    rest.take_while(|word| *word != 0).map(move |word| (place * 64) as u32 + word.trailing_zeros())
+}
+
+/// Sets the bits of a range.
+pub fn fill(words: &mut [u64], places: Range<usize>) {
+    let mut place = places.start;
+    while place < places.end {
+        let end = (place / 64 * 64 + 64).min(places.end);
+        let ones = u64::MAX >> (64 - (end - place));
+        words[place / 64] |= ones << (place % 64);
+        place = end;
+    }
+}
+
+impl Rows {
+    /// The set of no row.
+    pub const NONE: Self = Self::Range(0..0);
+
+    /// Returns how many rows are in the set.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::List(list) => list.len(),
+            Self::Lists(lists) => lists.iter().map(ScalarBuffer::len).sum(),
+            Self::Bits(bits) => bits.count(),
+        }
+    }
+
+    /// Whether a row is in the set.
+    pub fn contains(&self, row: u32) -> bool {
+        match self {
+            Self::Range(range) => range.contains(&row),
+            Self::List(list) => list.binary_search(&row).is_ok(),
+            Self::Lists(lists) => lists.iter().any(|list| list.binary_search(&row).is_ok()),
+            Self::Bits(bits) => bits.contains(row),
+        }
+    }
+
+    /// Returns how many rows of the set stand before `row`.
+    pub fn rank(&self, row: u32) -> usize {
+        let before = |list: &ScalarBuffer<u32>| list.partition_point(|own| *own < row);
+        match self {
+            Self::Range(range) => {
+                row.clamp(range.start, range.end.max(range.start)) as usize - range.start as usize
+            }
+            Self::List(list) => before(list),
+            Self::Lists(lists) => lists.iter().map(before).sum(),
+            Self::Bits(bits) => bits.rank(row),
+        }
+    }
+
+    /// Returns the row with `rank` rows of the set before it, if there are so many.
+    pub fn select(&self, rank: usize) -> Option<u32> {
+        match self {
+            Self::Range(range) => {
+                range.start.checked_add(u32::try_from(rank).ok()?).filter(|row| row < &range.end)
+            }
+            Self::List(list) => list.get(rank).copied(),
+            Self::Lists(lists) => select_in(lists, rank),
+            Self::Bits(bits) => bits.select(rank).filter(|_| rank < bits.count()),
+        }
+    }
+
+    /// Returns the rows of the set from `row` on.
+    pub fn from(&self, row: u32) -> Box<dyn Iterator<Item = u32> + Send + '_> {
+        match self {
+            Self::Range(range) => Box::new(range.start.max(row)..range.end),
+            Self::List(list) => Box::new(list[list.partition_point(|own| *own < row)..].iter().copied()),
+            Self::Lists(lists) => {
+                let mut rest: Vec<&[u32]> =
+                    lists.iter().map(|list| &list[list.partition_point(|own| *own < row)..]).collect();
+                Box::new(std::iter::from_fn(move || {
+                    let next = rest.iter_mut().filter(|list| !list.is_empty()).min_by_key(|list| list[0])?;
+                    let (first, others) = next.split_first()?;
+                    *next = others;
+                    Some(*first)
+                }))
+            }
+            Self::Bits(bits) => Box::new(bits.from(row)),
+        }
+    }
+
+    /// Calls `visit` with every row of the set; of several lists one after another.
+    pub fn for_each(&self, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::Range(range) => range.clone().for_each(visit),
+            Self::List(list) => list.iter().copied().for_each(visit),
+            Self::Lists(lists) => lists.iter().flat_map(|list| list.iter()).copied().for_each(visit),
+            Self::Bits(bits) => {
+                bits.words
+                    .iter()
+                    .enumerate()
+                    .for_each(|(place, word)| ones(place, *word).for_each(&mut visit));
+            }
+        }
+    }
+}
+
+/// Returns the row with `rank` rows of the lists before it.
+fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
+    if rank >= lists.iter().map(ScalarBuffer::len).sum::<usize>() {
+        return None;
+    }
+    let upto = |row: u32| lists.iter().map(|list| list.partition_point(|own| *own <= row)).sum::<usize>();
+    let (mut low, mut high) = (0, lists.iter().filter_map(|list| list.last()).max().copied()?);
+    while low < high {
+        let middle = low.midpoint(high);
+        if upto(middle) > rank { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
+/// A set of rows without those that are hidden.
+#[derive(Debug, Clone)]
+pub struct Live {
+    rows: Rows,
+    /// The rows of the set that are hidden.
+    hidden: Vec<u32>,
+}
+
+impl Live {
+    /// Returns `rows` without those that are `hidden`.
+    pub fn new(rows: Rows, hidden: &RoaringBitmap) -> Self {
+        if let Rows::Bits(Bits { mut words, .. }) = rows {
+            for row in hidden {
+                if let Some(word) = words.get_mut(row as usize / 64) {
+                    *word &= !(1 << (row % 64));
+                }
+            }
+            return Self { rows: Rows::Bits(Bits::new(words)), hidden: Vec::new() };
+        }
+        let hidden = hidden.iter().filter(|row| rows.contains(*row)).collect();
+        Self { rows, hidden }
+    }
+
+    /// Returns how many rows there are.
+    pub fn count(&self) -> usize {
+        self.rows.count() - self.hidden.len()
+    }
+
+    /// Returns all the rows of the part, if these are they and none is hidden.
+    pub fn whole(&self) -> Option<Range<u32>> {
+        match &self.rows {
+            Rows::Range(range) if self.hidden.is_empty() => Some(range.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether a row is among them.
+    pub fn contains(&self, row: u32) -> bool {
+        self.rows.contains(row) && self.hidden.binary_search(&row).is_err()
+    }
+
+    /// Returns how many of them stand before `row`.
+    pub fn rank(&self, row: u32) -> usize {
+        self.rows.rank(row) - self.hidden.partition_point(|own| *own < row)
+    }
+
+    /// Returns the row with `rank` of them before it, if there are so many.
+    pub fn select(&self, rank: usize) -> Option<u32> {
+        if rank >= self.count() {
+            return None;
+        }
+        // The hidden rows move what is sought to the right, by no more than there are.
+        let (mut low, mut high) = (rank, rank + self.hidden.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let row = self.rows.select(middle)?;
+            let hidden = self.hidden.partition_point(|own| *own <= row);
+            if middle + 1 - hidden > rank { high = middle } else { low = middle + 1 }
+        }
+        self.rows.select(low)
+    }
+
+    /// Returns them, from the one with `rank` of them before it on.
+    pub fn from(&self, rank: usize) -> Box<dyn Iterator<Item = u32> + Send + '_> {
+        let Some(first) = self.select(rank) else { return Box::new(std::iter::empty()) };
+        if self.hidden.is_empty() {
+            return self.rows.from(first);
+        }
+        Box::new(self.rows.from(first).filter(|row| self.hidden.binary_search(row).is_err()))
+    }
+
+    /// Calls `visit` with each of them, in no order.
+    pub fn for_each(&self, mut visit: impl FnMut(u32)) {
+        if self.hidden.is_empty() {
+            return self.rows.for_each(visit);
+        }
+        self.rows.for_each(|row| {
+            if self.hidden.binary_search(&row).is_err() {
+                visit(row);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn forms(rows: &[u32], width: u32) -> Vec<Rows> {
+        let mut words = vec![0; (width as usize).div_ceil(64)];
+        for row in rows {
+            words[*row as usize / 64] |= 1 << (row % 64);
+        }
+        let (even, odd) = rows.iter().partition::<Vec<u32>, _>(|row| *row % 3 == 0);
+        let mut forms = vec![
+            Rows::List(rows.to_vec().into()),
+            Rows::Lists(vec![even.into(), odd.into()]),
+            Rows::Bits(Bits::new(words)),
+        ];
+        if let (Some(first), Some(last)) = (rows.first(), rows.last())
+            && (last - first) as usize + 1 == rows.len()
+        {
+            forms.push(Rows::Range(*first..last + 1));
+        }
+        forms
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn every_form_is_the_same_set(
+            rows in prop_oneof![
+                prop::collection::btree_set(0..9_000_u32, 0..300),
+                (0..4_000_u32, 0..5_000_u32).prop_map(|(start, length)| (start..start + length).collect()),
+            ],
+            hidden in prop::collection::btree_set(0..9_000_u32, 0..200),
+        ) {
+            let all: Vec<u32> = rows.iter().copied().collect();
+            let live: Vec<u32> = rows.difference(&hidden).copied().collect();
+            let hidden: RoaringBitmap = hidden.into_iter().collect();
+            for form in forms(&all, 9_000) {
+                let set = Live::new(form, &hidden);
+                prop_assert_eq!(set.count(), live.len());
+                for rank in (0..=live.len()).step_by(live.len() / 16 + 1) {
+                    prop_assert_eq!(set.select(rank), live.get(rank).copied());
+                    prop_assert_eq!(set.from(rank).collect::<Vec<_>>(), &live[rank..]);
+                }
+                for row in (0..9_010).step_by(97) {
+                    prop_assert_eq!(set.rank(row), live.partition_point(|own| *own < row));
+                    prop_assert_eq!(set.contains(row), live.contains(&row));
+                }
+                let mut visited = Vec::new();
+                set.for_each(|row| visited.push(row));
+                visited.sort_unstable();
+                prop_assert_eq!(&visited, &live);
+            }
+        }
+    }
+}

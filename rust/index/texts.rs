@@ -1,0 +1,111 @@
+//! A column of texts: its distinct values, sorted, and for each the rows that have it.
+
+use std::ops::Range;
+
+use arrow_buffer::{Buffer, ScalarBuffer};
+
+use super::Words;
+use super::layout::{Piece, Sections};
+use super::numbers::Ints;
+
+/// A field of texts. A value's code is its place among the distinct values; the code after the last
+/// stands for a missing value.
+#[derive(Debug)]
+pub struct Texts {
+    values: Buffer,
+    offsets: Words<u32>,
+    codes: Ints,
+    starts: Words<u32>,
+    order: Words<u32>,
+    frequent_codes: Words<u32>,
+    frequent_bits: Words<u64>,
+    words: usize,
+}
+
+impl Texts {
+    pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
+        let rows = sections.rows() as usize;
+        let texts = Self {
+            values: sections.buffer(column, Piece::Values)?,
+            offsets: sections.plain(column, Piece::Offsets)?,
+            codes: sections.ints(column, Piece::Codes, rows)?,
+            starts: sections.plain(column, Piece::Starts)?,
+            order: sections.plain(column, Piece::Order)?,
+            frequent_codes: sections.plain(column, Piece::FrequentCodes)?,
+            frequent_bits: sections.plain(column, Piece::FrequentBits)?,
+            words: rows.div_ceil(64),
+        };
+        let is_whole = !texts.offsets.is_empty()
+            && texts.starts.len() == texts.offsets.len() + 1
+            && texts.order.len() == rows
+            && texts.frequent_bits.len() == texts.frequent_codes.len().checked_mul(texts.words)?;
+        is_whole.then_some(texts)
+    }
+
+    /// Returns how many distinct values there are, which is the code of a missing value too.
+    #[allow(clippy::cast_possible_truncation, reason = "there are no more values than rows")]
+    pub fn distinct(&self) -> u32 {
+        (self.offsets.len() - 1) as u32
+    }
+
+    /// Returns the value of a code.
+    pub fn value(&self, code: u32) -> &[u8] {
+        let (start, end) = (self.offsets[code as usize], self.offsets[code as usize + 1]);
+        &self.values.as_slice()[start as usize..end as usize]
+    }
+
+    /// Returns all values one after another, and where each begins and the last one ends.
+    pub fn all(&self) -> (&[u8], &[u32]) {
+        (self.values.as_slice(), &self.offsets)
+    }
+
+    /// Returns the value of a row; bytes that are no text are none.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        let code = self.code(row);
+        (code < self.distinct()).then(|| std::str::from_utf8(self.value(code)).ok())?
+    }
+
+    /// Returns the code of a row.
+    pub fn code(&self, row: usize) -> u32 {
+        self.codes.code(row)
+    }
+
+    /// Returns the codes of all rows.
+    pub fn codes(&self) -> &Ints {
+        &self.codes
+    }
+
+    /// Returns the first code whose value is not below `text`; values are in the order of their bytes.
+    pub fn first_code(&self, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
+        let (mut low, mut high) = (0, self.distinct());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_reached(self.value(middle)) { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
+    /// Returns how many rows have one of these codes.
+    pub fn count(&self, codes: &Range<u32>) -> usize {
+        let (start, end) = (self.starts[codes.start as usize], self.starts[codes.end as usize]);
+        (end - start) as usize
+    }
+
+    /// Returns the rows of these codes: ascending for each code.
+    pub fn rows(&self, codes: &Range<u32>) -> ScalarBuffer<u32> {
+        self.order.slice(self.starts[codes.start as usize] as usize, self.count(codes))
+    }
+
+    /// Returns the rows of a code as a bitmap, if it is frequent.
+    pub fn bits(&self, code: u32) -> Option<&[u64]> {
+        let place = self.frequent_codes.binary_search(&code).ok()?;
+        Some(&self.frequent_bits[place * self.words..][..self.words])
+    }
+
+    /// Returns the codes among these that have a bitmap.
+    pub fn frequent(&self, codes: &Range<u32>) -> &[u32] {
+        let from = self.frequent_codes.partition_point(|code| *code < codes.start);
+        let to = self.frequent_codes.partition_point(|code| *code < codes.end);
+        &self.frequent_codes[from..to]
+    }
+}

@@ -1,0 +1,34 @@
+"""A real `spanwise demo` in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def start_demo(data_dir: Path, port: int, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """Gives the process; whatever happens in the block, it is gone after it."""
+    command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:
+        try:
+            yield demo
+        finally:
+            demo.kill()
+
+
+def read_printed(demo: subprocess.Popen[str]) -> str:
+    """Returns what the demo printed, up to its last request to try."""
+    assert demo.stdout is not None
+    printed = line = ""
+    while not ("/traces/search" in line and "holiday" in line):
+        line = demo.stdout.readline()
+        assert line, printed
+        printed += line
+    return printed

@@ -1,0 +1,127 @@
+"""A database that fails for a while leaves no gap, and events are found without reading all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spanwise.database import SqliteDatabase
+from spanwise.errors import StoreError
+from spanwise.runs.following import Following, next_index
+from spanwise.runs.journal import MOST_UNSTORED, Journal
+from spanwise.runs.live import MOST_BYTES, MOST_BYTES_AT_ONCE, MOST_EVENTS, LiveRun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+class Faulty(SqliteDatabase):
+    """A database whose disk fails now and then."""
+
+    fails = False
+    poisoned = ""
+
+    def add_events(self, events: Sequence[tuple[str, int, str, bytes]]) -> None:
+        if self.fails or any(event[0] == self.poisoned for event in events):
+            raise OSError("disk full")
+        super().add_events(events)
+
+
+def event(run_id: str, index: int) -> tuple[str, int, str, bytes]:
+    return run_id, index, "RunContent", b"{}"
+
+
+async def opened(folder: Path) -> tuple[Faulty, Journal]:
+    database = Faulty(folder / "runs.db")
+    journal = Journal(database)
+    await journal.open()
+    return database, journal
+
+
+def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: Path) -> None:
+    async def scene() -> list[int]:
+        database, journal = await opened(tmp_path)
+        database.fails = True
+        for index in range(3):
+            journal.add(event("a", index))
+            await journal.flushed()
+        assert [each[1] for each in journal.unstored("a")] == [0, 1, 2]
+        assert [entry.index async for entry in Following(journal, "a", None).after(0)] == [1, 2]
+        database.fails = False
+        journal.add(event("a", 3))
+        await journal.flushed()
+        assert journal.unstored("a") == []
+        found = await journal.do(lambda stored: stored.events("a", -1, 10))
+        await journal.close()
+        return [each[0] for each in found]
+
+    assert asyncio.run(scene()) == [0, 1, 2, 3]
+
+
+def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        database, journal = await opened(tmp_path)
+        database.poisoned = "bad"
+        for index in range(5):
+            journal.add(event("bad", index))
+            journal.add(event("good", index))
+        await journal.flushed()
+        assert len(await journal.do(lambda stored: stored.events("good", -1, 10))) == 5
+        assert len(journal.unstored("bad")) == 5
+        journal.forget("bad")
+        assert journal.unstored("bad") == []
+        await journal.close()
+
+    asyncio.run(scene())
+
+
+def test_a_run_that_lost_events_says_so(tmp_path: Path) -> None:
+    async def scene() -> None:
+        database, journal = await opened(tmp_path)
+        database.fails = True
+        for index in range(MOST_UNSTORED + 1):
+            journal.add(event("a", index))
+        await journal.flushed()
+        with pytest.raises(StoreError, match="events of run a could not be stored"):
+            journal.unstored("a")
+        await journal.close()
+
+    asyncio.run(scene())
+
+
+def test_the_next_index_is_the_one_after_the_last_whatever_lies_between(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "runs.db")
+    database.open()
+    rng = random.Random(7)
+    for number in range(60):
+        indexes = rng.sample(range(120), rng.randint(0, 40))
+        if indexes:
+            database.add_events([event(str(number), index) for index in indexes])
+        assert next_index(database, str(number)) == max(indexes, default=-1) + 1
+    database.close()
+
+
+def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        _, journal = await opened(tmp_path)
+        live = LiveRun(("a", "s"), 0, journal, keeps_events=False)
+        large = "x" * (MOST_BYTES_AT_ONCE // 2 + 1)
+        for number in range(MOST_EVENTS + 50):
+            live.emit({"event": "RunContent", "content": large if number % 200 == 0 else "y"})
+        assert live.after(0, 10) is None
+        assert sum(len(entry.body) for entry in live.after(MOST_EVENTS, 10) or ()) < MOST_BYTES
+        assert live.kept == []
+        live.end()
+        found: list[Any] = [entry async for entry in Following(journal, "a", live).after(-1)]
+        assert [entry.index for entry in found] == list(range(MOST_EVENTS + 50))
+        for index in range(MOST_EVENTS - 300, MOST_EVENTS):
+            batch = live.after(index, 256)
+            assert batch
+            assert len(batch) == 1 or sum(len(entry.body) for entry in batch) <= MOST_BYTES_AT_ONCE
+        await journal.close()
+
+    asyncio.run(scene())

@@ -1,0 +1,192 @@
+//! Over an index a filter matches what it matches over the rows: the naive evaluator is the judge.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use spanwise::filter::Filter;
+use spanwise::index::{Index, Needed, build};
+use spanwise::otlp::TraceId;
+use spanwise::schema::STATUSES;
+use spanwise::trace::TraceRow;
+use spanwise::trace::row::to_batch;
+
+use super::laws::filters;
+use super::layouts::{TEXTS, TIMES};
+use super::oracle::{Cell, Row, truth};
+use super::{compiled, mask};
+use crate::random::Random;
+
+const NUMBERS: [i64; 12] =
+    [0, 1, 2, -1, 3, 45, 1_000, 70_000, 1 << 40, 9_007_199_254_740_993, i64::MAX, i64::MIN];
+
+/// Returns rows in the order of a segment; texts of fewer values the smaller `variety` is.
+fn rows(count: usize, variety: u64, seed: u64) -> Vec<TraceRow> {
+    let mut random = Random::new(seed);
+    let mut rows: Vec<TraceRow> = (0..count).map(|_| row(variety, &mut random)).collect();
+    rows.sort_unstable_by(TraceRow::newest_first);
+    rows
+}
+
+fn row(variety: u64, random: &mut Random) -> TraceRow {
+    let mut text = |may_miss: bool| {
+        let pick = usize::try_from(random.below(variety + u64::from(may_miss))).expect("few");
+        let known = TEXTS.get(pick).map(|text| (*text).to_owned());
+        (pick as u64 != variety).then(|| known.unwrap_or_else(|| format!("text-{pick}")))
+    };
+    let [user_id, agent_id, team_id, workflow_id, session_id, run_id] = [(); 6].map(|()| text(true));
+    let name = text(false).unwrap_or_default();
+    let mut number = || NUMBERS[usize::try_from(random.below(NUMBERS.len() as u64)).expect("few")];
+    let duration_ms = number();
+    let mut time = || {
+        let nanos = TIMES[usize::try_from(random.below(TIMES.len() as u64)).expect("few")].1;
+        i64::try_from(nanos.div_euclid(1_000)).expect("an instant")
+    };
+    let [start_time, end_time, created_at] = [(); 3].map(|()| time());
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&random.next().to_be_bytes());
+    id[15] = 1;
+    TraceRow {
+        trace_id: TraceId::from_bytes(&id).expect("not all zero"),
+        is_error: random.below(20) == 0,
+        name,
+        run_id,
+        session_id,
+        user_id,
+        agent_id,
+        team_id,
+        workflow_id,
+        start_time,
+        end_time,
+        created_at,
+        duration_ms,
+        total_spans: 1,
+        error_count: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+    }
+}
+
+fn indexed(rows: &[TraceRow]) -> Index {
+    let mut content = Vec::new();
+    let places: Vec<u64> = (0..rows.len() as u64).collect();
+    build(&to_batch(rows), [&places, &places, &places], "rows", &mut content).expect("an index");
+    let index = Index::open(arrow_buffer::Buffer::from_vec(content), "rows").expect("an index");
+    assert!(index.is_sound(Needed::PLACES));
+    index
+}
+
+/// A row as the naive evaluator reads it.
+struct Plain(BTreeMap<&'static str, Cell>);
+
+impl Row for Plain {
+    fn cell(&self, key: &str) -> Option<&Cell> {
+        self.0.get(key)
+    }
+}
+
+fn plain(row: &TraceRow) -> Plain {
+    let texts = [
+        ("user_id", row.user_id.clone()),
+        ("agent_id", row.agent_id.clone()),
+        ("team_id", row.team_id.clone()),
+        ("workflow_id", row.workflow_id.clone()),
+        ("session_id", row.session_id.clone()),
+        ("run_id", row.run_id.clone()),
+        ("name", Some(row.name.clone())),
+        ("trace_id", Some(row.trace_id.to_string())),
+        ("status", Some(STATUSES[usize::from(row.is_error)].to_owned())),
+    ];
+    let mut cells: BTreeMap<_, _> =
+        texts.into_iter().filter_map(|(key, text)| Some((key, Cell::Text(text?)))).collect();
+    cells.insert("duration_ms", Cell::Whole(i128::from(row.duration_ms)));
+    for (key, micros) in
+        [("start_time", row.start_time), ("end_time", row.end_time), ("created_at", row.created_at)]
+    {
+        cells.insert(key, Cell::Instant(i128::from(micros) * 1_000));
+    }
+    Plain(cells)
+}
+
+fn found(filter: &Filter, index: &Index) -> Vec<bool> {
+    assert!(index.is_sound(filter.needed(Needed::ORDER)));
+    let rows = filter.rows(index);
+    let found: Vec<bool> = (0..index.rows()).map(|row| rows.contains(row)).collect();
+    assert_eq!(found.iter().filter(|found| **found).count(), rows.count());
+    let mut last = None;
+    for row in rows.from(0) {
+        assert!(last < Some(row), "rows ascend, each once");
+        last = Some(row);
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn an_index_answers_as_the_naive_evaluator_does(
+        count in prop_oneof![Just(0_usize), 1..80_usize],
+        variety in 1..30_u64,
+        seed in any::<u64>(),
+        filters in prop::collection::vec(filters(), 8),
+    ) {
+        let rows = rows(count, variety, seed);
+        let index = indexed(&rows);
+        let cells: Vec<Plain> = rows.iter().map(plain).collect();
+        for filter in filters {
+            let naive: Vec<bool> = cells.iter().map(|row| truth(&filter, row) == Some(true)).collect();
+            let compiled = compiled(&filter.to_string());
+            prop_assert_eq!(found(&compiled, &index), naive.clone(), "{}", filter);
+            for (row, expected) in (0..).zip(&naive) {
+                prop_assert_eq!(compiled.holds(&index, row), *expected, "{} of {}", filter, row);
+            }
+        }
+    }
+}
+
+/// Enough rows for every way of planning: frequent values, long lists, blocks of instants.
+#[test]
+fn an_index_of_many_rows_answers_as_their_columns_do() {
+    use proptest::strategy::ValueTree as _;
+    use proptest::test_runner::TestRunner;
+
+    let mut runner = TestRunner::deterministic();
+    for (count, variety) in [(9_000, 3), (9_000, 40), (9_000, 5_000)] {
+        let rows = rows(count, variety, variety);
+        let (batch, index) = (to_batch(&rows), indexed(&rows));
+        for _ in 0..300 {
+            let filter = filters().new_tree(&mut runner).expect("a filter").current();
+            let compiled = compiled(&filter.to_string());
+            assert_eq!(found(&compiled, &index), mask(&compiled, &batch), "{filter}");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found() {
+    let rows = rows(300, 20, 7);
+    let mut content = Vec::new();
+    let places: Vec<u64> = (0..300).collect();
+    build(&to_batch(&rows), [&places, &places, &places], "rows", &mut content).expect("an index");
+    let opened =
+        |content: &[u8], identity| Index::open(arrow_buffer::Buffer::from_vec(content.to_vec()), identity);
+    let everything = spanwise::schema::FIELDS
+        .iter()
+        .fold(Needed::ORDER.with(Needed::PLACES), |needed, info| needed.and(info.field));
+    let is_sound = |index: Index| index.is_sound(everything);
+    assert!(opened(&content, "rows").is_some_and(is_sound));
+    assert!(opened(&content, "other rows").is_none());
+    for length in (0..content.len()).step_by(97) {
+        assert!(opened(&content[..length], "rows").is_none(), "cut to {length} bytes");
+    }
+    let mut silent = 0;
+    for place in (0..content.len()).step_by(13) {
+        let mut flipped = content.clone();
+        flipped[place] ^= 1 << (place % 8);
+        // What lies between two sections belongs to none.
+        silent += usize::from(opened(&flipped, "rows").is_some_and(is_sound));
+        assert!(flipped[place] != content[place]);
+    }
+    let padding = content.len() / 13 / 4;
+    assert!(silent < padding, "{silent} flipped bits of {} were not found", content.len() / 13);
+}

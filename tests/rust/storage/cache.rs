@@ -1,0 +1,127 @@
+//! The cache is no truth: whatever becomes of it, the store answers the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use spanwise::filter::Filter;
+use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use super::contents::{address, contents, open, traces_in};
+use super::damage::closed_store;
+use crate::spans::{export, span};
+
+/// Returns the indexes in a store's cache.
+fn indexes(cache: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(cache) else { return Vec::new() };
+    let folders = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = folders
+        .flat_map(|folder| fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Returns what searches over every kind of column answer.
+fn answers(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
+    let window = Window { page: 1, limit: 100 };
+    let filters = [
+        "{}",
+        r#"{"op":"CONTAINS","key":"name","value":"span"}"#,
+        r#"{"op":"EQ","key":"status","value":"OK"}"#,
+        r#"{"op":"LT","key":"duration_ms","value":1000}"#,
+        r#"{"op":"NOT","condition":{"op":"EXISTS","key":"session_id"}}"#,
+        r#"{"op":"GT","key":"end_time","value":"1971-01-01"}"#,
+    ];
+    let found = filters.map(|source| {
+        let filter = Filter::compile(source.as_bytes()).expect("a good filter");
+        let page = search::runs(&store.snapshot(), &filter, window, Detail::Full, &Cancel::default());
+        let page = page.expect("a page");
+        (page.data, page.total_count)
+    });
+    found.into()
+}
+
+#[test]
+fn a_cache_that_is_missing_cut_flipped_or_foreign_is_built_anew() {
+    let (folder, held) = closed_store();
+    let cache = folder.path().join("cache");
+    let expected = answers(&open(&folder));
+    let sound: Vec<(PathBuf, Vec<u8>)> =
+        indexes(&cache).into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect();
+    assert_eq!(sound.len(), 3);
+    let assert_same = |what: &str| {
+        let store = open(&folder);
+        assert_eq!(contents(&store.snapshot()), held, "{what}");
+        assert_eq!(answers(&store), expected, "{what}");
+        store.close().expect("closed");
+        for (path, content) in &sound {
+            assert!(fs::read(path).expect("a file") == *content, "{what}: `{}` is not whole", path.display());
+        }
+    };
+    assert_same("nothing");
+    fs::remove_dir_all(&cache).expect("removed");
+    assert_same("missing");
+    let (path, content) = &sound[1];
+    for length in [0, 1, content.len() / 2, content.len() - 1] {
+        fs::write(path, &content[..length]).expect("written");
+        assert_same("cut");
+    }
+    for place in (0..content.len()).filter(|place| content[*place] != 0).step_by(151) {
+        let mut flipped = content.clone();
+        flipped[place] ^= 1 << (place % 8);
+        fs::write(path, flipped).expect("written");
+        let store = open(&folder);
+        assert_eq!(contents(&store.snapshot()), held, "byte {place}");
+        assert_eq!(answers(&store), expected, "byte {place}");
+    }
+    fs::write(path, &sound[2].1).expect("written");
+    assert_same("of another segment");
+    fs::remove_file(path).expect("removed");
+    fs::create_dir(path).expect("a folder");
+    assert_eq!(answers(&open(&folder)), expected, "no file at all");
+}
+
+#[test]
+fn the_cache_holds_what_is_live_and_nothing_else() {
+    let folder = TempDir::new().expect("a folder");
+    let cache = folder.path().join("cache");
+    let store = open(&folder);
+    for trace in 1..=3 {
+        store.ingest(export(&[span(trace, 1, 0)])).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    assert_eq!(indexes(&cache).len(), 3);
+    store.delete(&traces_in(&[1]), false).expect("deleted");
+    assert_eq!(indexes(&cache).len(), 2, "a segment of which nothing is left");
+    store.compact(false).expect("compacted");
+    assert_eq!(indexes(&cache).len(), 1, "a merge");
+    store.close().expect("closed");
+    let stray = cache.join("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    fs::create_dir(&stray).expect("a folder");
+    fs::write(stray.join("index"), "stray").expect("written");
+    let live = indexes(&cache).into_iter().find(|path| !path.starts_with(&stray)).expect("an index");
+    fs::write(live.with_file_name("index.new"), "unfinished").expect("written");
+    fs::write(cache.join("also stray"), "stray").expect("written");
+    drop(open(&folder));
+    assert_eq!(indexes(&cache), [live]);
+    assert!(!cache.join("also stray").exists());
+}
+
+#[test]
+fn a_cache_may_lie_elsewhere_and_a_store_without_one_answers_all_the_same() {
+    let (folder, held) = closed_store();
+    let elsewhere = TempDir::new().expect("a folder");
+    let no_folder = elsewhere.path().join("file");
+    fs::write(&no_folder, "a file").expect("written");
+    for (cache_dir, files) in [(elsewhere.path().join("cache"), 3), (no_folder, 0)] {
+        fs::remove_dir_all(folder.path().join("cache")).unwrap_or_default();
+        let options = Options { cache_dir: Some(cache_dir.clone()), ..Options::default() };
+        let store = TraceStore::open(address(&folder), options).expect("a store");
+        assert_eq!(contents(&store.snapshot()), held);
+        assert_eq!(answers(&store).len(), 6);
+        assert!(!folder.path().join("cache").exists());
+        assert_eq!(indexes(&cache_dir).len(), files);
+    }
+}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 30
 BUCKET = "spanwise-tests"
+CREDENTIAL = "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 SECRET = "a-secret-that-nobody-may-see"  # noqa: S105  # it is looked for where it must not be
 
 
@@ -35,10 +36,12 @@ class S3Server:
         with log.open("wb") as output:
             script = Path(__file__).with_name("s3_server.py")
             self._process = subprocess.Popen([sys.executable, script, str(self.port)], stdout=output, stderr=output)
+        # The server asks for a signature, and does not look at it.
+        self._http = httpx.Client(base_url=f"{self.endpoint}/{BUCKET}", headers={"Authorization": CREDENTIAL})
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                httpx.put(f"{self.endpoint}/{BUCKET}").raise_for_status()
+                self._http.put("").raise_for_status()
                 break
             except httpx.TransportError:
                 assert self._process.poll() is None, log.read_text()
@@ -49,22 +52,23 @@ class S3Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._http.close()
         self._process.kill()
         self._process.wait()
 
     def keys(self, prefix: str) -> list[str]:
         """Returns the names of the objects that begin with `prefix`."""
-        answer = httpx.get(f"{self.endpoint}/{BUCKET}", params={"list-type": "2", "prefix": prefix})
+        answer = self._http.get("", params={"list-type": "2", "prefix": prefix})
         text = answer.raise_for_status().text
         return [piece.split("</Key>")[0] for piece in text.split("<Key>")[1:]]
 
     def content(self, key: str) -> bytes:
         """Returns the content of one object."""
-        return httpx.get(f"{self.endpoint}/{BUCKET}/{key}").raise_for_status().content
+        return self._http.get(key).raise_for_status().content
 
     def replace(self, key: str, content: bytes) -> None:
         """Writes an object over another."""
-        httpx.put(f"{self.endpoint}/{BUCKET}/{key}", content=content).raise_for_status()
+        self._http.put(key, content=content).raise_for_status()
 
 
 def environment(endpoint: str) -> dict[str, str]:

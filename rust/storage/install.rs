@@ -18,6 +18,9 @@ use super::state::Sealed;
 use super::wal;
 use crate::error::{Error, Result};
 
+/// So often is asked what must be known before anything else can be done. Each time takes seconds.
+const TRIES: usize = 12;
+
 impl Committer {
     /// Makes `sealed` the live segments and the write-ahead folded up to `folded_through`, durably.
     /// A segment whose rows are all hidden is not among them. Nothing is published yet.
@@ -55,10 +58,20 @@ impl Committer {
         Ok(())
     }
 
+    fn newest_once_known(&self) -> Result<Option<u64>> {
+        let mut newest = Manifest::newest_number(self.objects.as_ref());
+        for _ in 1..TRIES {
+            if newest.is_ok() || !self.objects.is_durable_once_seen() {
+                break;
+            }
+            newest = Manifest::newest_number(self.objects.as_ref());
+        }
+        newest
+    }
+
     /// Puts a manifest. Where a put may be sent again, one that is in doubt is: nothing can follow a
     /// manifest of which it is not known whether it holds.
     fn put_until_known(&self, path: &str, content: &Bytes) -> Put {
-        const TRIES: usize = 12;
         let mut outcome = put(self.objects.as_ref(), path, content);
         for _ in 1..TRIES {
             if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
@@ -75,7 +88,7 @@ impl Committer {
         if self.claim.is_locked {
             return Ok(());
         }
-        match Manifest::newest_number(self.objects.as_ref()) {
+        match self.newest_once_known() {
             Ok(newest) if newest == Some(put.number) => Ok(()),
             Ok(newest) => {
                 let newest = newest.map_or("none".into(), manifest::path);

@@ -36,6 +36,9 @@ impl Committer {
             Ok((false, false)) => {
                 Err(self.stop(format!("another writer holds the store, found by `{path}`")))
             }
+            Err(fault) if self.objects.is_durable_once_seen() => {
+                Err(Error::Busy(format!("nothing was stored: {fault}")))
+            }
             Err(fault) => Err(self.stop(format!("what stands at `{path}` is not known: {fault}"))),
         }
     }

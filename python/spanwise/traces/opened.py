@@ -42,7 +42,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         ConfigurationError: the address or an option is not usable.
         StoreError: another process holds the store, it is damaged, or the storage below failed.
     """
-    options = {
+    options: dict[str, object] = {
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,

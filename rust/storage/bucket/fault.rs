@@ -31,10 +31,16 @@ pub(super) fn is_final(fault: &Fault) -> bool {
     )
 }
 
+/// Whether an answer did not come, or not to its end.
+pub(super) fn is_broken_off(fault: &Fault) -> bool {
+    matches!(fault, Fault::Generic { .. }) && !text_of(fault).contains("status code: ")
+}
+
 /// Returns what kind of fault a text tells of.
 fn kind(text: &str) -> &'static str {
     let lower = text.to_ascii_lowercase();
     let kinds = [
+        ("status code: 404", "there is no such bucket"),
         ("credential", "no credentials could be had"),
         ("169.254.", "no credentials could be had"),
         ("metadata", "no credentials could be had"),

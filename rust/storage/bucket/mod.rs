@@ -29,7 +29,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPay
 pub(super) use self::blocks::Blocks;
 use self::fault::told;
 use self::reader::BucketReader;
-use self::requests::run;
+use self::requests::{again, run};
 use self::writer::BucketWriter;
 use super::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
 use crate::error::{Error, Result};
@@ -101,7 +101,8 @@ impl Shared {
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
         let (store, location) = (self.store.clone(), self.location(path));
-        match run(path, async move { store.get(&location).await?.bytes().await })? {
+        let read = async move { again(|| async { store.get(&location).await?.bytes().await }).await };
+        match run(path, read)? {
             Ok(content) => Ok(Some(content)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(fault) => Err(Error::storage(path, told(&fault))),
@@ -168,7 +169,10 @@ impl Objects for Bucket {
 
     fn list(&self, folder: &str) -> Result<Vec<Listed>> {
         let (store, location) = (self.shared.store.clone(), self.shared.location(folder));
-        let listed = run(folder, async move { store.list(Some(&location)).try_collect::<Vec<_>>().await })?;
+        let list = async move {
+            again(|| async { store.list(Some(&location)).try_collect::<Vec<_>>().await }).await
+        };
+        let listed = run(folder, list)?;
         let listed = listed.map_err(|fault| Error::storage(folder, told(&fault)))?;
         let within = |object: &object_store::ObjectMeta| {
             let parts = object.location.prefix_match(&self.shared.root)?;

@@ -11,7 +11,7 @@ use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
 use super::Shared;
 use super::blocks::BLOCK;
 use super::fault::told;
-use super::requests::{begin, run};
+use super::requests::{again, begin, run};
 use crate::error::{Error, Result};
 use crate::storage::objects::ObjectReader;
 
@@ -65,10 +65,13 @@ impl BucketReader {
     fn first(&self) -> Result<(u64, Bytes)> {
         let (store, location) = (self.shared.store.clone(), self.location.clone());
         let found = run(&self.path, async move {
-            let range = Some(GetRange::Bounded(0..FIRST));
-            let found = store.get_opts(&location, GetOptions { range, ..GetOptions::default() }).await;
-            match found {
-                Ok(found) => Ok((found.meta.size, found.bytes().await?)),
+            let read = || async {
+                let range = Some(GetRange::Bounded(0..FIRST));
+                let found = store.get_opts(&location, GetOptions { range, ..GetOptions::default() }).await?;
+                Ok((found.meta.size, found.bytes().await?))
+            };
+            match again(read).await {
+                Ok(found) => Ok(found),
                 Err(fault @ object_store::Error::NotFound { .. }) => Err(fault),
                 // Of an empty object no range can be had.
                 Err(fault) => match store.head(&location).await {
@@ -156,7 +159,7 @@ async fn fetch(
     location: Path,
     range: Range<u64>,
 ) -> object_store::Result<Bytes> {
-    store.get_range(&location, range).await
+    again(|| store.get_range(&location, range.clone())).await
 }
 
 impl ObjectReader for BucketReader {

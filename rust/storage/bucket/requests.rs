@@ -2,11 +2,17 @@
 
 use std::future::Future;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
 use tokio::runtime::{Builder, Runtime};
 
+use super::fault::is_broken_off;
 use crate::error::{Error, Result};
+
+/// Before an answer that broke off is asked for again.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
 
 /// Requests wait for the network, not for a processor.
 const THREADS: usize = 2;
@@ -38,6 +44,19 @@ pub(super) fn run<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
     begin(work)?.recv().map_err(|_| Error::storage(path, "the request was given up"))
+}
+
+/// Does a request that changes nothing, again if its answer broke off. Refusals were tried again already.
+pub(super) async fn again<T, F: Future<Output = object_store::Result<T>>>(
+    mut request: impl FnMut() -> F,
+) -> object_store::Result<T> {
+    for pause in PAUSES {
+        match request().await {
+            Err(fault) if is_broken_off(&fault) => tokio::time::sleep(pause).await,
+            outcome => return outcome,
+        }
+    }
+    request().await
 }
 
 /// Begins `work`; what it comes to arrives at the returned end, if anybody still waits.

@@ -13,6 +13,7 @@ pub mod trace;
 pub mod index;
 pub mod filter;
 pub mod storage;
+pub mod bulk;
 pub mod search;
 #[cfg(feature = "python")]
 mod binding;

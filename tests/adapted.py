@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agno.agent import Agent as AgnoAgent
+from agno.approval import approval
 from agno.db.sqlite import SqliteDb
 from agno.run import RunContext  # noqa: TC002  # agno reads the types of a tool
 from agno.team import Team as AgnoTeam
@@ -46,6 +47,13 @@ def refund(amount: int) -> str:
     return f"refunded {amount}"
 
 
+@tool(requires_confirmation=True)
+@approval
+def launch() -> str:
+    """Needs an administrator."""
+    return "launched"
+
+
 def broken() -> str:
     """Fails."""
     raise RuntimeError("the tool broke")
@@ -69,6 +77,7 @@ CALLS = {
     "refund": tool_call("refund", amount=5),
     "whoami": tool_call("whoami"),
     "broken": tool_call("broken"),
+    "launch": tool_call("launch"),
 }
 
 
@@ -108,7 +117,7 @@ def patient(step_input: StepInput) -> StepOutput:
 
 
 def agno_agent(agent_id: str, **options: Any) -> AgnoAgent:
-    tools: list[Any] = [weather, refund, broken, whoami]
+    tools: list[Any] = [weather, refund, broken, whoami, launch]
     return AgnoAgent(id=agent_id, name=agent_id.title(), model=Scripted(answer=answer), tools=tools, **options)
 
 
@@ -123,8 +132,9 @@ def agno_workflow(workflow_id: str, **options: Any) -> AgnoWorkflow:
 
 
 def confirmed() -> AgnoWorkflow:
-    step = AgnoStep(name="finish", executor=done, requires_confirmation=True, confirmation_message="Finish it?")
-    return AgnoWorkflow(id="confirmed", name="Confirmed", steps=[step])
+    asking = AgnoStep(name="finish", executor=done, requires_confirmation=True, confirmation_message="Finish it?")
+    steps: list[Any] = [asking, AgnoStep(name="again", executor=done)]
+    return AgnoWorkflow(id="confirmed", name="Confirmed", steps=steps)
 
 
 async def pydantic_answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
@@ -177,6 +187,7 @@ service = Service(
     agents=[
         agno_agent("ann"),
         agno_agent("keeper", db=database(), add_history_to_context=True),
+        agno_agent("dependent", add_dependencies_to_context=True),
         agno_agent("imposter", user_id="mallory", session_id="theirs"),
         AgentFactory("built", database(), built),
         helper,

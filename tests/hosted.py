@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import time
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +164,41 @@ def build_sized_workflow(context: RequestContext) -> Workflow:
     return Workflow([lambda message: message * context.input.size])
 
 
+_serial = count(1)
+
+
+class Counted:
+    """What one request's factory made; no other request has it."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self.context = context
+        self.serial = next(_serial)
+
+    async def __call__(self, message: str) -> str:
+        await asyncio.sleep(0.01)
+        known = {"message": message, "user": self.context.user_id, "session": self.context.session_id}
+        return json.dumps({**known, **self.context.input, "serial": self.serial})
+
+
+async def build_counted(context: RequestContext) -> Workflow:
+    note("counted", context)
+    await asyncio.sleep(0)
+    return Workflow([Counted(context)])
+
+
+def build_sleeping(_context: RequestContext) -> Workflow:
+    time.sleep(0.4)
+    return Workflow([upper])
+
+
+async def long_winded(message: str, call: Call) -> str:
+    """Emits so many mebibytes of events."""
+    for _ in range(int(message) * 16):
+        call.emit(LONG_WINDED, "CustomEvent", content="x" * 64 * 1024)
+        await asyncio.sleep(0)
+    return "said"
+
+
 def build_tampering(context: RequestContext) -> Workflow:
     """Tries to change what it is given; says what it could."""
     attempts: dict[str, Any] = {
@@ -192,6 +228,7 @@ async def hang(_context: RequestContext) -> Agent:
 
 
 DB = object()
+LONG_WINDED = Workflow([long_winded], id="long-winded")
 members = [Agent(upper, id="upper"), Agent(words, id="words", name="Words")]
 service = Service(
     agents=[
@@ -236,6 +273,9 @@ service = Service(
         WorkflowFactory("returning", DB, build_returning),
         WorkflowFactory("sized", DB, build_sized_workflow, input_schema=Size),
         WorkflowFactory("tampering", DB, build_tampering),
+        WorkflowFactory("counted", DB, build_counted),
+        WorkflowFactory("sleeping", DB, build_sleeping),
+        LONG_WINDED,
     ],
-    settings={"factory_deadline_seconds": 0.5},
+    settings={"factory_deadline_seconds": 2.0},
 )

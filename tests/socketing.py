@@ -58,7 +58,7 @@ class Socket:
         """Returns the code that the service closes the socket with; what it says before is not read."""
         try:
             while True:
-                self.connection.recv(timeout=20)
+                self.connection.recv(timeout=90)
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 1006
 

@@ -71,11 +71,25 @@ class TraceQuery(StoreQuery, frozen=True, kw_only=True):
     span_id: Annotated[Text, Meta(description="Only this span, without its children.")] = UNSET
 
 
+class ExportQuery(StoreQuery, frozen=True, kw_only=True):
+    """Which traces are exported, and how."""
+
+    filter: Annotated[Text, Meta(description="A filter expression as JSON; all traces if not given.")] = UNSET
+    format: Annotated[
+        Literal["parquet", "arrow", "ndjson", "otlp"],
+        Meta(description="Spans as Parquet, as a stream of Arrow or as OTLP in protobuf; or a trace a line as JSON."),
+    ] = "parquet"
+
+
 class PageQuery(StoreQuery, frozen=True, kw_only=True):
     """Which page of which store is shown."""
 
     page: Annotated[int, Meta(ge=1, description="Counts from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
+
+
+_TIME = {"format": "date-time"}
+_STATUS_PATTERN = "^([oO][kK]|[eE][rR][rR][oO][rR])$"
 
 
 class SessionsQuery(PageQuery, frozen=True, kw_only=True):
@@ -85,8 +99,12 @@ class SessionsQuery(PageQuery, frozen=True, kw_only=True):
     agent_id: Annotated[Text, Meta(description="Traces of this agent.")] = UNSET
     team_id: Annotated[Text, Meta(description="Traces of this team.")] = UNSET
     workflow_id: Annotated[Text, Meta(description="Traces of this workflow.")] = UNSET
-    start_time: Annotated[Text, Meta(description="Traces that start at this time or later; ISO 8601.")] = UNSET
-    end_time: Annotated[Text, Meta(description="Traces that start at this time or earlier; ISO 8601.")] = UNSET
+    start_time: Annotated[
+        Text, Meta(description="Traces that start at this time or later; ISO 8601.", extra_json_schema=_TIME)
+    ] = UNSET
+    end_time: Annotated[
+        Text, Meta(description="Traces that start at this time or earlier; ISO 8601.", extra_json_schema=_TIME)
+    ] = UNSET
 
 
 class TracesQuery(SessionsQuery, frozen=True, kw_only=True):
@@ -94,11 +112,15 @@ class TracesQuery(SessionsQuery, frozen=True, kw_only=True):
 
     run_id: Annotated[Text, Meta(description="Traces of this run.")] = UNSET
     session_id: Annotated[Text, Meta(description="Traces of this session.")] = UNSET
-    status: Annotated[Text, Meta(description="`OK` or `ERROR`, in any case.")] = UNSET
-    end_time: Annotated[Text, Meta(description="Traces that end at this time or earlier; ISO 8601.")] = UNSET
+    status: Annotated[
+        Text, Meta(description="`OK` or `ERROR`, in any case.", extra_json_schema={"pattern": _STATUS_PATTERN})
+    ] = UNSET
+    end_time: Annotated[
+        Text, Meta(description="Traces that end at this time or earlier; ISO 8601.", extra_json_schema=_TIME)
+    ] = UNSET
 
 
-Time: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Time: TypeAlias = Annotated[str, Meta(extra_json_schema=_TIME)]
 Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below a second, from there `1.23s`.")]
 Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
 Object: TypeAlias = dict[str, Any]

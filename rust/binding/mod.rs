@@ -3,6 +3,7 @@
 //! A crossing has three steps: convert in, do all the work inside `py.detach`, convert out. Bytes go
 //! in and bytes come out; classes are frozen; Rust never calls Python.
 
+mod bulk;
 mod errors;
 mod filter;
 mod store;
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 /// `spanwise._engine`, described by `_engine.pyi`.
 #[pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::bulk::{PyExport, otlp_spans, span_schema, trace_schema};
     #[pymodule_export]
     use super::filter::{PyFilter, filter_schema};
     #[pymodule_export]

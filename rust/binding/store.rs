@@ -1,14 +1,19 @@
 //! The trace store across the door.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use pyo3::prelude::*;
+use pyo3_arrow::PyRecordBatchReader;
 
+use super::bulk::{PyExport, import_all};
 use super::detached;
 use super::filter::PyFilter;
+use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{self, Encoding, SpanId, TraceId, answer};
 use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
-use crate::storage::{Options, TraceStore};
+use crate::storage::{Options, Snapshot, TraceStore};
 use crate::time::now_micros;
 
 /// Withdraws a search that is under way.
@@ -63,7 +68,31 @@ impl PyPage {
 /// A durable store of traces; one writer per store.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
 pub(super) struct PyTraceStore {
-    store: TraceStore,
+    opened: Opened,
+}
+
+/// How a store was opened.
+enum Opened {
+    /// To be changed, as its one writer.
+    Writing(TraceStore),
+    /// One state of it, whoever changes it.
+    Reading(Arc<Snapshot>),
+}
+
+impl PyTraceStore {
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        match &self.opened {
+            Opened::Writing(store) => store.snapshot(),
+            Opened::Reading(snapshot) => snapshot.clone(),
+        }
+    }
+
+    pub(super) fn store(&self) -> crate::error::Result<&TraceStore> {
+        match &self.opened {
+            Opened::Writing(store) => Ok(store),
+            Opened::Reading(_) => Err(Error::Options("the store was opened for reading only".into())),
+        }
+    }
 }
 
 #[pymethods]
@@ -77,7 +106,14 @@ impl PyTraceStore {
                 .map_err(|fault| Error::Options(format!("expected store options as JSON: {fault}")))?;
             TraceStore::open(url, options)
         })?;
-        Ok(Self { store })
+        Ok(Self { opened: Opened::Writing(store) })
+    }
+
+    /// Reads the present state of the store at `url`, which may be at work in another process.
+    #[staticmethod]
+    fn look(py: Python<'_>, url: &str) -> PyResult<Self> {
+        let snapshot = detached(py, || TraceStore::look(url))?;
+        Ok(Self { opened: Opened::Reading(snapshot) })
     }
 
     /// Verifies every object of a store that is not open; returns the findings as JSON.
@@ -113,7 +149,7 @@ impl PyTraceStore {
             let body = Bytes::copy_from_slice(body);
             let encoding = Encoding::of(content_type)?;
             let export = otlp::decode(body, content_type, content_encoding, now_nanos())?;
-            let ingested = self.store.ingest(export)?;
+            let ingested = self.store()?.ingest(export)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
@@ -140,7 +176,7 @@ impl PyTraceStore {
         detached(py, || {
             let window = window(page, limit)?;
             let withdrawn = withdrawal(cancel.as_ref());
-            search::runs(&self.store.snapshot(), &filter.filter, window, shown, withdrawn)
+            search::runs(&self.snapshot(), &filter.filter, window, shown, withdrawn)
         })
         .map(|page| PyPage { page })
     }
@@ -159,7 +195,7 @@ impl PyTraceStore {
         detached(py, || {
             let window = window(page, limit)?;
             let withdrawn = withdrawal(cancel.as_ref());
-            search::sessions(&self.store.snapshot(), &filter.filter, window, withdrawn)
+            search::sessions(&self.snapshot(), &filter.filter, window, withdrawn)
         })
         .map(|page| PyPage { page })
     }
@@ -168,7 +204,7 @@ impl PyTraceStore {
     fn trace(&self, py: Python<'_>, trace_id: &str, filter: &PyFilter) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::trace(&self.store.snapshot(), trace_id, &filter.filter)
+            search::trace(&self.snapshot(), trace_id, &filter.filter)
         })
     }
 
@@ -183,37 +219,67 @@ impl PyTraceStore {
         detached(py, || {
             let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
             let Some((trace_id, span_id)) = ids else { return Ok(None) };
-            search::span(&self.store.snapshot(), trace_id, span_id, &filter.filter)
+            search::span(&self.snapshot(), trace_id, span_id, &filter.filter)
         })
+    }
+
+    /// Returns the rows of the traces that the filter matches, as a stream of Arrow batches.
+    fn scan(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyRecordBatchReader> {
+        detached(py, || Ok(bulk::scan(self.snapshot(), filter.filter.as_ref().clone())))
+            .map(|scan| PyRecordBatchReader::new(Box::new(scan)))
+    }
+
+    /// Returns the spans of the traces that the filter matches, as a stream of Arrow batches.
+    fn export_spans(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyRecordBatchReader> {
+        detached(py, || Ok(bulk::spans(self.snapshot(), filter.filter.as_ref().clone())))
+            .map(|spans| PyRecordBatchReader::new(Box::new(spans)))
+    }
+
+    /// Returns the traces that the filter matches as the bytes of a file, piece by piece.
+    fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyExport> {
+        detached(py, || {
+            bulk::Export::new(self.snapshot(), filter.filter.as_ref().clone(), Format::from_word(format)?)
+        })
+        .map(PyExport::new)
+    }
+
+    /// Takes in the spans of a stream of Arrow batches; returns what became of them as JSON.
+    #[pyo3(signature = (stream, source = ""))]
+    fn import_spans(&self, py: Python<'_>, stream: PyRecordBatchReader, source: &str) -> PyResult<Vec<u8>> {
+        let reader = stream.into_reader()?;
+        detached(py, || import_all(self.store()?, reader, source))
     }
 
     /// Deletes the traces that the filter matches and returns how many; a dry run only counts them.
     #[pyo3(signature = (filter, dry_run = false))]
     fn delete(&self, py: Python<'_>, filter: &PyFilter, dry_run: bool) -> PyResult<u64> {
-        detached(py, || self.store.delete(&filter.filter, dry_run))
+        detached(py, || self.store()?.delete(&filter.filter, dry_run))
     }
 
     /// Seals everything that is not sealed yet.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.store.flush())
+        detached(py, || self.store()?.flush())
     }
 
     /// Seals and merges all there is; a purge leaves nothing on disk of what was deleted.
     #[pyo3(signature = (purge = false))]
     fn compact(&self, py: Python<'_>, purge: bool) -> PyResult<()> {
-        detached(py, || self.store.compact(purge))
+        detached(py, || self.store()?.compact(purge))
     }
 
     /// Returns counts and sizes as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || {
-            serde_json::to_vec(&self.store.stats()).map_err(|fault| Error::storage("stats", fault))
+            serde_json::to_vec(&self.store()?.stats()).map_err(|fault| Error::storage("stats", fault))
         })
     }
 
     /// Stops acknowledging and gives the store up to the next opener.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.store.close())
+        detached(py, || match &self.opened {
+            Opened::Writing(store) => store.close(),
+            Opened::Reading(_) => Ok(()),
+        })
     }
 }
 

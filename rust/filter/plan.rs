@@ -185,18 +185,14 @@ impl Plan {
         match node {
             Node::All(parts) | Node::Any(parts) => parts.iter().map(|part| self.cost(part)).sum(),
             Node::Range(_) => words,
-            Node::Texts(texts, codes) => words + self.cost_of_codes(texts, codes).min(2 * rows),
+            Node::Texts(texts, codes) if codes.rows <= rows / 2 => {
+                words + cost_of_codes(texts, &codes.ranges, rows)
+            }
+            Node::Texts(texts, codes) => 2 * words + cost_of_codes(texts, &codes.others(texts), rows),
             Node::Ordered { .. } => words + (2 * size(node, self.rows)).min(rows / 2),
             Node::Ids(_, _) => words + 2 * size(node, self.rows),
             Node::Scanned(_, _) => rows / 2,
         }
-    }
-
-    /// Returns what it costs to add the rows of some codes, frequent ones by their bitmaps.
-    fn cost_of_codes(self, texts: &Texts, codes: &Codes) -> usize {
-        let frequent = codes.ranges.iter().map(|range| frequent_rows(texts, range));
-        let (bitmaps, rows) = frequent.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-        self.rows as usize / 64 * bitmaps + codes.rows.saturating_sub(rows)
     }
 
     /// Returns the rows of a node as a bitmap.
@@ -244,30 +240,47 @@ impl Plan {
         }
     }
 
-    /// Adds the rows of some codes: of frequent ones by their bitmaps, of the others one by one, or all
-    /// by a look at each row's code, whichever is less.
+    /// Adds the rows of some codes; if they are most, all rows without those of the other codes.
     fn unite_texts(self, texts: &Texts, codes: &Codes, words: &mut [u64]) {
-        if self.cost_of_codes(texts, codes) > 2 * self.rows as usize {
-            return texts.codes().mark_codes(&codes.bitmap(texts), words);
+        if codes.rows <= self.rows as usize / 2 {
+            return change(texts, &codes.ranges, words, |word, bits| *word |= bits);
         }
-        for range in &codes.ranges {
-            let mut from = range.start;
-            for code in texts.frequent(range) {
-                texts.rows(&(from..*code)).iter().for_each(|row| set(words, *row));
-                if let Some(bits) = texts.bits(*code) {
-                    words.iter_mut().zip(bits).for_each(|(word, own)| *word |= own);
-                }
-                from = code + 1;
-            }
-            texts.rows(&(from..range.end)).iter().for_each(|row| set(words, *row));
-        }
+        let mut own = vec![0; words.len()];
+        crate::index::fill(&mut own, 0..self.rows as usize);
+        change(texts, &codes.others(texts), &mut own, |word, bits| *word &= !bits);
+        words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
     }
 }
 
-/// Returns how many of these codes have bitmaps, and how many rows those have.
-fn frequent_rows(texts: &Texts, range: &Range<u32>) -> (usize, usize) {
-    let frequent = texts.frequent(range);
-    (frequent.len(), frequent.iter().map(|code| texts.count(&(*code..code + 1))).sum())
+/// Changes the bits of the rows of some codes: of frequent ones by their bitmaps, of the others one
+/// by one.
+fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl Fn(&mut u64, u64)) {
+    let one_by_one = |codes: Range<u32>, words: &mut [u64]| {
+        for row in &texts.rows(&codes) {
+            change(&mut words[*row as usize / 64], 1 << (row % 64));
+        }
+    };
+    for range in codes {
+        let mut from = range.start;
+        for code in texts.frequent(range) {
+            one_by_one(from..*code, words);
+            if let Some(bits) = texts.bits(*code) {
+                words.iter_mut().zip(bits).for_each(|(word, own)| change(word, *own));
+            }
+            from = code + 1;
+        }
+        one_by_one(from..range.end, words);
+    }
+}
+
+/// Returns about how many words it costs to change the bits of the rows of some codes.
+fn cost_of_codes(texts: &Texts, codes: &[Range<u32>], rows: usize) -> usize {
+    let of_range = |range: &Range<u32>| {
+        let frequent = texts.frequent(range);
+        let by_bitmap: usize = frequent.iter().map(|code| texts.count(&(*code..code + 1))).sum();
+        frequent.len() * (rows / 64) + texts.count(range) - by_bitmap
+    };
+    codes.iter().map(of_range).sum()
 }
 
 fn scan(numbers: &Numbers, spans: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::predicate::Predicate;
 use super::spans::Spans;
 use super::text::{ByteSpan, TextMatcher};
-use crate::index::{Ids, Index, Numbers, Texts};
+use crate::index::{Ids, Index, Numbers, Texts, fill};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 
@@ -53,20 +53,19 @@ const MANY_RANGES: usize = 4;
 impl Codes {
     fn new(texts: &Texts, ranges: Vec<Range<u32>>) -> Self {
         let rows = ranges.iter().map(|range| texts.count(range)).sum();
-        let mut codes = Self { ranges, rows, bits: None };
-        if codes.ranges.len() > MANY_RANGES {
-            codes.bits = Some(codes.bitmap(texts));
-        }
-        codes
+        let bits = (ranges.len() > MANY_RANGES).then(|| {
+            let mut bits = vec![0; texts.distinct() as usize / 64 + 1];
+            for range in &ranges {
+                fill(&mut bits, range.start as usize..range.end as usize);
+            }
+            bits
+        });
+        Self { ranges, rows, bits }
     }
 
-    /// Returns these codes as a bitmap.
-    pub(super) fn bitmap(&self, texts: &Texts) -> Vec<u64> {
-        let mut bits = vec![0; texts.distinct() as usize / 64 + 1];
-        for code in self.ranges.iter().flat_map(Clone::clone) {
-            bits[code as usize / 64] |= 1 << (code % 64);
-        }
-        bits
+    /// Returns all other codes, that of a missing value too.
+    pub(super) fn others(&self, texts: &Texts) -> Vec<Range<u32>> {
+        others(&self.ranges, texts.distinct() + 1)
     }
 
     pub(super) fn contains(&self, code: u32) -> bool {
@@ -125,7 +124,7 @@ fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
         joined(spans.into_iter().map(range))
     } else {
         let (bytes, offsets) = texts.all();
-        if let Some(hits) = matcher.texts_that_contain(bytes, offsets) {
+        if let Some(hits) = matcher.texts_that_contain(bytes, offsets, texts.is_lower_case()) {
             joined(hits.set_slices().map(|(start, end)| code(start)..code(end)))
         } else {
             let mut scratch = String::new();

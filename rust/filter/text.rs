@@ -137,15 +137,17 @@ impl TextMatcher {
         &self,
         texts: &GenericStringArray<O>,
     ) -> Option<BooleanBuffer> {
-        self.texts_that_contain(texts.value_data(), texts.value_offsets())
+        self.texts_that_contain(texts.value_data(), texts.value_offsets(), false)
     }
 
     /// Returns which texts contain the pattern, if this matcher looks for one. The texts lie in `bytes`
-    /// one after another, each from one of `offsets` to the next.
+    /// one after another, each from one of `offsets` to the next; `is_folded` if they are known to have no
+    /// letters beyond ASCII and no upper case, so that folding leaves them as they are.
     pub(super) fn texts_that_contain<O: ArrowNativeType>(
         &self,
         bytes: &[u8],
         offsets: &[O],
+        is_folded: bool,
     ) -> Option<BooleanBuffer> {
         let Test::Contains(finder) = &self.test else { return None };
         let count = offsets.len().saturating_sub(1);
@@ -154,13 +156,18 @@ impl TextMatcher {
         }
         let mut hits = BooleanBufferBuilder::new(count);
         hits.append_n(count, false);
+        if is_folded || self.folding.is_none() {
+            let (start, end) = (offsets[0].as_usize(), offsets[count].as_usize());
+            find_in_each(finder, &bytes[start..end], offsets, |text| hits.set_bit(text, true));
+            return Some(hits.finish());
+        }
         let mut folded = Vec::new();
         let mut scratch = String::new();
         for first in (0..count).step_by(STRETCH) {
             let last = count.min(first + STRETCH);
             let offsets = &offsets[first..=last];
             let stretch = &bytes[offsets[0].as_usize()..offsets[last - first].as_usize()];
-            if self.folding.is_some() && (stretch.len() > STRETCH_BYTES || !stretch.is_ascii()) {
+            if stretch.len() > STRETCH_BYTES || !stretch.is_ascii() {
                 for (text, ends) in offsets.windows(2).enumerate() {
                     let text_bytes = &bytes[ends[0].as_usize()..ends[1].as_usize()];
                     let is_hit =
@@ -169,15 +176,10 @@ impl TextMatcher {
                 }
                 continue;
             }
-            let stretch = if self.folding.is_some() {
-                folded.clear();
-                folded.extend_from_slice(stretch);
-                folded.make_ascii_lowercase();
-                &folded
-            } else {
-                stretch
-            };
-            find_in_each(finder, stretch, offsets, |text| hits.set_bit(first + text, true));
+            folded.clear();
+            folded.extend_from_slice(stretch);
+            folded.make_ascii_lowercase();
+            find_in_each(finder, &folded, offsets, |text| hits.set_bit(first + text, true));
         }
         Some(hits.finish())
     }
@@ -199,9 +201,14 @@ fn find_in_each<O: ArrowNativeType>(
     let (mut text, mut from) = (0, 0);
     while let Some(found) = finder.find(&bytes[from..]) {
         let start = from + found;
-        while end(text).is_some_and(|end| end <= start) {
-            text += 1;
+        // Hits are often far apart: ever longer strides, then the exact place.
+        let mut stride = 1;
+        while end(text + stride).is_some_and(|end| end <= start) {
+            text += stride;
+            stride *= 2;
         }
+        text += offsets[(text + 1).min(offsets.len())..(text + 1 + stride).min(offsets.len())]
+            .partition_point(|offset| offset.as_usize() - base <= start);
         let Some(text_end) = end(text) else { return };
         from = text_end;
         if start + finder.needle().len() <= text_end {

@@ -102,6 +102,8 @@ fn texts(writer: &mut Writer<'_>, column: usize, array: &ArrayRef) -> io::Result
         blob.extend_from_slice(value.as_bytes());
         offsets.push(u32::try_from(blob.len()).unwrap_or(u32::MAX));
     }
+    let is_lower_case = blob.iter().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    writer.plain(column, Piece::LowerCase, vec![u8::from(is_lower_case)])?;
     writer.plain(column, Piece::Values, blob)?;
     writer.plain(column, Piece::Offsets, offsets)?;
     writer.codes(column, &codes)?;

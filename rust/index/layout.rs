@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::numbers::Ints;
 
 /// Another number is another format, and such an index is built anew.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const MAGIC: &[u8; 8] = b"SPANIDX\n";
 /// What stands after the table.
 const TAIL: usize = 20;
@@ -44,6 +44,8 @@ pub(super) enum Piece {
     Whole,
     /// The least and the greatest number of every block of rows.
     Zones,
+    /// One byte: whether the texts have no upper case and nothing beyond ASCII.
+    LowerCase,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -237,10 +237,10 @@ impl Live {
         self.rows.count() - self.hidden.len()
     }
 
-    /// Returns all the rows of the part, if these are they and none is hidden.
-    pub fn whole(&self) -> Option<Range<u32>> {
+    /// Returns the rows that are missing from the neighbours `all`, if these are all but hidden ones.
+    pub fn missing_from(&self, all: &Range<u32>) -> Option<&[u32]> {
         match &self.rows {
-            Rows::Range(range) if self.hidden.is_empty() => Some(range.clone()),
+            Rows::Range(range) if range == all => Some(&self.hidden),
             _ => None,
         }
     }
@@ -277,19 +277,22 @@ impl Live {
         if self.hidden.is_empty() {
             return self.rows.from(first);
         }
-        Box::new(self.rows.from(first).filter(|row| self.hidden.binary_search(row).is_err()))
+        let mut hidden = self.hidden[self.hidden.partition_point(|row| *row < first)..].iter().peekable();
+        Box::new(self.rows.from(first).filter(move |row| {
+            let is_hidden = hidden.peek() == Some(&row);
+            if is_hidden {
+                hidden.next();
+            }
+            !is_hidden
+        }))
     }
 
     /// Calls `visit` with each of them, in no order.
-    pub fn for_each(&self, mut visit: impl FnMut(u32)) {
+    pub fn for_each(&self, visit: impl FnMut(u32)) {
         if self.hidden.is_empty() {
             return self.rows.for_each(visit);
         }
-        self.rows.for_each(|row| {
-            if self.hidden.binary_search(&row).is_err() {
-                visit(row);
-            }
-        });
+        self.from(0).for_each(visit);
     }
 }
 

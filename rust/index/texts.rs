@@ -19,6 +19,7 @@ pub struct Texts {
     order: Words<u32>,
     frequent_codes: Words<u32>,
     frequent_bits: Words<u64>,
+    lower_case: Words<u8>,
     words: usize,
 }
 
@@ -33,11 +34,13 @@ impl Texts {
             order: sections.plain(column, Piece::Order)?,
             frequent_codes: sections.plain(column, Piece::FrequentCodes)?,
             frequent_bits: sections.plain(column, Piece::FrequentBits)?,
+            lower_case: sections.plain(column, Piece::LowerCase)?,
             words: rows.div_ceil(64),
         };
         let is_whole = !texts.offsets.is_empty()
             && texts.starts.len() == texts.offsets.len() + 1
             && texts.order.len() == rows
+            && texts.lower_case.len() == 1
             && texts.frequent_bits.len() == texts.frequent_codes.len().checked_mul(texts.words)?;
         is_whole.then_some(texts)
     }
@@ -59,6 +62,11 @@ impl Texts {
         (self.values.as_slice(), &self.offsets)
     }
 
+    /// Whether no value has upper case or a letter beyond ASCII.
+    pub fn is_lower_case(&self) -> bool {
+        self.lower_case.first() == Some(&1)
+    }
+
     /// Returns the value of a row; bytes that are no text are none.
     pub fn text(&self, row: usize) -> Option<&str> {
         let code = self.code(row);
@@ -68,11 +76,6 @@ impl Texts {
     /// Returns the code of a row.
     pub fn code(&self, row: usize) -> u32 {
         self.codes.code(row)
-    }
-
-    /// Returns the codes of all rows.
-    pub fn codes(&self) -> &Ints {
-        &self.codes
     }
 
     /// Returns the first code whose value is not below `text`; values are in the order of their bytes.

@@ -120,11 +120,34 @@ impl Intake {
         }
         // Each scope has its resource looked into again; that, too, is paid for.
         self.reserve(bytes_of(origin))?;
-        let verdict = check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
-            .and_then(|()| check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope"));
+        let verdict = inspect_origin(origin);
         self.origin = Some((origin.clone(), verdict.clone()));
         Ok(verdict)
     }
+}
+
+/// Returns a span that stands by itself, checked as one of a request is; `now_nanos` since 1970.
+///
+/// # Errors
+/// Why it is refused.
+pub fn inspect(wire: &WireSpan, now_nanos: u64) -> std::result::Result<AcceptedSpan, String> {
+    let decoded = survey(Shape::Span, &wire.bytes).and_then(|bytes| match bytes {
+        0..=MAX_DECODED_BYTES => Ok(()),
+        _ => Err(format!("it takes over {MAX_DECODED_BYTES} bytes once decoded")),
+    });
+    decoded.and_then(|()| accept(wire, now_nanos)).map_err(|reason| {
+        let span = span_id_of(wire).map_or_else(|| "a span".to_owned(), |id| format!("span `{id}`"));
+        format!("{span}: {}", clip(&reason))
+    })
+}
+
+/// Checks what spans share.
+///
+/// # Errors
+/// Why spans of this origin are refused.
+pub fn inspect_origin(origin: &Origin) -> std::result::Result<(), String> {
+    check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
+        .and_then(|()| check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope"))
 }
 
 fn bytes_of(origin: &Origin) -> usize {

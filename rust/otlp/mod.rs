@@ -113,3 +113,31 @@ pub fn decode(
     };
     Ok(intake.finish(shared_bytes))
 }
+
+/// Returns the spans of a whole message, unchecked and of whatever size it is; how many of them cannot be
+/// turned into protobuf, and why the first of those cannot.
+///
+/// # Errors
+/// [`Error::Decode`] if the message as a whole cannot be read.
+pub fn spans_of(body: &Bytes, encoding: Encoding) -> Result<(Vec<WireSpan>, u64, String)> {
+    let (mut spans, mut rejected, mut first) = (Vec::new(), 0, String::new());
+    match encoding {
+        Encoding::Protobuf => wire::walk(body, |span| {
+            spans.push(span);
+            Ok(())
+        })?,
+        Encoding::Json => json::walk(body, |span| {
+            match span {
+                Ok(span) => spans.push(span),
+                Err(reason) => {
+                    rejected += 1;
+                    if rejected == 1 {
+                        first = check::clip(&reason);
+                    }
+                }
+            }
+            Ok(())
+        })?,
+    }
+    Ok((spans, rejected, first))
+}

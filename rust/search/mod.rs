@@ -5,6 +5,7 @@
 //! mixes two states.
 
 mod merge;
+mod numbered;
 mod runs;
 mod selection;
 mod sessions;

@@ -17,6 +17,13 @@ pub(super) struct OrderKey<'a> {
     trace_id: &'a [u8],
 }
 
+impl OrderKey<'_> {
+    /// Microseconds since 1970.
+    pub(super) fn start_time(&self) -> i64 {
+        self.start_time
+    }
+}
+
 impl Ord for OrderKey<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.start_time.cmp(&self.start_time).then_with(|| self.trace_id.cmp(other.trace_id))
@@ -33,6 +40,8 @@ impl PartialOrd for OrderKey<'_> {
 pub(super) struct Selection<'a> {
     /// The part they are rows of.
     pub(super) part: &'a Part,
+    /// Its place in the snapshot.
+    pub(super) place: usize,
     /// The rows that are selected.
     pub(super) rows: Live,
     /// How many rows are selected.
@@ -42,9 +51,9 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    fn new(part: &'a Part, filter: &Filter, needed: Needed) -> Result<Self> {
+    fn new((place, part): (usize, &'a Part), filter: &Filter, needed: Needed) -> Result<Self> {
         let rows = part.rows(filter)?;
-        Ok(Self { part, count: rows.count(), rows, view: part.view(needed)? })
+        Ok(Self { part, place, count: rows.count(), rows, view: part.view(needed)? })
     }
 
     /// Returns where `row` stands among all results.
@@ -80,11 +89,11 @@ pub(super) fn select<'a>(
     needed: Needed,
     cancel: &Cancel,
 ) -> Result<Vec<Selection<'a>>> {
-    let evaluate = |part: &'a Part| {
+    let evaluate = |part: (usize, &'a Part)| {
         cancel.check()?;
         Selection::new(part, filter, needed)
     };
     let selections: Vec<_> =
-        POOL.install(|| snapshot.parts().par_iter().map(evaluate).collect::<Result<_>>())?;
+        POOL.install(|| snapshot.parts().par_iter().enumerate().map(evaluate).collect::<Result<_>>())?;
     Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
 }

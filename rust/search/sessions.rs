@@ -1,22 +1,27 @@
 //! Pages of sessions: the filter selects traces, then those with a session are grouped.
 //!
-//! Two passes: the first counts and dates every session, by its code within each part; the second
-//! looks again at the rows of only those sessions that the page shows.
+//! Sessions are known by numbers ([`crate::storage::Ordinals`]). How many there are is counted in a
+//! bitmap of numbers. Rows are walked newest first, side by side, and a session is where it is first
+//! met: so the page is found without a look at what comes behind it. Only the sessions of the page
+//! are looked at whole.
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::numbered::Numbered;
 use super::selection::{OrderKey, Selection, select};
 use super::{Cancel, POOL, Page, Window};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::Needed;
+use crate::index::{Needed, fill};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
+
+/// So many rows are walked between two looks at whether the search is still wanted.
+const STRIDE: usize = 1 << 14;
 
 /// One session as an answer shows it (specification, "`TraceSessionStats`").
 #[derive(Debug, Default, Serialize)]
@@ -30,95 +35,160 @@ struct SessionRow<'a> {
     team_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     workflow_id: Option<&'a str>,
-    total_traces: u64,
+    total_traces: usize,
     first_trace_at: String,
     last_trace_at: String,
-}
-
-/// What is known of a session before the page is cut: instants are microseconds since 1970.
-#[derive(Debug, Clone, Copy)]
-struct Tally {
-    traces: u64,
-    first: i64,
-    last: i64,
-}
-
-impl Tally {
-    const NONE: Self = Self { traces: 0, first: i64::MAX, last: i64::MIN };
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            traces: self.traces + other.traces,
-            first: self.first.min(other.first),
-            last: self.last.max(other.last),
-        }
-    }
-}
-
-/// Returns the page of sessions among the traces that `filter` selects: newest last trace first, then
-/// session id ascending.
-///
-/// # Errors
-/// [`Error::Cancelled`], or a batch that is not a trace batch.
-pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
-    let needed = DETAILS.into_iter().fold(Needed::ORDER.and(Field::SessionId), Needed::and);
-    let selections = select(snapshot, filter, needed, cancel)?;
-    let tallies = tally(&selections, cancel)?;
-    let total_count = tallies.len() as u64;
-    let page = cut(tallies, window);
-    let rows = describe(&selections, &page, cancel)?;
-    let data = serde_json::to_vec(&rows)
-        .map_err(|fault| Error::Batch(format!("a session row cannot be printed: {fault}")))?;
-    Ok(Page { data, total_count })
 }
 
 /// The fields of a session beside its own id, in the order of [`Member::details`].
 const DETAILS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field::WorkflowId];
 
-/// Returns every session with its tally.
-fn tally<'a>(selections: &'a [Selection<'a>], cancel: &Cancel) -> Result<Vec<(&'a [u8], Tally)>> {
-    let tally_part = |part: &Selection<'_>| {
+/// Returns the page of sessions among the traces that `filter` selects: newest last trace first, then
+/// session id ascending.
+///
+/// # Errors
+/// [`Error::Cancelled`]; damage met while an index is built anew.
+pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
+    let needed = DETAILS.into_iter().fold(Needed::ORDER.and(Field::SessionId), Needed::and);
+    let selections = select(snapshot, filter, needed, cancel)?;
+    // Not in the pool: a thread that waits there for others may take up another search, and that would
+    // wait for the numbers that this one is making.
+    let numbered = Numbered::new(snapshot, &selections)?;
+    let total_count = count(&selections, &numbered, cancel)?;
+    let page = cut(&selections, &numbered, window, cancel)?;
+    let described = page.par_iter().map(|session| describe(&selections, session, cancel));
+    let rows: Vec<SessionRow<'_>> = POOL.install(|| described.collect::<Result<_>>())?;
+    let data = serde_json::to_vec(&rows)
+        .map_err(|fault| Error::Batch(format!("a session row cannot be printed: {fault}")))?;
+    Ok(Page { data, total_count })
+}
+
+/// Returns how many sessions have a selected row.
+fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel) -> Result<u64> {
+    let words = numbered.count().div_ceil(64);
+    let is_every =
+        numbered.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbered));
+    let count_part = |(part, selection): (usize, &Selection<'_>)| -> Result<Vec<u64>> {
         cancel.check()?;
-        let mut by_code = vec![Tally::NONE; part.view.session_codes()];
-        part.rows.for_each(|row| {
-            let row = row as usize;
-            let Some(code) = part.view.session_code(row) else { return };
-            let start = part.view.start_time(row);
-            by_code[code] = by_code[code].and(Tally { traces: 1, first: start, last: start });
-        });
-        Ok(by_code)
-    };
-    let by_part: Vec<Vec<Tally>> =
-        POOL.install(|| selections.par_iter().map(tally_part).collect::<Result<_>>())?;
-    // A session may occur in several parts.
-    let mut by_session: HashMap<&'a [u8], Tally> = HashMap::new();
-    for (part, by_code) in selections.iter().zip(by_part) {
-        for (code, tally) in by_code.into_iter().enumerate().filter(|(_, tally)| tally.traces > 0) {
-            let known = by_session.entry(part.view.session(code)).or_insert(Tally::NONE);
-            *known = known.and(tally);
+        let mut met = vec![0_u64; words];
+        if !is_every || !numbered.is_segment(part) {
+            let numbers = numbered.of_part(part);
+            selection.rows.for_each(|row| {
+                if let Some(code) = selection.view.session_code(row as usize) {
+                    met[numbers[code] as usize / 64] |= 1 << (numbers[code] % 64);
+                }
+            });
         }
+        Ok(met)
+    };
+    let either = |mut one: Vec<u64>, other: Vec<u64>| {
+        one.iter_mut().zip(other).for_each(|(word, own)| *word |= own);
+        Ok(one)
+    };
+    let none = || vec![0; words];
+    let mut met =
+        POOL.install(|| selections.par_iter().enumerate().map(count_part).try_reduce(none, either))?;
+    if is_every {
+        fill(&mut met, 0..numbered.sealed());
     }
-    Ok(by_session.into_iter().collect())
+    Ok(met.iter().map(|word| u64::from(word.count_ones())).sum())
+}
+
+/// Tells whether all sessions of a segment have a selected row: nothing but hidden rows is missing, and
+/// their sessions have others. Of a batch of the head nothing is asked.
+fn has_every_session<'a>(numbered: &'a Numbered<'_>) -> impl Fn((usize, &Selection<'_>)) -> bool + 'a {
+    /// More hidden rows than this are not looked at one by one.
+    const FEW: usize = 1 << 14;
+    |(part, selection)| {
+        if !numbered.is_segment(part) {
+            return true;
+        }
+        let view = &selection.view;
+        let all = 0..u32::try_from(view.count()).unwrap_or(u32::MAX);
+        let Some(hidden) = selection.rows.missing_from(&all).filter(|hidden| hidden.len() <= FEW) else {
+            return false;
+        };
+        let mut codes: Vec<usize> =
+            hidden.iter().filter_map(|row| view.session_code(*row as usize)).collect();
+        codes.sort_unstable();
+        codes.chunk_by(|one, other| one == other).all(|alike| alike.len() < view.rows_of_code(alike[0]))
+    }
 }
 
 /// Returns the sessions of one page, in order.
-fn cut<'a>(mut tallies: Vec<(&'a [u8], Tally)>, window: Window) -> Vec<(&'a [u8], Tally)> {
+fn cut<'a>(
+    selections: &'a [Selection<'a>],
+    numbered: &Numbered<'_>,
+    window: Window,
+    cancel: &Cancel,
+) -> Result<Vec<&'a [u8]>> {
     let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
-    if offset >= tallies.len() {
-        return Vec::new();
+    let end = offset.saturating_add(window.limit);
+    let mut walk = Walk::new(selections);
+    let mut met = vec![0_u64; numbered.count().div_ceil(64)];
+    let (mut before, mut alike, mut page) = (0, Vec::new(), Vec::new());
+    let mut instant = None;
+    for step in 0_usize.. {
+        if step % STRIDE == 0 {
+            cancel.check()?;
+        }
+        let next = walk.step();
+        let start = next.map(|(part, row)| selections[part].view.start_time(row));
+        if start != instant {
+            // All that begin at one instant are ordered among themselves before the page is cut.
+            let count = alike.len();
+            if before + count > offset {
+                let mut sessions: Vec<&[u8]> = alike
+                    .iter()
+                    .map(|(part, code): &(usize, usize)| selections[*part].view.session(*code))
+                    .collect();
+                sessions.sort_unstable();
+                let first = offset.saturating_sub(before);
+                page.extend(sessions.into_iter().skip(first).take(end - before.max(offset)));
+            }
+            before += count;
+            alike.clear();
+            instant = start;
+        }
+        let Some((part, row)) = next.filter(|_| before < end) else { return Ok(page) };
+        let Some(code) = selections[part].view.session_code(row) else { continue };
+        let number = numbered.of_part(part)[code] as usize;
+        if met[number / 64] >> (number % 64) & 1 == 0 {
+            met[number / 64] |= 1 << (number % 64);
+            alike.push((part, code));
+        }
     }
-    let end = offset.saturating_add(window.limit).min(tallies.len());
-    let order = |(session, tally): &(&'a [u8], Tally)| (Reverse(tally.last), *session);
-    if end < tallies.len() {
-        tallies.select_nth_unstable_by_key(end, order);
+    Ok(page)
+}
+
+/// Walks the selected rows of all parts, newest first.
+struct Walk<'a> {
+    selections: &'a [Selection<'a>],
+    rests: Vec<Box<dyn Iterator<Item = u32> + Send + 'a>>,
+    heads: Vec<Option<(i64, usize)>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(selections: &'a [Selection<'a>]) -> Self {
+        let rests = selections.iter().map(|selection| selection.rows.from(0)).collect();
+        let mut walk = Self { selections, rests, heads: vec![None; selections.len()] };
+        (0..selections.len()).for_each(|part| walk.advance(part));
+        walk
     }
-    tallies.truncate(end);
-    if offset > 0 {
-        tallies.select_nth_unstable_by_key(offset, order);
+
+    fn advance(&mut self, part: usize) {
+        let row = self.rests[part].next().map(|row| row as usize);
+        self.heads[part] = row.map(|row| (self.selections[part].view.start_time(row), row));
     }
-    let mut page = tallies.split_off(offset);
-    page.sort_unstable_by_key(order);
-    page
+
+    /// Returns the part and the row of the next one.
+    fn step(&mut self) -> Option<(usize, usize)> {
+        let heads = self.heads.iter().enumerate();
+        let newest = heads.filter_map(|(part, head)| head.map(|(start, row)| (start, part, row)));
+        let (_, part, row) = newest.max_by_key(|(start, _, _)| *start)?;
+        self.advance(part);
+        Some((part, row))
+    }
 }
 
 /// A selected row of a session that the page shows.
@@ -128,50 +198,45 @@ struct Member<'a> {
     details: [Option<&'a str>; 4],
 }
 
-/// Returns the finished rows of the page's sessions.
-fn describe<'a>(
-    selections: &'a [Selection<'a>],
-    page: &[(&'a [u8], Tally)],
-    cancel: &Cancel,
-) -> Result<Vec<SessionRow<'a>>> {
-    let places: HashMap<&[u8], usize> =
-        page.iter().enumerate().map(|(place, (session, _))| (*session, place)).collect();
-    let mut members: Vec<Vec<Member<'a>>> = page.iter().map(|_| Vec::new()).collect();
+/// Returns the selected rows of a session.
+fn members<'a>(selections: &'a [Selection<'a>], session: &[u8]) -> Vec<Member<'a>> {
+    let mut members = Vec::new();
     for part in selections {
-        cancel.check()?;
-        let codes = 0..part.view.session_codes();
-        let place_of_code: Vec<Option<usize>> =
-            codes.map(|code| places.get(part.view.session(code)).copied()).collect();
-        if place_of_code.iter().all(Option::is_none) {
-            continue;
-        }
-        for row in part.rows.from(0).map(|row| row as usize) {
-            let Some(place) = part.view.session_code(row).and_then(|code| place_of_code[code]) else {
-                continue;
-            };
+        for row in part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row)) {
+            let row = row as usize;
             let details = DETAILS.map(|field| part.view.text(field, row));
-            members[place].push(Member { key: part.key(row), details });
+            members.push(Member { key: part.key(row), details });
         }
     }
-    Ok(page.iter().zip(members).map(|((session, tally), members)| finish(session, *tally, members)).collect())
+    members.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    members
 }
 
-fn finish<'a>(session_id: &'a [u8], tally: Tally, mut members: Vec<Member<'a>>) -> SessionRow<'a> {
-    members.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+/// Returns the finished row of a session, of which at least one row is selected.
+fn describe<'a>(
+    selections: &'a [Selection<'a>],
+    session: &'a [u8],
+    cancel: &Cancel,
+) -> Result<SessionRow<'a>> {
+    cancel.check()?;
+    let members = members(selections, session);
     let latest = |at: usize| members.iter().find_map(|member| member.details[at]);
     let mut seen = HashSet::new();
     let in_order = members.iter().rev().filter_map(|member| member.details[1]);
     let agents: Vec<&str> = in_order.filter(|agent| seen.insert(*agent)).collect();
     let mut row = SessionRow {
-        session_id: std::str::from_utf8(session_id).unwrap_or_default(),
+        session_id: std::str::from_utf8(session).unwrap_or_default(),
         user_id: latest(0),
         agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
         team_id: latest(2),
         workflow_id: latest(3),
-        total_traces: tally.traces,
+        total_traces: members.len(),
         ..SessionRow::default()
     };
-    write_instant(&mut row.first_trace_at, tally.first);
-    write_instant(&mut row.last_trace_at, tally.last);
-    row
+    for (printed, member) in
+        [(&mut row.first_trace_at, members.last()), (&mut row.last_trace_at, members.first())]
+    {
+        write_instant(printed, member.map_or(0, |member| member.key.start_time()));
+    }
+    Ok(row)
 }

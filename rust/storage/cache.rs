@@ -40,12 +40,14 @@ pub(super) struct SegmentRows {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cache {
     folder: Option<PathBuf>,
+    /// Another process keeps the cache; here it is only read.
+    is_foreign: bool,
 }
 
 impl Cache {
     /// Returns the cache that the options name.
     pub(super) fn of(options: &Options) -> Self {
-        Self { folder: options.cache_dir.clone() }
+        Self { folder: options.cache_dir.clone(), is_foreign: options.is_cache_foreign }
     }
 
     /// Opens the index of a segment, or builds it from what `read` returns.
@@ -66,7 +68,8 @@ impl Cache {
     /// # Errors
     /// [`Error::Damage`] if these rows are none of a segment.
     pub(super) fn build(&self, record: &SegmentRecord, rows: &SegmentRows) -> Result<Index> {
-        let written = self.folder.as_deref().and_then(|folder| {
+        let own = self.folder.as_deref().filter(|_| !self.is_foreign);
+        let written = own.and_then(|folder| {
             // A cache that cannot be written costs memory, and nothing else.
             write_file(folder, record, rows).ok()?;
             open_file(folder, record)

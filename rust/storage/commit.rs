@@ -5,17 +5,19 @@
 //! no holes. What it folds into segments is in [`super::fold`].
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use ulid::Ulid;
 
+use super::adopt::Adoption;
 use super::arrivals::{Arrival, Gathered, Outcome, gather};
 use super::aside::Aside;
 use super::cache::Cache;
 use super::compact::Compaction;
+use super::manifest::ImportRecord;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
 use super::pace::Pace;
@@ -40,6 +42,8 @@ pub(super) enum Order {
     Delete { filter: Filter, answer: Sender<Result<u64>> },
     /// Merge all there is to merge.
     Compact { purge: bool, answer: Sender<Result<()>> },
+    /// Make a segment of imported traces live.
+    Adopt { adoption: Box<Adoption>, answer: Sender<Result<()>> },
     /// The sealing thread is done with the oldest generation.
     Sealed(Result<Written>),
     /// The merging thread is done; `None` if no row was left.
@@ -55,6 +59,8 @@ pub(super) struct Published {
     pub(super) progress: ArcSwap<Progress>,
     /// Why what is too old could not be deleted.
     pub(super) retention_fault: ArcSwapOption<String>,
+    /// Held while an import has written files that no manifest names yet.
+    pub(super) unnamed_files: Mutex<()>,
 }
 
 /// Hands the committer an order and waits for its answer; `None` if the committer has ended.
@@ -86,6 +92,7 @@ pub(super) struct Progress {
     pub(super) wal_folded_through: u64,
     pub(super) manifest: u64,
     pub(super) aside: Vec<Aside>,
+    pub(super) imports: Vec<ImportRecord>,
 }
 
 /// The numbers with which this writer claimed the store. They are kept while it lives, so that a
@@ -160,6 +167,10 @@ impl Committer {
                         self.commit(std::mem::take(&mut group));
                         let _gone = answer.send(self.delete(&filter, orders));
                     }
+                    Order::Adopt { adoption, answer } => {
+                        self.commit(std::mem::take(&mut group));
+                        let _gone = answer.send(self.adopt(*adoption, orders));
+                    }
                     Order::Compact { purge, answer } => self.compact(purge, answer),
                     Order::Sealed(written) => self.sealed(written),
                     Order::Merged(written) => self.merged(written),
@@ -217,7 +228,7 @@ impl Committer {
     }
 
     /// Returns why no request is taken now, if none is.
-    fn refusal(&self) -> Option<Error> {
+    pub(super) fn refusal(&self) -> Option<Error> {
         if let Some(reason) = &self.stopped {
             return Some(Error::Stopped(reason.clone()));
         }
@@ -304,7 +315,8 @@ impl Committer {
 
     /// Shows the present state to searches.
     pub(super) fn publish(&mut self) {
-        self.published.snapshot.store(Arc::new(self.state.snapshot()));
+        let before = self.published.snapshot.load_full();
+        self.published.snapshot.store(Arc::new(self.state.snapshot().after(&before)));
         self.publish_progress();
     }
 
@@ -323,6 +335,7 @@ impl Committer {
             wal_folded_through: self.state.manifest.wal_folded_through,
             manifest: self.state.manifest.number,
             aside: self.state.manifest.aside.iter().map(Aside::of).collect(),
+            imports: self.state.manifest.imports.clone(),
         }));
     }
 

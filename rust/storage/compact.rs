@@ -110,6 +110,9 @@ impl Committer {
 
     /// Removes every object that is not needed.
     fn sweep(&self) -> Result<()> {
+        let Ok(_no_import) = self.published.unnamed_files.try_lock() else {
+            return Err(Error::Busy("an import is under way, purge once it has ended".into()));
+        };
         sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
         self.cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
         match self.state.manifest.aside.first() {

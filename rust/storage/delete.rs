@@ -46,7 +46,7 @@ impl Committer {
     ///
     /// # Errors
     /// [`Error::Storage`] if a seal failed, [`Error::Stopped`], [`Error::Closed`].
-    fn seal_head(&mut self, orders: &Receiver<Order>) -> Result<()> {
+    pub(super) fn seal_head(&mut self, orders: &Receiver<Order>) -> Result<()> {
         if self.state.open_generation().objects > 0 {
             self.state.cut();
             self.publish_progress();

@@ -1,10 +1,13 @@
 //! One immutable batch of the head: rows in memory, each pointing to its trace.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, RecordBatch};
 
+use super::ordinals::Ordinals;
 use crate::otlp::TraceId;
+use crate::schema::Field;
 use crate::trace::row::to_batch;
 use crate::trace::{Trace, TraceRow};
 
@@ -25,6 +28,9 @@ impl Entry {
     }
 }
 
+/// By whose numbers sessions were looked up, and what was found for each code.
+type KnownSessions = (u64, Arc<[Option<u32>]>);
+
 /// Traces in the order of search results, with their rows as Arrow.
 #[derive(Debug)]
 pub(super) struct HeadBatch {
@@ -32,6 +38,8 @@ pub(super) struct HeadBatch {
     entries: Vec<Arc<Entry>>,
     /// The rows in the order of their trace ids.
     by_trace_id: Vec<u32>,
+    /// The numbers of its sessions as they were looked up last.
+    known_sessions: Mutex<Option<KnownSessions>>,
 }
 
 impl HeadBatch {
@@ -44,7 +52,7 @@ impl HeadBatch {
         let rows: Vec<TraceRow> = entries.iter().map(|entry| entry.row.clone()).collect();
         let mut by_trace_id: Vec<u32> = (0u32..).take(entries.len()).collect();
         by_trace_id.sort_unstable_by_key(|row| entries[*row as usize].trace.trace_id);
-        Self { batch: to_batch(&rows), entries, by_trace_id }
+        Self { batch: to_batch(&rows), entries, by_trace_id, known_sessions: Mutex::default() }
     }
 
     pub(super) fn batch(&self) -> &RecordBatch {
@@ -53,6 +61,22 @@ impl HeadBatch {
 
     pub(super) fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
+    }
+
+    /// Returns, for each code of a session, the number it has among `ordinals`, if any; looked up once.
+    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> Arc<[Option<u32>]> {
+        let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((id, known)) = known.as_ref()
+            && *id == ordinals.id()
+        {
+            return known.clone();
+        }
+        let sessions = self.batch.column(Field::SessionId.column()).as_any_dictionary().values();
+        let sessions = sessions.as_string::<i32>();
+        let found: Arc<[_]> =
+            (0..sessions.len()).map(|code| ordinals.find(sessions.value(code).as_bytes())).collect();
+        *known = Some((ordinals.id(), found.clone()));
+        found
     }
 
     pub(super) fn find(&self, trace_id: TraceId) -> Option<u32> {

@@ -12,7 +12,7 @@ use roaring::RoaringBitmap;
 use ulid::Ulid;
 
 use super::commit::Committer;
-use super::manifest::{self, FileRecord, HiddenRecord, Manifest, SegmentRecord};
+use super::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
 use super::objects::{Put, put};
 use super::state::Sealed;
 use super::wal;
@@ -27,7 +27,20 @@ impl Committer {
     ///
     /// # Errors
     /// [`Error::Storage`] if nothing changed, [`Error::Stopped`] if that is not known.
-    pub(super) fn install(&mut self, mut sealed: Vec<Sealed>, folded_through: u64) -> Result<()> {
+    pub(super) fn install(&mut self, sealed: Vec<Sealed>, folded_through: u64) -> Result<()> {
+        self.install_with(sealed, folded_through, self.state.manifest.imports.clone())
+    }
+
+    /// As [`Committer::install`], and makes durable with it how far imports are.
+    ///
+    /// # Errors
+    /// As [`Committer::install`].
+    pub(super) fn install_with(
+        &mut self,
+        mut sealed: Vec<Sealed>,
+        folded_through: u64,
+        imports: Vec<ImportRecord>,
+    ) -> Result<()> {
         sealed.retain(|sealed| sealed.durably_hidden.len() < sealed.record.rows);
         for sealed in &mut sealed {
             let recorded = sealed.record.hidden.map_or(0, |hidden| hidden.rows);
@@ -41,6 +54,7 @@ impl Committer {
             wal_folded_through: folded_through,
             segments: sealed.iter().map(|sealed| sealed.record.clone()).collect(),
             aside: self.state.manifest.aside.clone(),
+            imports,
         };
         let path = manifest::path(next.number);
         match self.put_until_known(&path, &next.encode()) {

@@ -36,6 +36,23 @@ pub(super) struct Manifest {
     /// forgets that it was larger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) aside: Vec<AsideRecord>,
+    /// How far imports are that did not end yet, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) imports: Vec<ImportRecord>,
+}
+
+/// How far one import is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImportRecord {
+    /// What is imported: a digest, never a value of users.
+    pub source: String,
+    /// So many of its spans are dealt with.
+    pub spans: u64,
+    /// So many of those are in the store.
+    pub accepted: u64,
+    /// So many of those were refused.
+    pub rejected: u64,
 }
 
 /// One segment that was set aside; its files stay where they are.

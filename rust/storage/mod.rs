@@ -15,6 +15,7 @@
 //! ingest -> arrivals (what would change) -> commit (write-ahead put, publish) -> head
 //! head -> cut -> seal (a segment's files) -> fold -> install (manifest), publish -> segments
 //! segments -> plan -> merge (a segment's files) -> compact -> install (manifest), publish -> segments
+//! import -> adopt (a segment's files) -> install (manifest), publish -> segments
 //! delete (rows are hidden) -> install (manifest), publish -> segments
 //! open -> recover (claim, fence, replay, sweep)
 //! ```
@@ -22,6 +23,7 @@
 //! Everything durable is created once, never changed, and checksummed ([`objects`]). What is not as
 //! it was written is named as damage; nothing is ever answered with a silently smaller store.
 
+mod adopt;
 mod arrivals;
 mod aside;
 mod backup;
@@ -44,6 +46,7 @@ mod mapped;
 mod merge;
 pub mod objects;
 mod options;
+mod ordinals;
 mod pace;
 mod place;
 mod plan;
@@ -63,8 +66,10 @@ pub use aside::Aside;
 pub use backup::Copied;
 pub use check::Report;
 pub use folder::Folder;
+pub use manifest::ImportRecord;
 pub use objects::Objects;
 pub use options::Options;
+pub use ordinals::Ordinals;
 pub use snapshot::{Part, Snapshot};
 pub use store::{Ingested, Stats, TraceStore};
 pub use view::View;

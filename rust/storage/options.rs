@@ -43,6 +43,9 @@ pub struct Options {
     pub existing: bool,
     /// Whether opening sets damaged segments aside instead of refusing.
     pub recover: bool,
+    /// Whether the cache belongs to another process: it is read, and never written.
+    #[serde(skip)]
+    pub is_cache_foreign: bool,
 }
 
 impl Default for Options {
@@ -64,6 +67,7 @@ impl Default for Options {
             cache_bytes: 4 << 30,
             existing: false,
             recover: false,
+            is_cache_foreign: false,
         }
     }
 }

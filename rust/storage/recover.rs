@@ -43,6 +43,7 @@ use super::commit::Claim;
 use super::manifest::{self, Manifest, SegmentRecord};
 use super::objects::{Listed, Objects, Put, PutFault, put};
 use super::options::Options;
+use super::snapshot::Snapshot;
 use super::state::State;
 use super::wal;
 use crate::error::{Error, Result};
@@ -127,6 +128,25 @@ fn refuse_unconditional(objects: &dyn Objects, claimed: &Manifest) -> Result<()>
                 .into(),
         )),
     }
+}
+
+/// Returns the present state of a store that may be at work in another process, writing nothing.
+///
+/// # Errors
+/// As [`recover`]; [`Error::Options`] if there is no store, [`Error::Busy`] if the store moves on faster
+/// than it can be read.
+pub(super) fn look(objects: &dyn Objects, options: &Options) -> Result<Snapshot> {
+    for _ in 0..TRIES {
+        let Some(newest) = Manifest::newest(objects)? else {
+            return Err(Error::Options("expected a store, found no manifest".into()));
+        };
+        match read_state(objects, newest.clone(), options) {
+            Ok(state) => return Ok(state.snapshot()),
+            Err(_) if newest.is_superseded(objects) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(Error::Busy("the store moves on faster than it can be read".into()))
 }
 
 /// Reads what `manifest` and the write-ahead after it say, writing nothing.

@@ -52,16 +52,13 @@ pub(super) fn start(
     std::thread::Builder::new().name("spanwise-seal".into()).spawn(seal)
 }
 
-/// Writes the segment of a cut.
-fn write_segment(objects: &dyn Objects, cache: &Cache, cut: &[Arc<Entry>]) -> Result<Written> {
+/// Writes a segment of these traces.
+pub(super) fn write_segment(objects: &dyn Objects, cache: &Cache, cut: &[Arc<Entry>]) -> Result<Written> {
     let rows = HeadBatch::new(cut.to_vec());
     write(objects, cache, |record| {
         let path = record.documents_path();
         let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?, &[])?;
-        let mut places = Vec::with_capacity(rows.entries().len());
-        for entry in rows.entries() {
-            places.push(documents.append(&entry.trace.document())?);
-        }
+        let places = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
         record.documents = documents.finish()?;
         write_rows(objects, record, rows.batch(), &places)
     })

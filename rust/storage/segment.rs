@@ -141,6 +141,15 @@ impl Segment {
             .ok_or_else(|| Error::damage(&self.documents.path, self.place(row).offset, "expected a trace id"))
     }
 
+    /// Returns when the trace of a row was first received: microseconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Segment::index`].
+    pub(super) fn created_at(&self, row: usize) -> Result<i64> {
+        let index = self.index(Needed::ORDER.and(Field::CreatedAt))?;
+        Ok(index.numbers(Field::CreatedAt).map_or(0, |created| created.value(row)))
+    }
+
     /// Reads the trace of a row.
     ///
     /// # Errors
@@ -148,8 +157,7 @@ impl Segment {
     pub(super) fn trace(&self, row: usize) -> Result<Trace> {
         let place = self.place(row);
         let trace_id = self.trace_id(row)?;
-        let index = self.index(Needed::ORDER.and(Field::CreatedAt))?;
-        let created_at = index.numbers(Field::CreatedAt).map_or(0, |created| created.value(row));
+        let created_at = self.created_at(row)?;
         let document = self.documents.read(place)?;
         let damage = |message: String| Error::damage(&self.documents.path, place.offset, message);
         let trace = Trace::from_document(trace_id, created_at, document)

@@ -1,29 +1,70 @@
 //! What a search sees: one immutable state of the store.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
+use super::ordinals::Ordinals;
 use super::segment::Segment;
 use super::view::View;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{self, Bits, Live, Needed};
 use crate::otlp::TraceId;
+use crate::schema::Field;
 use crate::trace::Trace;
 
 /// One state of the store. Every trace stands in exactly one row of it that is not hidden.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     parts: Vec<Part>,
+    /// The numbers of the sessions of its segments, found when they are first needed. States of the
+    /// same segments share them.
+    ordinals: Arc<OnceLock<Ordinals>>,
 }
 
 impl Snapshot {
     /// Returns the state made of `parts`, in which no two rows that are not hidden have one trace.
     pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts }
+        Self { parts, ordinals: Arc::default() }
+    }
+
+    /// Returns this state with what was found for `before`, if their segments are the same.
+    pub(super) fn after(mut self, before: &Self) -> Self {
+        let (mut now, mut then) = (self.segments(), before.segments());
+        let is_same = loop {
+            match (now.next(), then.next()) {
+                (None, None) => break true,
+                (Some((one, _)), Some((other, _))) if std::ptr::eq(one, other) => {}
+                _ => break false,
+            }
+        };
+        drop((now, then));
+        if is_same {
+            self.ordinals = before.ordinals.clone();
+        }
+        self
+    }
+
+    /// Returns the numbers of the sessions of the segments, in the order of the parts.
+    ///
+    /// # Errors
+    /// Damage met while an index is built anew.
+    pub fn ordinals(&self) -> Result<&Ordinals> {
+        if let Some(known) = self.ordinals.get() {
+            return Ok(known);
+        }
+        let needed = Needed::ORDER.and(Field::SessionId);
+        let indexes = self.segments().map(|(segment, _)| segment.index(needed)).collect::<Result<_>>()?;
+        Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes)))
+    }
+
+    /// Returns how many segments stand before a part.
+    pub fn segments_before(&self, place: usize) -> usize {
+        self.parts[..place].iter().filter(|part| matches!(part.rows, Rows::Sealed(_))).count()
     }
 
     /// Returns the sealed segments and the batches of the head.
@@ -37,6 +78,15 @@ impl Snapshot {
             Rows::Sealed(segment) => Some((segment.as_ref(), part.hidden.as_ref())),
             Rows::Head(_) => None,
         })
+    }
+
+    /// Returns the sealed segments with their hidden rows, to be held longer than the snapshot.
+    pub(super) fn sealed(&self) -> Vec<(Arc<Segment>, Arc<RoaringBitmap>)> {
+        let sealed = self.parts.iter().filter_map(|part| match &part.rows {
+            Rows::Sealed(segment) => Some((segment.clone(), part.hidden.clone())),
+            Rows::Head(_) => None,
+        });
+        sealed.collect()
     }
 
     /// Returns the part and the row in which the trace stands.
@@ -146,6 +196,15 @@ impl Part {
         (!self.hidden.contains(row)).then_some(row as usize)
     }
 
+    /// Returns, for each code of a session of a batch of the head, its number among `ordinals`, if it has
+    /// one; `None` of a segment.
+    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<u32>]>> {
+        match &self.rows {
+            Rows::Sealed(_) => None,
+            Rows::Head(batch) => Some(batch.known_sessions(ordinals)),
+        }
+    }
+
     /// Returns the whole trace of a row: read from its document, or shared with the head.
     ///
     /// # Errors
@@ -154,6 +213,28 @@ impl Part {
         match &self.rows {
             Rows::Sealed(segment) => segment.trace(row),
             Rows::Head(batch) => Ok(batch.trace(row).clone()),
+        }
+    }
+
+    /// Returns when the trace of a row was first received: microseconds since 1970.
+    ///
+    /// # Errors
+    /// Damage met while an index is built anew.
+    pub fn created_at(&self, row: usize) -> Result<i64> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.created_at(row),
+            Rows::Head(batch) => Ok(batch.trace(row).created_at),
+        }
+    }
+
+    /// Returns the document of a row: an encoded OTLP `TracesData` message.
+    ///
+    /// # Errors
+    /// As [`Part::trace`].
+    pub fn document(&self, row: usize) -> Result<Bytes> {
+        match &self.rows {
+            Rows::Sealed(segment) => segment.document(row),
+            Rows::Head(batch) => Ok(batch.trace(row).document().into()),
         }
     }
 

@@ -6,24 +6,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_channel::Sender;
 use serde::Serialize;
 
+use super::adopt;
 use super::arrivals::Arrival;
 use super::aside::Aside;
 use super::backup::{self, Copied};
+use super::cache::Cache;
 use super::check::{self, Report};
 use super::commit::{Order, Published, ask};
 use super::delete;
 use super::lock::Lock;
+use super::manifest::ImportRecord;
 use super::objects::Objects;
 use super::options::Options;
 use super::place::Place;
-use super::recover::recover;
+use super::recover::{self, recover};
 use super::snapshot::Snapshot;
 use super::threads::Threads;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Export, wire};
 use crate::time::now_micros;
-use crate::trace::Span;
+use crate::trace::{Span, Trace};
 
 /// What became of one export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct TraceStore {
 
 #[derive(Debug)]
 struct Shared {
+    objects: Arc<dyn Objects>,
+    cache: Cache,
     orders: Sender<Order>,
     published: Arc<Published>,
     max_waiting_bytes: u64,
@@ -122,10 +127,20 @@ impl TraceStore {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let max_waiting_bytes = options.max_waiting_bytes;
-        let (threads, orders) = Threads::start(objects, options, recovered, &published)?;
+        let cache = Cache::of(&options);
+        let (threads, orders) = Threads::start(objects.clone(), options, recovered, &published)?;
         let running = Mutex::new(Some(Running { threads, _lock: lock }));
         let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
-        let shared = Shared { orders, published, max_waiting_bytes, waiting_bytes, is_closed, running };
+        let shared = Shared {
+            objects,
+            cache,
+            orders,
+            published,
+            max_waiting_bytes,
+            waiting_bytes,
+            is_closed,
+            running,
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -149,6 +164,33 @@ impl TraceStore {
         let outcome = self.shared.ask(|answer| Order::Ingest { arrival, answer })?;
         let reason = if reason.is_empty() { outcome.reason } else { reason };
         Ok(Ingested { accepted: outcome.accepted, rejected: rejected + outcome.surplus, reason })
+    }
+
+    /// Takes in whole traces past the head and the write-ahead: they become a segment of their own, each
+    /// merged with what is stored of it as [`TraceStore::ingest`] would, but that the earlier
+    /// `created_at` stays. Durable and searchable once it returns, together with how far the import
+    /// `source` is then: `so_far`, or nothing to remember of it. Of a trace with too many spans some are
+    /// left out; the answer is how many.
+    ///
+    /// # Errors
+    /// [`Error::Damage`]: what is stored of a trace cannot be read. [`Error::Storage`]. Nothing was
+    /// stored then. Else as [`TraceStore::ingest`].
+    pub fn adopt(&self, traces: Vec<Trace>, source: &str, so_far: Option<ImportRecord>) -> Result<u64> {
+        self.shared.refuse_if_closed()?;
+        let unnamed = self.shared.published.unnamed_files.lock();
+        let _until_they_are_named = unnamed.unwrap_or_else(PoisonError::into_inner);
+        let prepared =
+            adopt::prepare(self.shared.objects.as_ref(), &self.shared.cache, &self.snapshot(), traces)?;
+        let (surplus, mut adoption) = prepared;
+        adoption.progress = Some((source.to_owned(), so_far)).filter(|(source, _)| !source.is_empty());
+        self.shared.ask(|answer| Order::Adopt { adoption: Box::new(adoption), answer })?;
+        Ok(surplus)
+    }
+
+    /// Returns how far the import `source` was when it was interrupted, if it was.
+    pub fn import_so_far(&self, source: &str) -> Option<ImportRecord> {
+        let progress = self.shared.published.progress.load();
+        progress.imports.iter().find(|record| record.source == source).cloned()
     }
 
     /// Returns the present state.
@@ -240,6 +282,19 @@ impl TraceStore {
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
         check::check(Place::of(url)?.existing()?.as_ref())
+    }
+
+    /// Returns the present state of the store at `url`, which may be at work in another process, writing
+    /// nothing: all that was acknowledged before the call is in it.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`],
+    /// [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
+    pub fn look(url: &str) -> Result<Arc<Snapshot>> {
+        let place = Place::of(url)?;
+        let cache_dir = place.folder().map(|folder| folder.join("cache"));
+        let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
+        recover::look(place.existing()?.as_ref(), &options).map(Arc::new)
     }
 
     /// Copies the store at `url`, which may be at work in another process, to `target`, a folder or a

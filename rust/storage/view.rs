@@ -88,6 +88,34 @@ impl View {
         }
     }
 
+    /// Returns how many rows have the session with this code.
+    pub fn rows_of_code(&self, code: usize) -> usize {
+        match &self.rows {
+            Source::Sealed(index) => {
+                let code = u32::try_from(code).unwrap_or(u32::MAX);
+                index.texts(Field::SessionId).map_or(0, |texts| texts.count(&(code..code + 1)))
+            }
+            Source::Head(_) => (0..self.count()).filter(|row| self.session_code(*row) == Some(code)).count(),
+        }
+    }
+
+    /// Returns the rows of a session.
+    pub fn rows_of_session(&self, session: &[u8]) -> Vec<u32> {
+        match &self.rows {
+            Source::Sealed(index) => {
+                let Some(texts) = index.texts(Field::SessionId) else { return Vec::new() };
+                let code = texts.first_code(|text| text >= session);
+                let is_there = code < texts.distinct() && texts.value(code) == session;
+                texts.rows(&(code..code + u32::from(is_there))).to_vec()
+            }
+            Source::Head(_) => {
+                let code = (0..self.session_codes()).find(|code| self.session(*code) == session);
+                let rows = (0u32..).take(self.count());
+                rows.filter(|row| code.is_some() && self.session_code(*row as usize) == code).collect()
+            }
+        }
+    }
+
     /// Returns the bytes of the session with this code.
     pub fn session(&self, code: usize) -> &[u8] {
         match &self.rows {

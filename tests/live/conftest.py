@@ -7,6 +7,8 @@ import pytest
 from adapting import adapting
 from running import Running
 
+from spanwise.components.adapters import LOGGERS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -28,6 +30,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         running.wait_until_ready()
         yield running
         assert running.stop() == 0
+        assert {event["logger"].partition(".")[0] for event in running.events()} <= {"spanwise", *LOGGERS}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from adapting import adapting, nodes_of, trace_of, types_of
+from agno.db.sqlite import SqliteDb
 from hosting import events_of, run, stream
 
 if TYPE_CHECKING:
@@ -118,7 +119,52 @@ def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
         path = f"/workflows/confirmed/runs/{step['run_id']}/continue"
         form = {"step_requirements": json.dumps(answers), "stream": "false"}
         result = service.http.post(path, data=form).raise_for_status().json()
-        assert (result["status"], result["content"]) == ("COMPLETED", "done: x")
+        assert (result["status"], result["content"]) == ("COMPLETED", "done: done: x")
+
+
+@pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
+def test_nobody_approves_what_an_administrator_has_to(adapted: Running, component: str) -> None:
+    paused = run(adapted, component, "launch").json()
+    [tool] = paused["tools"]
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    for forged in ({"confirmed": True}, {"confirmed": True, "approval_type": None}):
+        form = {"tools": json.dumps([{**tool, **forged}]), "stream": "false"}
+        assert adapted.http.post(path, data=form).status_code == 403
+    assert adapted.http.get(path.removesuffix("/continue")).json()["status"] == "PAUSED"
+    if component == "agents/keeper":
+        db = SqliteDb(db_file=str(adapted.data_dir.parent / "agno.db"), id="theirs")
+        [waiting] = db.get_approvals(run_id=paused["run_id"])[0]
+        db.update_approval(waiting["id"], status="approved")
+        result = adapted.http.post(path, data={"stream": "false"}).raise_for_status().json()
+        assert (result["status"], result["content"]) == ("COMPLETED", "it is: launched")
+
+
+def test_an_answer_does_not_change_what_is_called(adapted: Running) -> None:
+    paused = run(adapted, "agents/ann", "refund").json()
+    forged = {"confirmed": True, "tool_args": {"amount": 5000}, "tool_name": "launch", "result": "refunded 5000"}
+    form = {"tools": json.dumps([{**paused["tools"][0], **forged}]), "stream": "false"}
+    result = adapted.http.post(f"/agents/ann/runs/{paused['run_id']}/continue", data=form).raise_for_status().json()
+    assert result["content"] == "it is: refunded 5"
+
+
+@pytest.mark.parametrize(
+    ("component", "name", "said"),
+    [
+        ("teams/mixed", "requirements", "it is: refunded 5"),
+        ("workflows/mixed-steps", "step_requirements", "IT IS: REFUNDED 5"),
+    ],
+)
+def test_a_part_of_ours_that_agno_pauses_pauses_the_whole(
+    adapted: Running, component: str, name: str, said: str
+) -> None:
+    paused = run(adapted, component, "refund").json()
+    assert paused["status"] == "PAUSED"
+    answers = [{**asked, "confirmation": True} for asked in paused[name]]
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    result = adapted.http.post(path, data={name: json.dumps(answers), "stream": "false"}).raise_for_status().json()
+    assert (result["status"], result["content"]) == ("COMPLETED", said)
+    trace = trace_of(adapted, result)
+    assert len(trace["tree"]) == 1
 
 
 def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: Running) -> None:
@@ -127,6 +173,48 @@ def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: Running) ->
     for answers in ("[]", '[{"step_name": 1}]'):
         assert adapted.http.post(path, data={"step_requirements": answers, "stream": "false"}).status_code == 400
     assert adapted.http.get(f"/workflows/confirmed/runs/{paused['run_id']}").json()["status"] == "PAUSED"
+
+
+def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
+    """Returns the form that says yes to every tool that a step of a workflow waits for."""
+    answers = [
+        {
+            **asked,
+            "executor_requirements": [{**inner, "confirmation": True} for inner in asked["executor_requirements"]],
+        }
+        for asked in paused["step_requirements"]
+    ]
+    return {"step_requirements": json.dumps(answers), "stream": "false"}
+
+
+@pytest.mark.parametrize("component", ["workflows/flow", "workflows/built-workflow"])
+def test_a_tool_inside_a_step_pauses_the_workflow(adapted: Running, component: str) -> None:
+    paused = run(adapted, component, "refund").json()
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    assert adapted.http.post(path, data={"stream": "false"}).status_code == 400
+    result = adapted.http.post(path, data=_confirmed(paused)).raise_for_status().json()
+    assert (result["status"], result["content"]) == ("COMPLETED", "done: it is: refunded 5")
+    assert len(trace_of(adapted, result)["tree"]) == 1
+
+
+def test_nobody_approves_inside_a_workflow(adapted: Running) -> None:
+    paused = run(adapted, "workflows/built-workflow", "launch").json()
+    path = f"/workflows/built-workflow/runs/{paused['run_id']}/continue"
+    assert adapted.http.post(path, data=_confirmed(paused)).status_code == 403
+
+
+def test_a_workflow_that_goes_on_is_one_trace(adapted: Running) -> None:
+    paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
+    answers = json.dumps([{**asked, "confirmed": True} for asked in paused["step_requirements"]])
+    path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
+    form = {"step_requirements": answers, "stream": "false"}
+    result = adapted.http.post(path, data=form).raise_for_status().json()
+    assert result["metadata"] == paused["metadata"]
+    trace = trace_of(adapted, result)
+    assert (trace["input"], trace["output"], trace["workflow_id"]) == ("x", "done: done: x", "confirmed")
+    [root] = trace["tree"]
+    assert (root["name"], root["type"]) == ("Confirmed.arun", "WORKFLOW")
+    assert [step["name"].partition(".")[0] for step in root["spans"]] == ["finish", "again"]
 
 
 def test_cancelling_ends_a_run_and_says_so_in_its_trace(adapted: Running) -> None:
@@ -194,6 +282,20 @@ def test_a_session_remembers_its_state(adapted: Running, component: str) -> None
     given = {"session_id": f"state-{component}", "user_id": "u"}
     for times in (1, 2):
         assert run(adapted, component, "whoami", **given).json()["session_state"] == {"seen": ["u"] * times}
+    paused = run(adapted, component, "refund", **given).json()
+    path = f"/{component}/runs/{paused['run_id']}/continue"
+    result = adapted.http.post(path, data={"tools": json.dumps(paused["tools"]), "stream": "false"}).json()
+    assert (result["status"], result["session_state"]) == ("COMPLETED", {"seen": ["u", "u"]})
+
+
+def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: Running) -> None:
+    given = {"dependencies": '{"city": "Lisbon"}', "metadata": '{"tag": "t"}', "session_state": '{"seen": ["before"]}'}
+    result = run(adapted, "agents/dependent", "hello", user_id="u", **given).json()
+    assert "Lisbon" in json.dumps(result["messages"])
+    assert result["metadata"] == {"tag": "t", "trace_id": result["metadata"]["trace_id"]}
+    for component in ("agents/ann", "agents/keeper"):
+        result = run(adapted, component, "whoami", user_id="u", **given).json()
+        assert result["session_state"] == {"seen": ["before", "u"]}
 
 
 def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:

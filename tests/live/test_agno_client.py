@@ -32,6 +32,7 @@ COMPONENTS = [
     ("workflow", "flow"),
     ("workflow", "mixed-steps"),
 ]
+AGENTS = {"ann", "keeper", "dependent", "imposter", "built", "helper", "upper"}
 PREFIXES = {"agent": "Run", "team": "TeamRun", "workflow": "Workflow"}
 
 
@@ -146,7 +147,7 @@ def test_a_failure_that_agno_caught_is_a_result(talk: Talk) -> None:
 def test_it_lists_what_is_hosted(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         agents = {agent.id: agent for agent in await client.list_agents()}
-        assert agents.keys() == {"ann", "keeper", "imposter", "built", "helper", "upper"}
+        assert agents.keys() == AGENTS
         assert agents["ann"].model is not None
         teams = {team.id: team for team in await client.list_teams()}
         assert (teams["tim"].mode, teams["mixed"].mode) == ("coordinate", "route")
@@ -183,7 +184,7 @@ def test_it_reads_traces_and_sessions_of_traces(talk: Talk) -> None:
 def test_it_reads_what_the_service_consists_of(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         config = await client.aget_config()
-        assert {agent.id for agent in config.agents} == {"ann", "keeper", "imposter", "built", "helper", "upper"}
+        assert {agent.id for agent in config.agents} == AGENTS
         assert {team.id for team in config.teams} == {"tim", "built-team", "mixed"}
         assert {workflow.id for workflow in config.workflows} == {
             "flow",

@@ -93,6 +93,7 @@ def test_the_commands_take_addresses(tmp_path: Path, url: str, server: S3Server)
         spanwise("delete", json.dumps({"op": "EQ", "key": "trace_id", "value": f"{2:032x}"}), url)
         == "Traces deleted: 1\n"
     )
+    assert len(json.loads(spanwise("search", "{}", url, "--json"))["data"]) == 3
     spanwise("compact", "--purge", url)
     assert json.loads(spanwise("check", url))["hidden_rows"] == 0
     restored = f"{url}-restored"

@@ -41,6 +41,13 @@ ANSWERS = {
 }
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def read_all(connection: socket.socket) -> bytes:
     answer = b""
     try:
@@ -115,33 +122,30 @@ def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., Running]) 
         first.http.post("/v1/traces", content=body, headers=JSON).raise_for_status()
     first.kill()
     second = start(is_ready=False)
-    while second.log.read_text().count("listening on") < 2:
-        assert second.process.poll() is None
-        time.sleep(0.01)
+    wait_until(lambda: second.log.read_text().count("listening on") == 2)
     assert second.stop() == 0, second.log.read_text()
     assert len(start().trace_ids()) == 199
 
 
 def test_streams_end_with_the_service(tmp_path: Path) -> None:
     with hosting(tmp_path, "--drain-seconds", "2") as service:
-        ended = list[bool]()
+        begun, ended = set[int](), set[int]()
 
-        def follow() -> None:
-            with httpx.stream("POST", f"{service.url}/agents/slow/runs", data={"message": "x"}, timeout=20) as answer:
+        def follow(number: int) -> None:
+            with httpx.stream("POST", f"{service.url}/agents/slow/runs", data={"message": "x"}, timeout=60) as answer:
                 assert answer.status_code == 200
                 with suppress(httpx.RemoteProtocolError):
-                    ended.extend(False for _ in answer.iter_raw())
-            ended.append(True)
+                    begun.update(number for _ in answer.iter_raw())
+            ended.add(number)
 
-        followers = [threading.Thread(target=follow) for _ in range(20)]
+        followers = [threading.Thread(target=follow, args=(number,)) for number in range(20)]
         for follower in followers:
             follower.start()
-        while ended.count(False) < len(followers):
-            time.sleep(0.01)
+        wait_until(lambda: len(begun) == len(followers))
         assert service.stop() == 0, service.log.read_text()
         for follower in followers:
             follower.join()
-        assert ended.count(True) == len(followers)
+        assert ended == begun
 
 
 def send(port: int, trace_id: str) -> str:
@@ -172,8 +176,7 @@ def test_clients_that_try_again_lose_nothing_over_restarts(start: Callable[..., 
         writer.start()
     for _ in range(2):
         goal = len(sent) + 20
-        while len(sent) < goal:
-            time.sleep(0.01)
+        wait_until(lambda goal=goal: len(sent) >= goal)  # type: ignore[misc]  # bound now, not later
         assert service.stop() == 0, service.log.read_text()
         service = start("--port", str(port), is_ready=False)
         service.port, service.url = port, f"http://127.0.0.1:{port}"

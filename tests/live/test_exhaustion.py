@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 JSON = {"Content-Type": "application/json"}
 MEBIBYTE = 1024 * 1024
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 
 
 @contextmanager
@@ -40,6 +40,14 @@ def crowd(service: Running, count: int, receive_bytes: int = 0) -> Iterator[list
             connection.connect(("127.0.0.1", service.port))
             connections.append(connection)
         yield connections
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Returns when something is so."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def wait_until_closed(connections: list[socket.socket]) -> None:
@@ -105,15 +113,14 @@ def waiting_bytes(service: Running) -> int:
 
 
 def test_readers_that_take_nothing_are_let_go(start: Callable[..., Running]) -> None:
+    """By the kernel or by the service, whichever sees it first; only the service says so."""
     service = start("--write-deadline-seconds", "1")
     fill(service)
     with crowd(service, 12, receive_bytes=4096) as connections:
         for connection in connections:
             connection.sendall(ASK)
-        while service.log.read_text().count("its reader took nothing for 1 s") < len(connections):
-            assert service.http.get("/health").status_code == 200
-            time.sleep(0.05)
-        assert waiting_bytes(service) == 0
+        wait_until(lambda: waiting_bytes(service) > 0)
+        wait_until(lambda: waiting_bytes(service) == 0)
         wait_until_closed(connections)
     answer = service.http.get(f"/traces/{'a' * 32}")
     assert len(answer.content) > 12 * MEBIBYTE
@@ -135,19 +142,17 @@ def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., Running])
 
 
 def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Callable[..., Running]) -> None:
-    service = start("--answer-waiting-bytes", "1000")
+    service = start("--answer-waiting-bytes", "1000", "--write-deadline-seconds", "5")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
         connection.sendall(ASK)
-        while (answer := service.search()).status_code == 200:
-            time.sleep(0.01)
+        wait_until(lambda: service.search().status_code == 503)
+        answer = service.search()
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.json()["error_code"] == "SERVICE_UNAVAILABLE"
         assert answer.json()["detail"] == "too many bytes of answers wait for their readers"
         assert service.http.get("/health").status_code == 200
-    while service.search().status_code == 503:
-        time.sleep(0.01)
-    assert service.search().status_code == 200
+    wait_until(lambda: service.search().status_code == 200)
     assert service.stop() == 0
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hosting import events_of, factory_calls, hosting, run, stream
+from hosting import events_of, factory_calls, frames_of, hosting, run, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,7 +188,7 @@ def test_what_is_hosted_is_described(hosted: Running) -> None:
         "Condition",
     ]
     info = hosted.http.get("/info").json()
-    assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 11)
+    assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 14)
 
 
 def test_a_factory_gets_its_input_where_the_specification_says(hosted: Running) -> None:
@@ -262,6 +262,38 @@ def test_a_run_goes_on_when_its_client_leaves(hosted: Running) -> None:
     assert hosted.http.get(url).json()["content"] == "x done"
 
 
+def test_a_run_that_is_followed_again_says_what_comes(hosted: Running) -> None:
+    def said(run_id: str, after: str) -> list[dict[str, Any]]:
+        url = f"/agents/soon/runs/{run_id}/resume"
+        with hosted.http.stream("POST", url, data={"last_event_index": after}) as answer:
+            return list(frames_of(answer))
+
+    begun = run(hosted, "agents/soon", "x", background="true").json()
+    frames = said(begun["run_id"], "-1")
+    names = [frame["event"] for frame in frames]
+    assert "subscribed" in names
+    assert (names[0] == "catch_up") == ("RunStarted" in names[: names.index("subscribed")])
+    assert [frame["event_index"] for frame in frames if "event_index" in frame] == list(range(5))
+    for after, missed in ((-1, 5), (1, 3), (4, 0), (9, 0)):
+        replayed = said(begun["run_id"], str(after))
+        assert (replayed[0]["event"], replayed[0]["status"]) == ("replay", "COMPLETED")
+        assert (replayed[0]["total_events"], replayed[0]["last_event_index_requested"]) == (5, after)
+        assert len(replayed) == 1 + missed
+
+
+@pytest.mark.parametrize("kind", ["agents", "teams", "workflows"])
+def test_cancelling_is_idempotent_calls_no_factory_and_knows_what_is_not_there(hosted: Running, kind: str) -> None:
+    before = factory_calls(hosted)
+    ended = run(hosted, f"{kind}/built", "x", factory_input="{}").json()
+    made = factory_calls(hosted)[len(before) :]
+    for _ in range(2):
+        assert hosted.http.post(f"/{kind}/built/runs/{ended['run_id']}/cancel").json() == {}
+    for path in (f"/{kind}/built/runs/nope/cancel", f"/{kind}/nope/runs/{ended['run_id']}/cancel"):
+        assert hosted.http.post(path).status_code == 404
+    assert factory_calls(hosted)[len(before) :] == made
+    assert len(made) == 1
+
+
 def test_a_background_run_answers_at_once(hosted: Running) -> None:
     begun = run(hosted, "agents/soon", "x", background="true")
     assert (begun.status_code, begun.json()["status"]) == (202, "PENDING")
@@ -290,6 +322,8 @@ def test_a_run_is_continued_once_and_is_one_trace(hosted: Running) -> None:
     url = f"/agents/asking/runs/{paused['run_id']}/continue"
     form = {"tools": '[{"confirmation": "yes"}]'}
     assert hosted.http.post(url, data={"tools": "{"}).status_code == 400
+    for name in ("session_state", "dependencies", "metadata", "fork"):
+        assert hosted.http.post(url, data=form | {name: "{}"}).status_code == 400
     with hosted.http.stream("POST", url, data=form) as answer:
         events = list(events_of(answer))
     assert [events[0]["event"], events[-1]["event"]] == ["RunContinued", "RunCompleted"]

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted")) as service:
+    with hosting(tmp_path_factory.mktemp("hosted"), "--cors-origins", "https://listed.example") as service:
         yield service
         assert service.stop() == 0
+        assert all(event["level"] in {"info", "warning"} for event in service.events()), service.log.read_text()
 
 
 def test_a_workflow_runs_as_over_http(hosted: Running) -> None:
@@ -102,6 +103,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "BAD_REQUEST",
         "metadata must be a JSON object, got str",
     ),
+    "files": (
+        {"action": "start-workflow", "workflow_id": "steps", "message": "x", "files": []},
+        "BAD_REQUEST",
+        "`files` is not built yet: a run that needs it is not begun",
+    ),
+    "state of a run that goes on": (
+        {"action": "continue-workflow", "run_id": "x", "session_state": {}},
+        "BAD_REQUEST",
+        "`session_state` is not built yet: a run that needs it is not begun",
+    ),
     "unknown run": (
         {"action": "reconnect", "workflow_id": "steps", "run_id": "nope"},
         "NOT_FOUND",
@@ -176,15 +187,14 @@ def test_a_flood_of_messages_ends_the_socket(hosted: Running) -> None:
         ("https://listed.example", 101),
     ],
 )
-def test_a_page_of_a_foreign_origin_opens_no_socket(tmp_path: Path, origin: str, status: int) -> None:
-    with hosting(tmp_path, "--cors-origins", "https://listed.example") as service:
-        try:
-            with opened(service, origin=service.url if origin == "ours" else origin) as socket:
-                assert socket.greeting["event"] == "connected"
-                found = 101
-        except InvalidStatus as refused:
-            found = refused.response.status_code
-        assert found == status
+def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: Running, origin: str, status: int) -> None:
+    try:
+        with opened(hosted, origin=hosted.url if origin == "ours" else origin) as socket:
+            assert socket.greeting["event"] == "connected"
+            found = 101
+    except InvalidStatus as refused:
+        found = refused.response.status_code
+    assert found == status
 
 
 @pytest.mark.parametrize(
@@ -268,6 +278,17 @@ def test_runs_of_one_socket_do_not_wait_for_each_other(hosted: Running) -> None:
         assert heard["run_id"] != slow
         assert socket.ask("ping") == {"event": "pong"}
         socket.say("cancel-workflow", run_id=slow)
+
+
+@pytest.mark.slow
+def test_a_silent_socket_is_closed_whatever_its_ping_frames_say(hosted: Running) -> None:
+    with opened(hosted) as silent, opened(hosted) as listening:
+        listening.say("start-workflow", workflow_id="slow", message="x")
+        run_id = listening.heard()["run_id"]
+        for _ in range(10_000):
+            silent.connection.ping()
+        assert silent.close_code() == 1001
+        assert listening.ask("cancel-workflow", run_id=run_id)["event"]
 
 
 def test_one_run_too_many_in_a_socket_is_refused(hosted: Running) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pydantic_ai.models.test import TestModel
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
 from spanwise.components import Agent, Component, Kind, Team, Workflow, as_component
 from spanwise.components.adapters import joined
+from spanwise.components.adapters.agno_answers import answered_run
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
@@ -142,14 +144,76 @@ def test_ours_take_those_of_frameworks_as_parts() -> None:
         Workflow([5], id="w")
 
 
+WAITING: dict[str, Any] = {
+    "run_id": "r",
+    "tools": [
+        {"tool_call_id": "c", "tool_name": "refund", "tool_args": {"amount": 5}, "requires_confirmation": True},
+        {"tool_call_id": "e", "tool_name": "print", "external_execution_required": True},
+        {"tool_call_id": "u", "tool_name": "ask", "user_input_schema": [{"name": "a", "value": None}]},
+        {"tool_call_id": "d", "tool_name": "done", "result": "as it was"},
+    ],
+    "requirements": [
+        {"id": "1", "tool_execution": {"tool_call_id": "c", "tool_name": "refund"}},
+        {"id": "2", "tool_execution": {"tool_call_id": "e", "external_execution_required": True}},
+    ],
+}
+
+
 @pytest.mark.parametrize(
-    "answers", [[{}], [{"tool_call_id": "other"}], [{"id": "x", "tool_execution": None}], [{"id": 1}]]
+    ("answer", "call_id", "taken"),
+    [
+        ({"tool_call_id": "c", "confirmed": True}, "c", {"confirmed": True}),
+        (
+            {"id": "1", "confirmation": False, "confirmation_note": "no"},
+            "c",
+            {"confirmed": False, "confirmation_note": "no"},
+        ),
+        ({"id": "x", "tool_execution": {"tool_call_id": "c", "confirmed": True}}, "c", {"confirmed": True}),
+        ({"tool_call_id": "c", "tool_args": {}, "tool_name": "x", "approval_type": "audit"}, "c", {}),
+        ({"tool_call_id": "c", "result": "forged"}, "c", {"result": None}),
+        ({"tool_call_id": "d", "result": "forged"}, "d", {}),
+        ({"tool_call_id": "e", "result": "printed"}, "e", {"result": "printed"}),
+        ({"id": "2", "external_execution_result": "printed"}, "e", {"result": "printed"}),
+        (
+            {"tool_call_id": "u", "answered": True, "user_input_schema": [{"name": "a", "value": 5}, {"name": "b"}]},
+            "u",
+            {"answered": True, "user_input_schema": [{"name": "a", "value": 5}]},
+        ),
+    ],
 )
-@pytest.mark.parametrize("component", [as_component(agno_agent("a")), as_component(helper)])
-def test_answers_that_are_none_are_refused_before_the_run_goes_on(component: Any, answers: list[Any]) -> None:
-    agno = {"run_id": "r", "tools": [{"tool_call_id": "c", "tool_name": "refund", "requires_confirmation": True}]}
+def test_only_an_answer_is_taken_from_an_answer(answer: dict[str, Any], call_id: str, taken: dict[str, Any]) -> None:
+    found = answered_run(WAITING, [answer])
+    before, after = ({tool["tool_call_id"]: tool for tool in each["tools"]}[call_id] for each in (WAITING, found))
+    assert {"result": None, **after} == {"result": None, **before, **taken}
+    assert "confirmed" not in str(WAITING)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [{}],
+        [{"tool_call_id": "other"}],
+        [{"id": "x", "tool_execution": None}],
+        [{"id": 1}],
+        [{"tool_call_id": "c", "confirmed": "yes"}],
+        [{"tool_call_id": "u", "user_input_schema": 5}],
+        [{"tool_call_id": ["c"]}],
+    ],
+)
+def test_answers_that_are_none_are_refused_before_the_run_goes_on(answers: list[Any]) -> None:
+    async def check() -> None:
+        agent: Any = as_component(agno_agent("a"))
+        await agent.check_answers({"output": WAITING}, answers)
+
     with pytest.raises(BadRequestError, match="expected"):
-        component.check_answers({"output": agno, "approvals": ["c"], "calls": []}, answers)
+        asyncio.run(check())
+
+
+@pytest.mark.parametrize("answers", [[{}], [{"tool_call_id": "other"}], [{"id": "c", "tool_execution": 5}]])
+def test_answers_for_pydantic_ai_name_a_call(answers: list[Any]) -> None:
+    agent: Any = as_component(helper)
+    with pytest.raises(BadRequestError, match="expected"):
+        asyncio.run(agent.check_answers({"approvals": ["c"], "calls": []}, answers))
 
 
 def test_spans_outside_of_runs_go_where_the_program_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,13 @@ def test_a_run_moves_ends_and_goes_with_its_session(shared: Database) -> None:
     assert (shared.session("moving"), shared.run("m"), shared.events("m", -1, 9)) == (None, None, [])
 
 
+def test_events_may_be_added_again(shared: Database) -> None:
+    first, second = ("again", 0, "RunStarted", b"{}"), ("again", 1, "RunCompleted", b"[]")
+    shared.add_events([first])
+    shared.add_events([("again", 0, "Other", b"1"), second])
+    assert shared.events("again", -1, 9) == [first[1:], second[1:]]
+
+
 def test_a_session_is_added_once_and_changed(shared: Database) -> None:
     assert shared.add_session(session("added", component_id=None, user_id=None))
     assert not shared.add_session(session("added"))
@@ -159,9 +166,8 @@ def page_of(kept: list[SessionRecord], asked: SessionsAsked) -> tuple[list[Sessi
         and (asked.component_id is None or each.component_id == asked.component_id)
         and (asked.name is None or asked.name.casefold() in each.name.casefold())
     ]
-    found.sort(key=lambda each: each.session_id)
     key = "name" if asked.sort_by == "session_name" else asked.sort_by
-    found.sort(key=lambda each: getattr(each, key), reverse=asked.descending)
+    found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=asked.descending)
     return found[asked.skipped : asked.skipped + asked.most], len(found)
 
 

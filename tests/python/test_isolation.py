@@ -101,6 +101,10 @@ async def check(client: httpx.AsyncClient, caller: str, expression: dict[str, An
     everything = (await ask(client, None, filter=expression))["data"]
     own = [item for item in everything if item.get("user_id") == caller]
     assert (await ask(client, caller, filter=expression))["data"] == own
+    query = {"format": "ndjson", "filter": json.dumps(expression)}
+    exported = await client.get("/traces/export", params=query, headers=as_caller(caller, "traces:read"))
+    lines = {line["trace_id"]: line for line in map(json.loads, exported.raise_for_status().content.splitlines())}
+    assert lines == {item["trace_id"]: item for item in own}
     mine = {"op": "EQ", "key": "user_id", "value": caller}
     both = {"op": "AND", "conditions": [mine, expression]}
     sessions = await ask(client, None, filter=both, group_by="session")

@@ -91,9 +91,13 @@ class Branch(Struct):
     extra: "dict[str, Leaf]"
 
 
+class Tree(Struct):
+    branches: "list[Tree]" = []
+
+
 INPUTS = {
     "agent": {"a b": json_schema(Branch), "a_b": json_schema(Leaf)},
-    "team": {},
+    "team": {"tree": json_schema(Tree)},
     "workflow": {"steps": {"properties": {"#": {"$ref": "#/$defs/It"}}, "$defs": {"It": {"$ref": "#/$defs/It"}}}},
 }
 
@@ -109,7 +113,7 @@ def test_what_factories_take_is_described_where_they_take_it() -> None:
     references = [str(value) for key, value in values(document) if key == "$ref"]
     assert all(isinstance(resolved(document, reference), dict) for reference in references)
     added = document["components"]["schemas"].keys() - SCHEMAS.keys()
-    assert added == {"agent.a_b.input", "agent.a_b.input_", "workflow.steps.input"}
+    assert added == {"agent.a_b.input", "agent.a_b.input_", "team.tree.input", "workflow.steps.input"}
 
     def offered(path: str, method: str) -> list[str]:
         said = [value for key, value in values(document["paths"][path][method]) if key == "contentSchema"]
@@ -119,10 +123,12 @@ def test_what_factories_take_is_described_where_they_take_it() -> None:
     assert offered("/agents/{component_id}/runs", "post") == ["a b", "a_b"]
     assert offered("/agents/{component_id}/runs/{run_id}/continue", "post") == []
     assert offered("/agents/{component_id}/runs/{run_id}", "get") == []
-    assert offered("/teams/{component_id}/runs", "post") == []
+    assert offered("/teams/{component_id}/runs", "post") == ["tree"]
     for path, method in (("", "post"), ("", "get"), ("/{run_id}", "get"), ("/{run_id}/continue", "post")):
         assert offered(f"/workflows/{{component_id}}/runs{path}", method) == ["steps"]
     assert json.loads(describe(TABLE, "Ours", {})) == DOCUMENT
+    for schema in (each for of_kind in INPUTS.values() for each in of_kind.values()):
+        assert all(isinstance(resolved(schema, str(value)), dict) for key, value in values(schema) if key == "$ref")
     assert INPUTS["workflow"]["steps"]["$defs"] == {"It": {"$ref": "#/$defs/It"}}
 
 

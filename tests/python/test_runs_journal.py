@@ -79,6 +79,23 @@ def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) ->
     asyncio.run(scene())
 
 
+def test_what_must_not_be_lost_is_tried_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        database, journal = await opened(tmp_path)
+        database.fails = True
+        storing = asyncio.create_task(journal.do_at_last(lambda stored: stored.add_events([event("a", 0)])))
+        await asyncio.sleep(0.1)
+        database.fails = False
+        await storing
+        assert len(await journal.do(lambda stored: stored.events("a", -1, 10))) == 1
+        database.fails = True
+        with pytest.raises(OSError, match="disk full"):
+            await journal.do_at_last(lambda stored: stored.add_events([event("a", 1)]))
+        await journal.close()
+
+    asyncio.run(scene())
+
+
 def test_a_run_that_lost_events_says_so(tmp_path: Path) -> None:
     async def scene() -> None:
         database, journal = await opened(tmp_path)
@@ -115,11 +132,13 @@ def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing
         assert live.after(0, 10) is None
         assert sum(len(entry.body) for entry in live.after(MOST_EVENTS, 10) or ()) < MOST_BYTES
         assert live.kept == []
+        batches = [live.after(index, 256) for index in range(MOST_EVENTS - 300, MOST_EVENTS)]
         live.end()
+        assert live.after(MOST_EVENTS - 300, 10) is None
+        assert live.after(MOST_EVENTS + 48, 10)
         found: list[Any] = [entry async for entry in Following(journal, "a", live).after(-1)]
         assert [entry.index for entry in found] == list(range(MOST_EVENTS + 50))
-        for index in range(MOST_EVENTS - 300, MOST_EVENTS):
-            batch = live.after(index, 256)
+        for batch in batches:
             assert batch
             assert len(batch) == 1 or sum(len(entry.body) for entry in batch) <= MOST_BYTES_AT_ONCE
         await journal.close()

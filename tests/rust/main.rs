@@ -5,6 +5,7 @@ mod otlp;
 mod trace;
 mod filter;
 mod storage;
+mod bulk;
 mod search;
 mod fuzz;
 mod random;

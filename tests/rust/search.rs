@@ -1,5 +1,7 @@
 //! Tests of `rust/search/`: pages add up to the whole, in order; sessions equal a naive grouping.
 
+mod filtered;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -63,17 +65,29 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 }
 
 /// Returns a store that holds `runs`, some sealed and some not; every chunk of `chunk` is one request.
-fn stored(runs: &[Run], chunk: usize, seal_after: usize) -> (TempDir, TraceStore) {
+/// Half-way, what was sealed is deleted as far as `doomed` says, and taken out of `runs`.
+fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> (TempDir, TraceStore) {
     let folder = tempfile::tempdir().expect("a folder");
     let store =
         TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
+    let (size, half) = (chunk, runs.len() / chunk / 2);
+    let mut deleted = Vec::new();
     for (number, chunk) in runs.chunks(chunk).enumerate() {
+        if number == half && doomed > 1 {
+            let before = runs[..number * size].iter().filter(|run| run.trace % doomed == 0);
+            deleted = before.map(|run| run.trace).collect();
+            let ids: Vec<String> = deleted.iter().map(|trace| format!("{:016x}{:016x}", 1, trace)).collect();
+            let filter = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids}).to_string();
+            let filter = Filter::compile(filter.as_bytes()).expect("a good filter");
+            assert_eq!(store.delete(&filter, false).expect("deleted"), deleted.len() as u64);
+        }
         let spans: Vec<_> = chunk.iter().map(Run::span).collect();
         store.ingest(export(&spans)).expect("an acknowledgement");
-        if number == seal_after {
+        if number % (seal_after + 1) == seal_after {
             store.flush().expect("a seal");
         }
     }
+    runs.retain(|run| !deleted.contains(&run.trace));
     (folder, store)
 }
 
@@ -97,9 +111,10 @@ proptest! {
 
     #[test]
     fn pages_of_runs_add_up_to_the_whole_in_order(
-        runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
+        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
+        doomed in 0..9_u64,
     ) {
-        let (_folder, store) = stored(&runs, chunk, seal_after);
+        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
         let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
@@ -115,15 +130,45 @@ proptest! {
 
     #[test]
     fn pages_of_sessions_equal_a_naive_grouping(
-        runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..4_usize,
+        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..4_usize, errors in any::<bool>(),
+        doomed in 0..9_u64,
     ) {
-        let (_folder, store) = stored(&runs, chunk, seal_after);
+        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
+        let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
         let shown = every_page(limit, |window| {
-            search::sessions(&snapshot, &Filter::all(), window, &Cancel::default()).expect("a page")
+            search::sessions(&snapshot, &filter, window, &Cancel::default()).expect("a page")
         });
+        runs.retain(|run| !errors || run.is_error);
         prop_assert_eq!(shown, grouped(&runs));
     }
+}
+
+#[test]
+fn searches_at_once_number_the_sessions_once_and_agree() {
+    let code = |trace: u64| Some(u8::try_from(trace % 7).expect("few"));
+    let mut runs: Vec<Run> = (1..=60)
+        .map(|trace| Run {
+            trace,
+            start: trace % 5,
+            session: code(trace),
+            user: None,
+            agent: code(trace * 3),
+            is_error: false,
+        })
+        .collect();
+    let (_folder, store) = stored(&mut runs, 10, 0, 0);
+    let page = || {
+        let window = Window { page: 1, limit: 3 };
+        search::sessions(&store.snapshot(), &Filter::all(), window, &Cancel::default()).expect("a page")
+    };
+    let pages: Vec<Page> = std::thread::scope(|scope| {
+        let searches: Vec<_> = (0..16).map(|_| scope.spawn(page)).collect();
+        searches.into_iter().map(|search| search.join().expect("a page")).collect()
+    });
+    assert!(pages.windows(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(pages[0].total_count, 7);
 }
 
 /// The sessions of `runs`, one run at a time, as an answer shows them.
@@ -172,7 +217,7 @@ fn instant(millis: u64) -> String {
 #[test]
 fn a_trace_the_filter_refuses_is_absent() {
     let run = Run { trace: 1, start: 0, session: None, user: Some(1), agent: None, is_error: false };
-    let (_folder, store) = stored(std::slice::from_ref(&run), 1, 9);
+    let (_folder, store) = stored(&mut vec![run.clone()], 1, 9, 0);
     let trace_id = TraceId::from_hex(&run.trace_id()).expect("an id");
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
     let own = Filter::all().restrict("user_id", "user.id-1").expect("a restriction");
@@ -187,7 +232,7 @@ fn a_trace_the_filter_refuses_is_absent() {
 #[test]
 fn a_withdrawn_search_ends() {
     let run = Run { trace: 1, start: 0, session: None, user: None, agent: None, is_error: false };
-    let (_folder, store) = stored(&[run], 1, 9);
+    let (_folder, store) = stored(&mut vec![run], 1, 9, 0);
     let withdrawn = Cancel::default();
     withdrawn.cancel();
     let window = Window { page: 1, limit: 20 };
@@ -198,7 +243,7 @@ fn a_withdrawn_search_ends() {
 #[test]
 fn golden_sessions() {
     let golden: Value = serde_json::from_str(include_str!("../cases/sessions.json")).expect("golden cases");
-    let (_folder, store) = stored(&[], 1, 0);
+    let (_folder, store) = stored(&mut Vec::new(), 1, 0, 0);
     let body = golden["request"].to_string();
     let export = otlp::decode(body.into(), "application/json", None, EPOCH + 60_000 * MILLISECOND);
     store.ingest(export.expect("a good request")).expect("an acknowledgement");

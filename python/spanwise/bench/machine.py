@@ -51,6 +51,11 @@ def circumstances(load: float) -> Circumstances:
     )
 
 
+def is_readable() -> bool:
+    """Returns whether this machine tells what is asked for here."""
+    return Path("/proc/self/status").exists()
+
+
 def load() -> float:
     """Returns the average number of running processes in the last minute."""
     return os.getloadavg()[0]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.bench import results, stages
+from spanwise.bench import machine, results, stages
 from spanwise.bench.peers import PEERS
 from spanwise.bench.plan import Effort, Plan
 from spanwise.bench.report import write_report
 from spanwise.bench.shape import Shape
+from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,10 +40,12 @@ def run(options: Options) -> None:
     """Does the stages that are asked for.
 
     Raises:
-        ConfigurationError: the disk is too full, or a stage needs the store, which is not built.
+        ConfigurationError: the disk is too full, a stage needs the store, which is not built, or this is not Linux.
         WrongAnswerError: an answer differs from that of a peer.
         ServerError: a server that is measured does not answer as it should.
     """
+    if not machine.is_readable():
+        raise ConfigurationError("the bench reads memory and disk figures from `/proc`, which only Linux has")
     shape = Shape(options.traces, options.documents, options.seed)
     folder = options.target / shape.folder
     plan = Plan(

@@ -1,4 +1,7 @@
-"""How is Spanwise run by hand? One command is one file here, named after it, with a click command `command`."""
+"""How is Spanwise run by hand? One command is one file here, named after it, with a click command `command`.
+
+Where the name is a word of Python's own, the file's ends with an underscore.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,21 @@ class CommandFiles(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """Returns the names of the files beside this one."""
-        return sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.name.startswith("_"))
+        return sorted(_files())
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # likewise
         """Returns the command of one file."""
-        if cmd_name not in self.list_commands(ctx):
+        file = _files().get(cmd_name)
+        if file is None:
             return None
-        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        command: click.Command = import_module(f"{__name__}.{file}").command
         return command
+
+
+def _files() -> dict[str, str]:
+    """Returns the name of each command's file, by the command's name."""
+    names = (file.name for file in pkgutil.iter_modules(__path__))
+    return {name.removesuffix("_"): name for name in names if not name.startswith("_")}
 
 
 @click.group(cls=CommandFiles)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.auth import audit
+from spanwise.components.adapters import LOGGERS
 from spanwise.http.middleware import current_request
 
 if TYPE_CHECKING:
@@ -48,13 +49,14 @@ def _instant(record: logging.LogRecord) -> str:
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Sends what `spanwise` logs to standard error, from the level and in the form that `settings` say."""
+    """Sends what `spanwise` and the frameworks it hosts log to standard error, as `settings` say."""
     handler = logging.StreamHandler()
     handler.setFormatter(_FORMATTERS[_form(settings.log_format)]())
-    logger = logging.getLogger("spanwise")
-    logger.handlers = [handler]
-    logger.setLevel(settings.log_level.upper())
-    logger.propagate = False
+    for name in ("spanwise", *LOGGERS):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(settings.log_level.upper())
+        logger.propagate = False
 
 
 _FORMATTERS = {"text": LineFormatter, "json": JsonFormatter}

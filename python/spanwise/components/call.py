@@ -56,6 +56,7 @@ class Call:
         session_state: what the session remembers; changes are kept when the run ends.
         dependencies: what the caller gave the component for this run.
         metadata: what the caller says about this run; it stands in the result.
+        given_state: the part of it that the caller gave with this run, for components whose own db has the rest.
         answers: what the caller answered to the requirements of a pause.
         state: what the component gave to its pause.
         is_continued: whether it goes on after a pause.
@@ -72,6 +73,7 @@ class Call:
     spans: Spans
     emit_event: Callable[[dict[str, Any]], None]
     session_state: dict[str, Any] = field(default_factory=dict)
+    given_state: Mapping[str, Any] = field(default_factory=dict)
     dependencies: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     answers: tuple[Mapping[str, Any], ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from spanwise.components.call import content_type_of, requirements_name, result_
 from spanwise.errors import ComponentError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
 
     from spanwise.components.base import Component, Outcome
     from spanwise.components.call import Call, OpenSpan
@@ -44,13 +45,19 @@ def _emit_beginning(component: Component, call: Call) -> None:
         call.emit(component, "*Continued")
 
 
-def _span_of(component: Component, call: Call) -> AbstractContextManager[OpenSpan]:
+@contextmanager
+def _span_of(component: Component, call: Call) -> Iterator[OpenSpan]:
+    """Opens the span of a call. Inside an adapted component, spans that instrumentors make go to the run as well."""
     attributes = {f"agno.{component.kind}.id": component.id, "agno.run.id": call.run_id}
-    if isinstance(component, Adapted) and component.makes_spans:
-        return call.spans.made_elsewhere(attributes)
+    if isinstance(component, Adapted) and component.makes_root(call):
+        with call.spans.made_elsewhere(attributes) as span:
+            yield span
+        return
     name = (component.name or component.id).replace(" ", "_").replace("-", "_")
     described = {**attributes, **_more_of(component)}
-    return call.spans.span(f"{name}.run", _SPAN_KINDS[component.kind], call.message, described)
+    guests = call.spans.made_elsewhere({}) if isinstance(component, Adapted) else nullcontext()
+    with call.spans.span(f"{name}.run", _SPAN_KINDS[component.kind], call.message, described) as span, guests:
+        yield span
 
 
 async def perform_inside(component: Component, call: Call) -> Outcome:

@@ -48,7 +48,7 @@ class SessionsAsked(Struct, frozen=True, kw_only=True):
         kind: of this kind.
         component_id: of this component.
         name: with this text in their name, whatever the case.
-        sort_by: what they are ordered by; of those that are equal, by session id.
+        sort_by: what they are ordered by; of those that are equal, by session id, in the same direction.
         descending: whether the greatest comes first.
         skipped: how many come before the page.
         most: how many the page has.
@@ -162,7 +162,10 @@ class Database(Protocol):
         ...
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events: run id, index, name and JSON of each."""
+        """Adds events: run id, index, name and JSON of each. One that is there already stays as it is.
+
+        Whether a commit was made is not always known: what was added may be added again.
+        """
         ...
 
     def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import InterfaceError, OperationalError, StatementError
 
 from spanwise.database.records import UNFINISHED, SessionsAsked
@@ -91,8 +92,8 @@ class SqlDatabase:
     def sessions(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and how many there are on all pages."""
         matching = _conditions(asked)
-        column = _SORTED[asked.sort_by]
-        order = (column.desc() if asked.descending else column.asc(), sessions.c.session_id)
+        columns = (_SORTED[asked.sort_by], sessions.c.session_id)  # as an index has them, both in one direction
+        order = [column.desc() if asked.descending else column.asc() for column in columns]
         page = select(sessions).where(*matching).order_by(*order).limit(asked.most).offset(asked.skipped)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
@@ -158,10 +159,11 @@ class SqlDatabase:
             connection.execute(changing.values(updated_at=run.updated_at, **remembered))
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events: run id, index, name and JSON of each."""
+        """Adds events: run id, index, name and JSON of each. One that is there already stays as it is."""
         rows = [dict(zip(("run_id", "position", "name", "body"), each, strict=True)) for each in added]
         with self._transaction() as connection:
-            connection.execute(insert(events), rows)
+            dialect = postgresql if connection.dialect.name == postgresql.dialect.name else sqlite
+            connection.execute(dialect.insert(events).on_conflict_do_nothing(), rows)
 
     def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:
         """Returns events of a run with a greater index, in order."""

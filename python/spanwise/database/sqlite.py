@@ -82,7 +82,10 @@ class SqliteDatabase(SqlDatabase):
         with self._transaction() as connection:
             found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             if found not in (NEW, FORMAT):
-                raise ConfigurationError(f"the database `{self.path}` has version {found}, this program reads {FORMAT}")
+                raise ConfigurationError(
+                    f"the database `{self.path}` has version {found}, this program reads {FORMAT}: "
+                    "move it away to begin anew"
+                )
             # The first words that change the file: a foreign one was refused before.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")

@@ -62,7 +62,8 @@ sessions = Table(
     Column("updated_at", BigInteger, nullable=False),
     Index("sessions_by_start", "created_at", "session_id"),
     Index("sessions_by_change", "updated_at", "session_id"),
-    Index("sessions_by_user", "user_id", "created_at"),
+    Index("sessions_by_name", "name", "session_id"),
+    Index("sessions_by_user", "user_id", "created_at", "session_id"),
 )
 runs = Table(
     "runs",

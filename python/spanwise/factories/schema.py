@@ -107,7 +107,10 @@ def _inlined(schema: Schema) -> dict[str, Any]:
     reference = found.pop("$ref", "").rpartition("/")[2]
     if reference:
         definitions: dict[str, Any] = found["$defs"]
-        found = {**definitions.pop(reference), **({"$defs": definitions} if definitions else {})}
+        root = definitions[reference]
+        if f'"#/$defs/{reference}"'.encode() not in msgspec.json.encode(definitions):
+            del definitions[reference]  # nothing but the place that it is moved from refers to it
+        found = {**root, **({"$defs": definitions} if definitions else {})}
     return found
 
 

@@ -15,7 +15,7 @@ from spanwise.errors import UnavailableError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 64 * 1024
 
 
 class ReaderLeftError(OSError):

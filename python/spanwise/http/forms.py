@@ -15,7 +15,7 @@ from starlette.requests import Request
 from spanwise.errors import BadRequestError, UnsupportedMediaTypeError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from msgspec import Struct
     from starlette.types import Message
@@ -34,6 +34,10 @@ NOT_BUILT = frozenset(
 )
 """Fields that existing clients may send and that nothing here would heed: refused, never ignored."""
 
+GIVEN = ("session_state", "dependencies", "metadata")
+"""Fields of a new run that hold a JSON object; a run that goes on has them already."""
+
+_NOT_BUILT = "`{}` is not built yet: a run that needs it is not begun"
 _WORDS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
 
@@ -63,10 +67,26 @@ async def form_of(request: Request, body: bytes) -> dict[str, str]:
     for name, value in form.multi_items():
         if name in fields:
             raise ValidationError(f"Expected one value, got more - at `{name}`")
-        if name in NOT_BUILT or not isinstance(value, str):
-            raise BadRequestError(f"`{name}` is not built yet: a run that needs it is not begun")
+        if not isinstance(value, str):
+            raise BadRequestError(_NOT_BUILT.format(name))
         fields[name] = value
+    refuse(fields, NOT_BUILT)
     return fields
+
+
+def refuse(given: Container[str], names: Iterable[str]) -> None:
+    """Refuses fields that nothing would heed.
+
+    Args:
+        given: the fields of a form or of a message.
+        names: those that are not heeded.
+
+    Raises:
+        BadRequestError: one of them is given.
+    """
+    for name in sorted(names):
+        if name in given:
+            raise BadRequestError(_NOT_BUILT.format(name))
 
 
 def as_shape(fields: Mapping[str, str], shape: type[Fields]) -> Fields:

@@ -210,6 +210,7 @@ def _statuses(row: Row) -> set[int]:
         statuses |= {400, 404, 409, 422, 503}
     if row.operation.query is not None:
         statuses |= {404, 422, 503}
+        statuses |= {400} if "filter" in row.operation.query.__struct_fields__ else set()
     if row.operation.request is not None:
         statuses |= {422}
     return statuses

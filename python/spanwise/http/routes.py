@@ -21,6 +21,7 @@ from spanwise.models import (
     DeleteRequest,
     DetailPage,
     ExportAnswer,
+    ExportQuery,
     FilterSchema,
     Health,
     HealthQuery,
@@ -69,6 +70,7 @@ class Row(Struct, frozen=True):
 
 
 HTML = "text/html"
+BINARY = "application/octet-stream"
 _READ = Need.of("traces:read")
 _WRITE = Need.of("traces:write")
 _DELETE = Need.of("traces:delete")
@@ -171,6 +173,15 @@ TABLE: tuple[Row, ...] = (
         "/traces/filter-schema",
         traces.schema,
         Operation("get_filter_schema", "What a filter may be made of", (FilterSchema,)),
+        _READ,
+    ),
+    Row(
+        "GET",
+        "/traces/export",
+        traces.export_traces,
+        Operation(
+            "get_traces_export", "The traces that a filter matches, as a file", media_type=BINARY, query=ExportQuery
+        ),
         _READ,
     ),
     Row(

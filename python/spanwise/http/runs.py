@@ -13,7 +13,7 @@ from spanwise.errors import ComponentError, NotFoundError, ValidationError
 from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
 from spanwise.http.components import as_json
-from spanwise.http.forms import answers_of, as_shape, form_of
+from spanwise.http.forms import GIVEN, answers_of, as_shape, form_of, refuse
 from spanwise.http.resolving import component_of, context_of
 from spanwise.http.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
 from spanwise.http.streams import last_index, pieces
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 ANSWERS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
 """The field that holds the answers to what a paused run waits for."""
-GIVEN = ("session_state", "dependencies", "metadata")
-"""The fields of a new run that hold a JSON object as text."""
 
 
 def create_run(kind: Kind) -> Handler:
@@ -65,7 +63,9 @@ def continue_run(kind: Kind) -> Handler:
 
     async def answer(request: Request, body: bytes, backend: Backend) -> Response:
         entry = backend.registry.entry(kind, _component_id(request))
-        form = as_shape(await form_of(request, body), ContinueForm)
+        fields = await form_of(request, body)
+        refuse(fields, GIVEN)
+        form = as_shape(fields, ContinueForm)
         answers = answers_of(getattr(form, ANSWERS[kind]), ANSWERS[kind])
         record = await _record(request, kind, form.session_id, backend)
         backend.runs.expect_paused(record)

@@ -16,6 +16,7 @@ from spanwise.auth.scopes import Need
 from spanwise.components import Kind
 from spanwise.errors import BadRequestError, NotFoundError, UnauthenticatedError, ValidationError
 from spanwise.factories.schema import check_input
+from spanwise.http.forms import GIVEN, NOT_BUILT, refuse
 from spanwise.http.resolving import component_of, context_of
 from spanwise.http.streams import pieces
 from spanwise.runs import RunRequest
@@ -82,7 +83,7 @@ async def start(session: SocketSession, message: Message) -> None:
     identity = _demand(session, workflow_id)
     entry = session.backend.registry.entry(Kind.WORKFLOW, workflow_id)
     context = context_of(identity, asked, _given(asked, "factory_input"), HTTPConnection(session.websocket.scope))
-    given = {name: _given(asked, name) or {} for name in ("session_state", "dependencies", "metadata")}
+    given = {name: _given(asked, name) or {} for name in GIVEN}
     component = await component_of(entry, context, session.backend)
     request = RunRequest(
         message=asked.message,
@@ -98,6 +99,7 @@ async def start(session: SocketSession, message: Message) -> None:
 
 async def go_on(session: SocketSession, message: Message) -> None:
     """Continues a paused run and sends its events."""
+    refuse(message, GIVEN)
     asked = _shape(message, Continue)
     record, identity = await _record(session, asked, asked.run_id)
     session.backend.runs.expect_paused(record)
@@ -199,8 +201,10 @@ def _shape(message: Message, shape: type[Shape]) -> Shape:
     """Returns a message as its action needs it.
 
     Raises:
+        BadRequestError: it has a member that nothing would heed.
         ValidationError: it does not fit; the message ends with the place.
     """
+    refuse(message, NOT_BUILT)
     try:
         return msgspec.convert(message, shape)
     except msgspec.ValidationError as error:

@@ -221,6 +221,7 @@ class SocketSession:
 
     def _has_acted(self, task: asyncio.Task[None]) -> None:
         self._acting.discard(task)
+        self._heard = time.monotonic()  # silence begins when there is nothing more to listen to
         for run_id, following in list(self._following.items()):
             if following is task:
                 del self._following[run_id]

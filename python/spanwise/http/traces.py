@@ -9,13 +9,24 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from starlette.responses import Response
+from msgspec import Raw
+from starlette.responses import Response, StreamingResponse
 
 from spanwise.errors import CancelledError, SpanwiseError, ValidationError
 from spanwise.http.errors import headers_of, json_refusal
 from spanwise.http.json_bodies import body_of, media_type
 from spanwise.http.queries import query_of
-from spanwise.models import Deleted, DeleteRequest, SearchRequest, SessionsQuery, StoreQuery, TraceQuery, TracesQuery
+from spanwise.models import (
+    Deleted,
+    DeleteRequest,
+    ExportQuery,
+    SearchRequest,
+    SessionsQuery,
+    StoreQuery,
+    TraceQuery,
+    TracesQuery,
+)
+from spanwise.traces.exporting import FORMATS
 from spanwise.traces.listing import listing, session_listing
 from spanwise.traces.service import filter_schema, otlp_status
 
@@ -61,6 +72,15 @@ async def delete(request: Request, body: bytes, backend: Backend) -> Response:
     view = _view(request, backend, query_of(request, StoreQuery))
     deleted = await view.delete(asked.filter, dry_run=asked.dry_run)
     return Response(msgspec.json.encode(Deleted(deleted)), media_type=JSON)
+
+
+async def export_traces(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /traces/export`: the traces of the caller that a filter matches, as a file, made as it is taken."""
+    query = query_of(request, ExportQuery)
+    source = Raw((query.filter or "null").encode())
+    pieces = await _view(request, backend, query).export(source, query.format)
+    disposition = {"Content-Disposition": f'attachment; filename="traces.{query.format}"'}
+    return StreamingResponse(pieces, media_type=FORMATS[query.format], headers=disposition)
 
 
 async def trace(request: Request, _body: bytes, backend: Backend) -> Response:

@@ -125,7 +125,7 @@ class Drive:
             database.end(record, result["session_state"])
             database.add_events([*unstored, (record.run_id, last.index, last.name, last.body)])
 
-        await self.journal.do(store)
+        await self.journal.do_at_last(store)
         self.live.result = result
         self.live.publish(last)
 

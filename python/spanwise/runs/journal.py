@@ -22,6 +22,7 @@ Asked: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
 """What is to be done, and who waits for it."""
 
 MOST_TOGETHER = 256
+RETRY_SECONDS = (0.05, 0.25, 1.0)
 MOST_UNSTORED = 10_000
 """Events of one run that wait for a database that fails; a run with more cannot be kept whole, and ends as an error."""
 
@@ -60,6 +61,16 @@ class Journal:
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
         return await done
+
+    async def do_at_last(self, work: Callable[[Database], Result]) -> Result:
+        """Returns what `work` returns, tried again a few times if the database fails: for what must not be lost."""
+        for seconds in RETRY_SECONDS:
+            try:
+                return await self.do(work)
+            except Exception as error:  # noqa: BLE001  # whatever the database raises, it is tried again
+                _log.warning("the database failed, it is tried again in %g s: %s", seconds, type(error).__name__)
+            await asyncio.sleep(seconds)
+        return await self.do(work)
 
     async def _work(self) -> None:
         while self._waiting:

@@ -21,6 +21,10 @@ MOST_BYTES = 16 * 1024 * 1024
 MOST_BYTES_AT_ONCE = 1024 * 1024
 """What one follower holds of them while it waits for a slow reader; one event may be larger."""
 
+MOST_EVENTS_AFTER = 256
+MOST_BYTES_AFTER = 64 * 1024
+"""What stays in memory after the end, for those who kept up. A slow reader does not keep the rest there."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -111,9 +115,13 @@ class LiveRun:
         self.next_index = entry.index + 1
         self._entries.append(entry)
         self._bytes += len(entry.body)
-        while len(self._entries) > MOST_EVENTS or (self._bytes > MOST_BYTES and len(self._entries) > 1):
-            self._bytes -= len(self._entries.popleft().body)
+        self._keep(MOST_EVENTS, MOST_BYTES)
         self._wake()
+
+    def _keep(self, most: int, most_bytes: int) -> None:
+        """Drops the first entries from memory, beyond so many or so large; the last one stays."""
+        while len(self._entries) > most or (self._bytes > most_bytes and len(self._entries) > 1):
+            self._bytes -= len(self._entries.popleft().body)
 
     def after(self, index: int, most: int) -> Sequence[Entry] | None:
         """Returns entries with a greater index, in order; None if the next one is not in memory any more."""
@@ -145,6 +153,7 @@ class LiveRun:
         """Says that nothing follows."""
         self._is_open = False
         self._ended.set()
+        self._keep(MOST_EVENTS_AFTER, MOST_BYTES_AFTER)
         self._wake()
 
     async def ended(self) -> None:

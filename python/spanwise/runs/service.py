@@ -193,6 +193,7 @@ class Runs:
         call = replace(
             call,
             session_state={**call.session_state, **asked.session_state},
+            given_state=asked.session_state,
             dependencies=asked.dependencies,
             metadata=asked.metadata,
         )
@@ -206,6 +207,7 @@ class Runs:
         Raises:
             ConflictError: it is not paused, or not any more.
             BadRequestError: the answers are none.
+            ForbiddenError: somebody else has to answer first.
             UnavailableError: too many runs at once, or the service is not open.
         """
         return await self._whole(self._go_on(component, record, answers, traceparent))
@@ -216,7 +218,7 @@ class Runs:
         self._admit()
         self.expect_paused(record)
         if isinstance(component, Adapted):
-            component.check_answers((record.paused or {}).get("state"), answers)
+            await component.check_answers((record.paused or {}).get("state"), answers)
         if not await self._journal.do(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
             raise ConflictError(_STATES["RUNNING"])
         session = await self._journal.do(lambda database: database.session(record.session_id))

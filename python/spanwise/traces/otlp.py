@@ -52,7 +52,7 @@ def spans_of(spans: Iterable[ReadableSpan], verdict: Verdict) -> list[bytes]:
 
 def export_of(scope_spans: Iterable[bytes], resource: Resource) -> bytes:
     """Returns the request body that exports what `spans_of` returned, once or several times."""
-    described = {"attributes": _attributes(resource.attributes)}
+    described = {"attributes": attributes_of(resource.attributes)}
     exported = {"resource": described, "scopeSpans": [msgspec.Raw(each) for each in scope_spans]}
     return msgspec.json.encode({"resourceSpans": [exported]})
 
@@ -69,9 +69,9 @@ def _span(span: ReadableSpan, verdict: Verdict) -> dict[str, Any]:
         "kind": span.kind.value + 1,
         "startTimeUnixNano": str(span.start_time or 0),
         "endTimeUnixNano": str(span.end_time or 0),
-        "attributes": _attributes({**_now(span.attributes or {}), **verdict.identity}),
+        "attributes": attributes_of({**_now(span.attributes or {}), **verdict.identity}),
         "events": [_event(event) for event in span.events],
-        "links": [{**_ids(link.context), "attributes": _attributes(link.attributes or {})} for link in span.links],
+        "links": [{**_ids(link.context), "attributes": attributes_of(link.attributes or {})} for link in span.links],
         "status": status,
     }
     if span.parent is not None:
@@ -90,7 +90,7 @@ def _failed(span: ReadableSpan) -> bool:
 
 
 def _event(event: Event) -> dict[str, Any]:
-    attributes = _attributes(event.attributes or {})
+    attributes = attributes_of(event.attributes or {})
     return {"timeUnixNano": str(event.timestamp), "name": event.name, "attributes": attributes}
 
 
@@ -98,7 +98,8 @@ def _ids(context: SpanContext) -> dict[str, str]:
     return {"traceId": f"{context.trace_id:032x}", "spanId": f"{context.span_id:016x}"}
 
 
-def _attributes(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+def attributes_of(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns attributes as OTLP/JSON writes them."""
     return [{"key": key, "value": _value(value)} for key, value in attributes.items()]
 
 
@@ -115,7 +116,7 @@ def _value(value: object) -> dict[str, Any]:  # noqa: PLR0911  # one line for ea
         case bytes():
             return {"bytesValue": b64encode(value).decode()}
         case Mapping():
-            return {"kvlistValue": {"values": _attributes({str(key): each for key, each in value.items()})}}
+            return {"kvlistValue": {"values": attributes_of({str(key): each for key, each in value.items()})}}
         case Sequence():
             return {"arrayValue": {"values": [_value(each) for each in value]}}
         case _:

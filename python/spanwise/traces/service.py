@@ -11,6 +11,7 @@ from spanwise import _engine
 from spanwise._engine import TraceStore
 from spanwise.errors import ConfigurationError, NotFoundError
 from spanwise.metrics import Counter, Gauge
+from spanwise.traces.exporting import Exporting
 from spanwise.traces.opening import OpeningStore
 from spanwise.traces.pools import Pool
 from spanwise.traces.searching import Searching
@@ -42,6 +43,7 @@ class Traces:
         self._stores = {db_id: OpeningStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
         self._searching = Searching(settings)
+        self._exporting = Exporting()
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
         self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
         self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
@@ -74,6 +76,7 @@ class Traces:
 
     def _close(self) -> None:
         self._searching.pool.close()
+        self._exporting.pool.close()
         self._ingests.close()
         for store in self._stores.values():
             store.close()
@@ -88,7 +91,7 @@ class Traces:
         Raises:
             NotFoundError: no store has that id.
         """
-        return View(self._store(db_id), self._searching, self._ingests, owner)
+        return View(self._store(db_id), self._searching, self._ingests, self._exporting, owner)
 
     async def ingest(
         self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None
@@ -112,7 +115,7 @@ class Traces:
 
     async def measure(self) -> list[Family]:
         """Returns what was counted, and what can be read now of pools and stores."""
-        pools = {"search": self._searching.pool, "ingest": self._ingests}
+        pools = {"search": self._searching.pool, "export": self._exporting.pool, "ingest": self._ingests}
         stats = await asyncio.to_thread(self._stats)
         names = sorted({name for numbers in stats.values() for name in numbers})
         return [

@@ -11,8 +11,11 @@ from spanwise.errors import NotFoundError
 from spanwise.traces.search import compile_filter, search_page
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from spanwise._engine import Filter
     from spanwise.models import SearchRequest
+    from spanwise.traces.exporting import Exporting
     from spanwise.traces.opening import OpeningStore
     from spanwise.traces.pools import Pool
     from spanwise.traces.searching import Searching
@@ -29,6 +32,7 @@ class View:
     _store: OpeningStore
     _searching: Searching
     _changing: Pool
+    _exporting: Exporting
     owner: str | None
 
     async def search(self, request: SearchRequest, *, detail: bool = True) -> bytes:
@@ -70,6 +74,21 @@ class View:
         if found is None:
             raise NotFoundError("Span not found")
         return found
+
+    async def export(self, source: Raw, form: str) -> AsyncGenerator[bytes, None]:
+        """Returns the pieces of a file with the traces that a filter matches, all of one state of the store.
+
+        Args:
+            source: the filter that they match.
+            form: one of `spanwise.traces.exporting.FORMATS`.
+
+        Raises:
+            ValidationError: the filter is neither an object nor null.
+            FilterError: the filter is no valid expression.
+            UnavailableError: too many exports at once, or no store yet.
+        """
+        store = self._store.opened()
+        return await self._exporting.run(lambda: store.export(self._compiled(source), form))
 
     async def delete(self, source: Raw, *, dry_run: bool) -> int:
         """Returns how many traces were deleted. It is done even if the caller does not wait for the answer.

@@ -33,7 +33,10 @@ pub(super) fn is_final(fault: &Fault) -> bool {
 
 /// Whether an answer did not come, or not to its end.
 pub(super) fn is_broken_off(fault: &Fault) -> bool {
-    matches!(fault, Fault::Generic { .. }) && !text_of(fault).contains("status code: ")
+    let text = text_of(fault);
+    // The words of a request that was tried often enough.
+    let was_retried = text.contains("status code: ") || text.contains("retries");
+    matches!(fault, Fault::Generic { .. }) && !was_retried
 }
 
 /// Returns what kind of fault a text tells of.

@@ -76,7 +76,7 @@ fn indexed(rows: &[TraceRow]) -> Index {
 }
 
 /// A row as the naive evaluator reads it.
-struct Plain(BTreeMap<&'static str, Cell>);
+pub(crate) struct Plain(BTreeMap<&'static str, Cell>);
 
 impl Row for Plain {
     fn cell(&self, key: &str) -> Option<&Cell> {
@@ -84,7 +84,7 @@ impl Row for Plain {
     }
 }
 
-fn plain(row: &TraceRow) -> Plain {
+pub(crate) fn plain(row: &TraceRow) -> Plain {
     let texts = [
         ("user_id", row.user_id.clone()),
         ("agent_id", row.agent_id.clone()),

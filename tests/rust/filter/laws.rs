@@ -15,7 +15,7 @@ use super::oracle::truth;
 use super::{compiled, mask};
 
 /// Returns random filters over the values that random tables hold.
-pub(super) fn filters() -> impl Strategy<Value = Value> {
+pub(crate) fn filters() -> impl Strategy<Value = Value> {
     conditions().prop_recursive(4, 24, 4, |part| {
         let parts = || prop::collection::vec(part.clone(), 1..4);
         prop_oneof![

@@ -15,7 +15,7 @@ use spanwise::schema::{FIELDS, FieldInfo, Kind};
 use super::oracle::{Cell, Row};
 
 /// The texts rows hold and filters ask for: case pairs beyond ASCII, signs of patterns, ids.
-pub(super) const TEXTS: [&str; 24] = [
+pub(crate) const TEXTS: [&str; 24] = [
     "",
     "a",
     "A",

@@ -1,11 +1,11 @@
 //! Tests of `rust/filter/`: golden cases, limits, and laws against a naive evaluator.
 
 mod golden;
-mod indexed;
-mod laws;
-mod layouts;
+pub(crate) mod indexed;
+pub(crate) mod laws;
+pub(crate) mod layouts;
 mod limits;
-mod oracle;
+pub(crate) mod oracle;
 mod restrict;
 
 use arrow_array::{Array, RecordBatch};

@@ -8,7 +8,7 @@ use spanwise::time::parse_instant;
 
 /// What a row may hold in a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Text(String),
     Whole(i128),
     Floating(f64),
@@ -17,12 +17,12 @@ pub(super) enum Cell {
 }
 
 /// A row: every field's value, if there is one.
-pub(super) trait Row {
+pub(crate) trait Row {
     fn cell(&self, key: &str) -> Option<&Cell>;
 }
 
 /// Returns whether `filter` is true of `row`; `None` is unknown.
-pub(super) fn truth(filter: &Value, row: &dyn Row) -> Option<bool> {
+pub(crate) fn truth(filter: &Value, row: &dyn Row) -> Option<bool> {
     if filter.is_null() || filter.as_object().is_some_and(serde_json::Map::is_empty) {
         return Some(true);
     }

@@ -16,11 +16,11 @@ use tempfile::TempDir;
 use crate::spans::{export, span};
 
 /// Every trace: when it was first received, and its spans.
-pub(super) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
+pub(crate) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
 
 /// Returns the contents of a snapshot, having checked that every trace stands in exactly one place,
 /// that rows are ordered, and that each row says what its document says.
-pub(super) fn contents(snapshot: &Snapshot) -> Contents {
+pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
     let mut contents = Contents::new();
     for (place, part) in snapshot.parts().iter().enumerate() {
         let batch = part.batch().expect("readable rows");
@@ -46,30 +46,30 @@ pub(super) fn contents(snapshot: &Snapshot) -> Contents {
 }
 
 /// Returns the id of trace number `trace`.
-pub(super) fn id_of(trace: u64) -> TraceId {
+pub(crate) fn id_of(trace: u64) -> TraceId {
     export(&[span(trace, 1, 0)]).spans[0].trace_id
 }
 
 /// Returns the filter that matches these traces.
-pub(super) fn traces_in(traces: &[u64]) -> Filter {
+pub(crate) fn traces_in(traces: &[u64]) -> Filter {
     let ids: Vec<String> = traces.iter().map(|trace| id_of(*trace).to_string()).collect();
     let source = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids});
     Filter::compile(source.to_string().as_bytes()).expect("a good filter")
 }
 
 /// Opens the store in a folder.
-pub(super) fn open(folder: &TempDir) -> TraceStore {
+pub(crate) fn open(folder: &TempDir) -> TraceStore {
     TraceStore::open(address(folder), Options::default()).expect("a store that opens")
 }
 
 /// Returns the address of a folder.
-pub(super) fn address(folder: &TempDir) -> &str {
+pub(crate) fn address(folder: &TempDir) -> &str {
     folder.path().to_str().expect("a path in UTF-8")
 }
 
 /// Returns what a crash now would leave behind: a copy of the folder in one state, made again if a
 /// manifest or a write-ahead object came or went meanwhile.
-pub(super) fn crashed(folder: &TempDir) -> TempDir {
+pub(crate) fn crashed(folder: &TempDir) -> TempDir {
     let from = folder.path();
     let state = || {
         ["manifest", "wal"].map(|folder| {
@@ -90,7 +90,7 @@ pub(super) fn crashed(folder: &TempDir) -> TempDir {
 }
 
 /// Copies a folder and everything in it.
-pub(super) fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let path = entry.expect("an entry").path();

@@ -3,7 +3,7 @@
 mod backups;
 mod compactions;
 mod cache;
-mod contents;
+pub(crate) mod contents;
 mod damage;
 mod aside;
 mod deletions;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use spanwise::bulk::{Order, import};
 use spanwise::otlp::{SpanId, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::contents::{address, contents, crashed, id_of, traces_in};
+use crate::bulk::batch;
 use crate::spans::{MILLISECOND, export, span};
 
 /// What can happen to a store.
@@ -15,6 +17,8 @@ use crate::spans::{MILLISECOND, export, span};
 enum Event {
     /// Spans arrive: trace, span, and how much later than usual the span ends.
     Ingest(Vec<(u64, u64, u64)>),
+    /// Spans are imported, in two batches.
+    Import(Vec<(u64, u64, u64)>),
     Flush,
     /// These traces are deleted.
     Delete(Vec<u64>),
@@ -29,7 +33,8 @@ enum Event {
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let arrivals = proptest::collection::vec((1..7_u64, 1..5_u64, 0..3_u64), 1..6);
     let event = prop_oneof![
-        6 => arrivals.prop_map(Event::Ingest),
+        6 => arrivals.clone().prop_map(Event::Ingest),
+        3 => arrivals.prop_map(Event::Import),
         2 => Just(Event::Flush),
         2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Event::Delete),
         1 => any::<bool>().prop_map(Event::Compact),
@@ -78,6 +83,18 @@ impl Model {
     }
 }
 
+/// Later than anything is received: what was received stays when it was.
+const LONG_AFTER: i64 = 4_000_000_000_000_000;
+
+fn made(arrivals: Vec<(u64, u64, u64)>) -> Vec<proto::Span> {
+    let made = arrivals.into_iter().map(|(trace, id, later)| {
+        let mut made = span(trace, id, id);
+        made.end_time_unix_nano += later * MILLISECOND;
+        made
+    });
+    made.collect()
+}
+
 fn open(folder: &TempDir, options: &Options) -> TraceStore {
     TraceStore::open(address(folder), options.clone()).expect("a store that opens")
 }
@@ -93,12 +110,16 @@ proptest! {
         let mut model = Model::default();
         for event in events {
             match event {
+                Event::Import(arrivals) => {
+                    let spans = made(arrivals);
+                    let (first, second) = spans.split_at(spans.len() / 2);
+                    let batches = [first, second].map(|spans| Ok(batch(spans, LONG_AFTER)));
+                    let imported = import(&store, batches.into_iter(), &Order::of("")).expect("imported");
+                    assert_eq!((imported.accepted, imported.rejected), (spans.len() as u64, 0));
+                    model.ingest(&spans);
+                }
                 Event::Ingest(arrivals) => {
-                    let spans: Vec<_> = arrivals.into_iter().map(|(trace, id, later)| {
-                        let mut made = span(trace, id, id);
-                        made.end_time_unix_nano += later * MILLISECOND;
-                        made
-                    }).collect();
+                    let spans = made(arrivals);
                     store.ingest(export(&spans)).expect("ingested");
                     model.ingest(&spans);
                 }

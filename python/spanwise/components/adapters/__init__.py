@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _ADAPTERS = {"agno": "agno", "pydantic_ai": "pydantic_ai"}
 """The package that a class comes from, and the module here that adapts its objects."""
 
+LOGGERS = ("agno", "agno-team", "agno-workflow")
+"""The loggers of frameworks that write on their own; `spanwise serve` has them write into its log."""
+
 
 def as_component(found: object, kind: Kind | None = None) -> Component:
     """Returns `found` as a component, of that kind if one is given.

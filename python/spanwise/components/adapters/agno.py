@@ -18,26 +18,28 @@ import msgspec
 from agno.agent import Agent
 from agno.db.base import AsyncBaseDb, BaseDb
 from agno.db.in_memory import InMemoryDb
-from agno.models.response import ToolExecution
+from agno.run import RunContext
 from agno.run.agent import RunOutput
-from agno.run.requirement import RunRequirement
+from agno.run.approval import acheck_and_apply_approval_resolution
 from agno.run.team import TeamRunOutput
 from agno.run.workflow import WorkflowPausedEvent, WorkflowRunOutput
 from agno.session.workflow import WorkflowSession
 from agno.team import Team
 from agno.workflow import Workflow
-from agno.workflow.types import StepRequirement
 from openinference.instrumentation.agno import AgnoInstrumentor
 
+from spanwise.components.adapters.agno_answers import answered_run, answered_steps, waits_for_approval
 from spanwise.components.adapters.agno_steps import off_the_loop
 from spanwise.components.adapters.base import Adapted, described
 from spanwise.components.base import Kind, Outcome, Pause, Told
 from spanwise.components.call import requirements_name
-from spanwise.errors import BadRequestError, ComponentError, ConfigurationError
+from spanwise.errors import BadRequestError, ComponentError, ConfigurationError, ForbiddenError
 from spanwise.traces.guests import PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from agno.workflow.types import StepRequirement
 
     from spanwise.components.base import Component
     from spanwise.components.call import Call
@@ -118,7 +120,7 @@ class _Agno(Adapted):
         return _ENDINGS.get(said["event"].removeprefix(self.prefix)) if said["event"].startswith(self.prefix) else None
 
     def _outcome(self, status: str, event: dict[str, Any], result: dict[str, Any] | None) -> Outcome:
-        members = {"steps_results", "created_at", "event", "nested_depth", "reason", "error"}
+        members = {"created_at", "event", "nested_depth", "reason", "error"}
         found = {name: value for name, value in (event if result is None else result).items() if name not in members}
         found.pop("events", None)  # they are kept by the service
         failure = event.get("error") or event.get("content") or event.get("reason") or status
@@ -147,26 +149,32 @@ class _Conversing(_Agno):
     """What agents and teams have in common."""
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
-        asked: dict[str, Any] = {**_STREAMED, "yield_run_output": True, "user_id": call.user_id}
+        asked: dict[str, Any] = {**_STREAMED, **_given(call), "yield_run_output": True, "user_id": call.user_id}
         if call.is_continued:
             paused, answered = self._continuation(call.state, call.answers)
+            if waits_for_approval(call.state["output"]):
+                await _approve(paused, own.db)
+            if own.db is None:
+                context = RunContext(call.run_id, call.session_id, call.user_id, session_state=dict(call.session_state))
+                answered["run_context"] = context
             events = own.acontinue_run(run_response=paused, **answered, **asked)
         else:
-            state = dict(call.session_state) if own.db is None else None
             place = {"run_id": call.run_id, "session_id": call.session_id}
-            events = own.arun(call.message, session_state=state, **place, **asked)
+            events = own.arun(call.message, session_state=_state_for(own, call), **place, **asked)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunOutput | TeamRunOutput) and event.run_id == call.run_id:
                     _take_over(event.session_state, call)
                 yield event
 
-    def check_answers(self, state: Any, answers: Answers) -> None:  # noqa: ANN401  # any JSON
-        """Accepts what `_continuation` can read."""
+    async def check_answers(self, state: Any, answers: Answers) -> None:  # noqa: ANN401  # any JSON
+        """Accepts what `_continuation` can read, if nobody else has to approve it."""
         try:
-            self._continuation(state, answers)
+            paused, _ = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise BadRequestError(f"expected answers as agno has them: {error}") from error
+        if waits_for_approval(state["output"]):
+            await _approve(paused, self.db)
 
     def _continuation(self, state: Any, answers: Answers) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
         raise NotImplementedError
@@ -181,34 +189,8 @@ class _AgnoAgent(_Conversing):
         return _agent_shown(self._own)
 
     def _continuation(self, state: Any, answers: Answers) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
-        """Returns the run that paused, with the answers in it: tools as agno's clients send them, or requirements."""
-        paused = RunOutput.from_dict(msgspec.to_builtins(state["output"]))
-        tools = {}
-        for answer in answers:
-            tool = ToolExecution.from_dict(dict(answer)) if "tool_call_id" in answer else _tool_of(answer)
-            tools[tool.tool_call_id] = tool
-        asked = {tool.tool_call_id for tool in paused.tools or ()}
-        for unknown in tools.keys() - asked:
-            raise ValueError(f"the run has no tool call `{unknown}`")
-        paused.tools = [tools.get(tool.tool_call_id, tool) for tool in paused.tools or ()]
-        for requirement in paused.requirements or ():
-            if requirement.tool_execution is not None:
-                known = requirement.tool_execution
-                requirement.tool_execution = tools.get(known.tool_call_id, known)
-        return paused, {}
-
-
-def _tool_of(answer: Mapping[str, Any]) -> ToolExecution:
-    """Returns the tool call of a requirement, with the answer that the requirement has."""
-    requirement = RunRequirement.from_dict(dict(answer))
-    tool = requirement.tool_execution
-    if tool is None:
-        raise ValueError("a requirement without `tool_execution`")
-    if requirement.confirmation is not None:
-        tool.confirmed, tool.confirmation_note = requirement.confirmation, requirement.confirmation_note
-    if requirement.external_execution_result is not None:
-        tool.result = requirement.external_execution_result
-    return tool
+        """Returns the run that paused, with the answers in it."""
+        return RunOutput.from_dict(answered_run(state["output"], answers)), {}
 
 
 class _AgnoTeam(_Conversing):
@@ -221,8 +203,8 @@ class _AgnoTeam(_Conversing):
 
     def _continuation(self, state: Any, answers: Answers) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
         """Returns the run that paused, and the requirements with their answers."""
-        paused = TeamRunOutput.from_dict(msgspec.to_builtins(state["output"]))
-        return paused, {"requirements": [RunRequirement.from_dict(dict(answer)) for answer in answers] or None}
+        paused = TeamRunOutput.from_dict(answered_run(state["output"], answers))
+        return paused, {"requirements": paused.requirements if answers else None}
 
 
 class _AgnoWorkflow(_Agno):
@@ -235,21 +217,26 @@ class _AgnoWorkflow(_Agno):
         named = [{"name": _name_of(step), "type": type(step).__name__} for step in steps]
         return {"steps": named, "workflow_agent": getattr(self._own, "agent", None) is not None}
 
+    def makes_root(self, call: Call) -> bool:
+        """Returns whether the instrumentor makes the root: it knows nothing of a workflow that goes on."""
+        return self.makes_spans and not call.is_continued
+
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
-        state = dict(call.session_state) if own.db is None else None
+        state, has_db = _state_for(own, call), own.db is not None
         off_the_loop(own)
-        if own.db is None:
-            own.db = InMemoryDb()  # type: ignore[no-untyped-call]  # a workflow of agno cannot go on without one; it lasts as long as this run
+        if not has_db:
+            # agno's workflows cannot go on without one; this one lasts as long as the run
+            own.db = InMemoryDb()  # type: ignore[no-untyped-call]
         if call.is_continued:
             paused, requirements = self._continuation(call.state, call.answers)
-            if state is not None:
+            if not has_db:
                 session = WorkflowSession(call.session_id, workflow_id=self.id, user_id=call.user_id, runs=[paused])
                 session.session_data = {"session_state": state}
                 own.db.upsert_session(session)
             events = await own.acontinue_run(run_response=paused, step_requirements=requirements, **_STREAMED)
         else:
             place = {"run_id": call.run_id, "session_id": call.session_id, "user_id": call.user_id}
-            events = own.arun(call.message, session_state=state, **place, **_STREAMED)
+            events = own.arun(call.message, session_state=state, **place, **_given(call), **_STREAMED)
         async with aclosing(events):
             async for event in events:
                 yield event
@@ -262,20 +249,39 @@ class _AgnoWorkflow(_Agno):
             if output.is_paused:
                 yield _paused_event(output)
 
-    def check_answers(self, state: Any, answers: Answers) -> None:  # noqa: ANN401  # any JSON
+    async def check_answers(self, state: Any, answers: Answers) -> None:  # noqa: ANN401  # any JSON
         """Accepts the requirements of steps if the one that the run waits for is among them, resolved."""
         try:
             paused, requirements = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise BadRequestError(f"expected step requirements as agno has them: {error}") from error
         active = (requirements or paused.step_requirements or [None])[-1]
-        if active is not None and not active.requires_executor_input and not active.is_resolved:
+        if active is not None and not active.is_resolved:
             raise BadRequestError(f"the requirement of step `{active.step_name}` is not answered")
 
     @staticmethod
     def _continuation(state: Any, answers: Answers) -> tuple[Any, list[StepRequirement] | None]:  # noqa: ANN401  # JSON
-        paused = WorkflowRunOutput.from_dict(msgspec.to_builtins(state["output"]))
-        return paused, [StepRequirement.from_dict(dict(answer)) for answer in answers] or None
+        for asked in state["output"].get("step_requirements") or ():
+            if waits_for_approval({"requirements": asked.get("executor_requirements")}):
+                raise ForbiddenError(
+                    f"step `{asked['step_name']}` waits for an administrator; workflows cannot ask for that"
+                )
+        paused = WorkflowRunOutput.from_dict(answered_steps(state["output"], answers))
+        return paused, paused.step_requirements if answers else None
+
+
+async def _approve(paused: RunOutput | TeamRunOutput, db: Any) -> None:  # noqa: ANN401  # a db of agno
+    """Puts what an administrator decided into a run, whatever its caller answered.
+
+    Raises:
+        ForbiddenError: nobody decided yet, or there is no db in which a decision could stand.
+    """
+    if db is None:
+        raise ForbiddenError("the run waits for an administrator, and there is no db in which a decision could stand")
+    try:
+        await acheck_and_apply_approval_resolution(db, paused.run_id or "", paused)
+    except RuntimeError as error:
+        raise ForbiddenError(f"the run waits for an administrator: {error}") from error
 
 
 def _paused_event(output: WorkflowRunOutput) -> WorkflowPausedEvent:
@@ -309,6 +315,17 @@ def _instrumented() -> bool:
         return False
     instrumentor.instrument(tracer_provider=PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)
+
+
+def _given(call: Call) -> dict[str, Any]:
+    """Returns what a caller gave for this run, as agno takes it; what it did not give, agno looks up itself."""
+    given = {"dependencies": dict(call.dependencies), "metadata": dict(call.metadata)}
+    return {name: value for name, value in given.items() if value}
+
+
+def _state_for(own: Any, call: Call) -> dict[str, Any] | None:  # noqa: ANN401  # as above
+    """Returns what agno is told of a session's state: all of it, or what its own db cannot know."""
+    return dict(call.session_state) if own.db is None else dict(call.given_state) or None
 
 
 def _take_over(state: Mapping[str, Any] | None, call: Call) -> None:

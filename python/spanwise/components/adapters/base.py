@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spanwise.components.base import Kind
+    from spanwise.components.call import Call
 
 
 class Adapted:
@@ -17,7 +18,7 @@ class Adapted:
         kind: what it is.
         is_shared: whether runs at the same time use it, so that each needs a copy; what a factory built is used once.
         tells: whether its own events say how a run begins and ends; then its outcome has a `Told`.
-        makes_spans: whether an instrumentor makes the spans of its runs; if not, each run gets one span of ours.
+        makes_spans: whether an instrumentor makes the spans of its runs.
     """
 
     kind: Kind
@@ -25,7 +26,12 @@ class Adapted:
     tells: bool = False
     makes_spans: bool = False
 
-    def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
+    def makes_root(self, call: Call) -> bool:
+        """Returns whether the instrumentor makes the span that all others of `call` are inside; else ours is it."""
+        _ = call
+        return self.makes_spans
+
+    async def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
         """Accepts the answers to a pause, before the run goes on with them.
 
         Args:
@@ -34,6 +40,7 @@ class Adapted:
 
         Raises:
             BadRequestError: they are no answers to it.
+            ForbiddenError: somebody else has to answer first.
         """
 
 

@@ -74,7 +74,7 @@ class _PydanticAgent(Adapted):
         """Returns what a listing shows."""
         return {"model": {"name": self.model, "model": self.model}} if self.model else {}
 
-    def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
+    async def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
         """Accepts answers that name a tool call each."""
         for answer in answers:
             if _tool_of(answer).get("tool_call_id") not in {*state["approvals"], *state["calls"]}:

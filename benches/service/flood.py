@@ -1,0 +1,106 @@
+"""What does a flood of bad tokens do to those with good ones, and to the log?
+
+Run by hand: `python benches/service/flood.py`. It needs the program `wrk`, whose connections send 5,000 forged tokens a
+second together, each another one, as far as the service answers them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from calling import as_caller, jwks_file
+from exports import export_of
+from running import Running
+
+SECONDS = int(os.environ.get("BENCH_SECONDS", "60"))
+RATE = int(os.environ.get("BENCH_RATE", "5000"))
+CONNECTIONS = 64
+TRACES = 1000
+BODY = json.dumps({"limit": 20})
+SCRIPT = """
+local header, payload = "{message}", ""
+local letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+math.randomseed(os.time())
+function request()
+  local signature = {{}}
+  for place = 1, 342 do
+    local letter = math.random(64)
+    signature[place] = letters:sub(letter, letter)
+  end
+  wrk.headers["Authorization"] = "Bearer " .. header .. "." .. table.concat(signature)
+  return wrk.format("GET", "/traces")
+end
+function delay() return {delay} end
+function response(status) if status ~= 401 then print("status " .. status) end end
+"""
+
+
+def searches(service: Running, seconds: float) -> list[float]:
+    """Returns how long each search of one good caller took, in ms, sorted."""
+    headers = {"Content-Type": "application/json", **as_caller("alice", "traces:read")}
+    connection = HTTPConnection("127.0.0.1", service.port)
+    taken = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.perf_counter()
+        connection.request("POST", "/traces/search", BODY, headers)
+        answer = connection.getresponse()
+        page = answer.read()
+        taken.append((time.perf_counter() - begun) * 1000)
+        assert answer.status == 200
+        assert json.loads(page)["meta"]["total_count"] == TRACES
+        time.sleep(0.02)
+    return sorted(taken)
+
+
+def said(taken: list[float]) -> str:
+    """Returns the figures of one series."""
+    return f"{len(taken)} searches, median {taken[len(taken) // 2]:.2f} ms, p99 {taken[len(taken) * 99 // 100]:.2f} ms"
+
+
+def main() -> None:
+    """Prints the figures."""
+    say = sys.stdout.write
+    wrk = shutil.which("wrk")
+    assert wrk, "the program `wrk` is not there"
+    say(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        with Running(path / "data", "--authorization", is_ready=True, JWT_JWKS_FILE=jwks_file(path)) as service:
+            writer = {"Content-Type": "application/json", **as_caller("writer", "traces:write")}
+            for number in range(1, TRACES + 1):
+                export = export_of(f"{number:032x}", "b" * 16, **{"user.id": "alice"})
+                service.http.post("/v1/traces", content=export, headers=writer).raise_for_status()
+            idle = searches(service, 10)
+            lines = len(service.log.read_text().splitlines())
+            token = as_caller("mallory", "agent_os:admin")["Authorization"].removeprefix("Bearer ").rpartition(".")[0]
+            script = path / "flood.lua"
+            script.write_text(SCRIPT.format(message=token, delay=round(1000 * CONNECTIONS / RATE)), "utf-8")
+            arguments = ["-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(script), service.url]
+            with subprocess.Popen([wrk, *arguments], stdout=subprocess.PIPE, text=True) as flood:
+                during = searches(service, SECONDS - 1)
+                report, _ = flood.communicate()
+            written = len(service.log.read_text().splitlines()) - lines - len(during)
+            assert "status" not in report, report
+            rate = float(re.search(r"Requests/sec:\s+([\d.]+)", report)[1])
+            assert service.stop() == 0
+    say(f"idle:   {said(idle)}\n")
+    say(f"flood:  {said(during)}\n")
+    say(f"{rate:.0f} bad tokens a second, each 401; {written / SECONDS:.0f} log lines a second\n")
+    say(f"p99 ratio {during[len(during) * 99 // 100] / idle[len(idle) * 99 // 100]:.1f}\n")
+    say(f"load average {os.getloadavg()[0]:.1f}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""How many pages of 20 traces a second does the whole stack answer, and what does it cost over the bare engine?
+
+Run by hand: `python benches/service/stack.py`. It needs the program `wrk`, and prints one table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from calling import as_admin, jwks_file
+from running import Running
+
+from spanwise import Filter, TraceStore
+from spanwise.demo import CONTENT_TYPE, exports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TRACES = int(os.environ.get("BENCH_TRACES", "20000"))
+SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
+SEED = 7
+ROUNDS = 300
+CONNECTIONS = (1, 8, 64)
+SEARCHES = {
+    "all": b"null",
+    "status EQ ERROR": b'{"op":"EQ","key":"status","value":"ERROR"}',
+}
+# A warm-up is part of no figure; an answer that is no page counts as an error and is printed.
+SCRIPT = """
+wrk.method = "POST"
+wrk.body = [[{body}]]
+wrk.headers["Content-Type"] = "application/json"
+{authorization}
+"""
+
+
+def fill(folder: Path) -> dict[str, tuple[float, int, bytes]]:
+    """Makes the store. Returns, for each search, the engine's median of a page in ms, its total and its items."""
+    store = TraceStore.open(str(folder))
+    for export in exports(TRACES, SEED, NOW):
+        assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
+    store.flush()
+    found = {}
+    for name, source in SEARCHES.items():
+        compiled = Filter.compile(source)
+        taken = []
+        for _ in range(ROUNDS):
+            begun = time.perf_counter()
+            page = store.search_runs(compiled, 1, 20)
+            taken.append((time.perf_counter() - begun) * 1000)
+        found[name] = (statistics.median(taken), page.total_count, page.data)
+    store.close()
+    return found
+
+
+@contextmanager
+def script(body: bytes, headers: dict[str, str]) -> Iterator[str]:
+    """Gives the path of what `wrk` sends."""
+    authorization = "\n".join(f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(SCRIPT.format(body=body.decode(), authorization=authorization))
+        file.flush()
+        yield file.name
+
+
+def load(url: str, path: str, connections: int, seconds: int) -> tuple[float, float, float]:
+    """Returns the requests a second, and the median and the 99th percentile of their time in ms."""
+    wrk = shutil.which("wrk")
+    assert wrk, "the program `wrk` is not there"
+    threads = min(2, connections)
+    done = subprocess.run(
+        [wrk, "--latency", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "-s", path, f"{url}/traces/search"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "Non-2xx" not in done, done
+    assert "Socket errors" not in done, done
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1])
+    return rate, _milliseconds(done, "50%"), _milliseconds(done, "99%")
+
+
+def _milliseconds(report: str, percentile: str) -> float:
+    found = re.search(rf"{percentile}\s+([\d.]+)(us|ms|s|m)\s*\n", report)
+    assert found, report
+    return float(found[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[found[2]]
+
+
+def measure(service: Running, headers: dict[str, str], engine: dict[str, tuple[float, int, bytes]]) -> Iterator[str]:
+    """Gives the rows of the table: every search at every number of connections."""
+    for name, (alone, total, items) in engine.items():
+        body = json.dumps({"filter": json.loads(SEARCHES[name]), "limit": 20}).encode()
+        answer = service.http.post(
+            "/traces/search", content=body, headers={"Content-Type": "application/json"} | headers
+        )
+        page = answer.raise_for_status().json()
+        assert page["data"] == json.loads(items)
+        assert page["meta"]["total_count"] == total
+        with script(body, headers) as path:
+            load(service.url, path, 8, 2)
+            for connections in CONNECTIONS:
+                rate, median, last = load(service.url, path, connections, SECONDS)
+                over = f"{median - alone:.2f}" if connections == 1 else ""
+                figures = f"{rate:8.0f} {median:8.2f} {last:8.2f} {alone:8.2f} {over:>8}"
+                yield f"{name:16} {bool(headers)!s:6} {len(answer.content):8} {connections:4} {figures}"
+
+
+def main() -> None:
+    """Prints the table."""
+    say = sys.stdout.write
+    say(f"{TRACES} traces, {SECONDS} s each; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    say("search           token     bytes conn    req/s   p50 ms   p99 ms   engine overhead\n")
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        data.mkdir()
+        engine = fill(data / "traces")
+        for authorization in (False, True):
+            flags = ["--authorization"] if authorization else []
+            with Running(data, *flags, is_ready=True, JWT_JWKS_FILE=jwks_file(Path(folder))) as service:
+                for row in measure(service, as_admin() if authorization else {}, engine):
+                    say(row + "\n")
+                    sys.stdout.flush()
+                assert service.stop() == 0
+    say(f"load average {os.getloadavg()[0]:.1f}\n")
+
+
+if __name__ == "__main__":
+    main()

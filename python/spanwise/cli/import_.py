@@ -1,0 +1,52 @@
+"""`spanwise import`: bring traces in from files and databases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from spanwise.cli._flags import errors_as_lines
+from spanwise.cli._table import printable
+from spanwise.settings import load_settings
+from spanwise.traces.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
+from spanwise.traces.importing import import_spans
+from spanwise.traces.sources import Source, files_in, is_sqlite
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("data_dir", metavar="DIR")
+@click.option("--traces-table", default=TRACES_TABLE, show_default=True, help="Of a database: its table of traces.")
+@click.option("--spans-table", default=SPANS_TABLE, show_default=True, help="Of a database: its table of spans.")
+@click.option("--schema", help="Of a PostgreSQL database: the schema of both.")
+@errors_as_lines
+def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_table: str, schema: str | None) -> None:
+    """Import the spans of each PATH into the data folder DIR, which is made if there is none.
+
+    PATH is a file, or a folder of files, with spans: OTLP (protobuf or JSON, also a message a line), Parquet or Arrow
+    as `spanwise export` writes them, gzip or zstd around OTLP and Arrow. Or it is the database of agno: a SQLite
+    file, or an address such as `postgresql+psycopg://user@host/name`.
+
+    Importing again what is there changes nothing. An import of files that was interrupted goes on where it was. No
+    other process may have the folder open.
+    """
+    tables = {"traces_table": traces_table, "spans_table": spans_table, "schema": schema}
+    sources: list[Source] = []
+    for path in paths:
+        if "://" in path:
+            sources.append(AgnoDatabase(path, **tables))
+        elif is_sqlite(Path(path)):
+            sources.append(AgnoDatabase(f"sqlite:///{path}", **tables))
+        else:
+            sources.extend(files_in(Path(path)))
+    settings = load_settings(code={"data_dir": data_dir})
+    with click.progressbar(length=sum(source.size for source in sources), label="Importing") as bar:
+        report = import_spans(settings, sources, bar.update)
+    click.echo(f"Spans in the store: {report.accepted:,}. Refused: {report.rejected:,}.")
+    if report.resumed:
+        click.echo(f"An earlier run had dealt with {report.resumed:,} of them.")
+    for refused in report.refused:
+        click.echo(printable(f"refused: {refused.where}: {refused.reason}"), err=True)
+    if any(not refused.count for refused in report.refused):
+        raise click.ClickException("not everything could be read")

@@ -1,0 +1,59 @@
+"""`spanwise search`: find traces in a data folder, without a service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+from msgspec import Raw
+
+from spanwise.cli._flags import errors_as_lines
+from spanwise.cli._table import table
+from spanwise.models import GroupBy, SearchRequest
+from spanwise.settings import load_settings
+from spanwise.traces.looking import search_traces
+
+_RUNS = {
+    "START": "start_time",
+    "STATUS": "status",
+    "DURATION": "duration",
+    "SPANS": "total_spans",
+    "NAME": "name",
+    "USER": "user_id",
+    "SESSION": "session_id",
+    "TRACE": "trace_id",
+}
+_SESSIONS = {
+    "LAST TRACE": "last_trace_at",
+    "TRACES": "total_traces",
+    "AGENTS": "agent_id",
+    "USER": "user_id",
+    "SESSION": "session_id",
+}
+
+
+@click.command()
+@click.argument("source", metavar="FILTER")
+@click.argument("data_dir", required=False, metavar="[DIR]")
+@click.option("--page", default=1, show_default=True, type=click.IntRange(min=1), help="Counts from 1.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100), help="Traces on a page.")
+@click.option("--sessions", is_flag=True, help="Show the sessions of these traces.")
+@click.option("--json", "as_json", is_flag=True, help="Print what `POST /traces/search` answers, trees included.")
+@errors_as_lines
+def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **window: int) -> None:  # noqa: FBT001  # a flag is a flag
+    """Search for the traces that FILTER matches in the data folder DIR, or in the one that the settings name.
+
+    FILTER is JSON, as in `POST /traces/search`; `{}` matches everything. The folder may be in use.
+    """
+    settings = load_settings(code={"data_dir": data_dir} if data_dir else None)
+    group_by = GroupBy.SESSION if sessions else GroupBy.RUN
+    body = search_traces(settings, SearchRequest(Raw(source.encode()), group_by, **window))
+    if as_json:
+        click.echo(body)
+        return
+    answer: dict[str, Any] = msgspec.json.decode(body)
+    click.echo(table(_SESSIONS if sessions else _RUNS, answer["data"]), nl=False)
+    meta = answer["meta"]
+    what = "sessions" if sessions else "traces"
+    click.echo(f"Page {meta['page']} of {meta['total_pages']}; {meta['total_count']:,} {what} in all.")

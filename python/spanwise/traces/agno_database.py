@@ -1,0 +1,188 @@
+"""The traces and spans tables of agno's databases as spans, in SQLite or PostgreSQL.
+
+Source: agno 2.7.2 to 2.9.0, `agno/tracing/schemas.py`: ids are hexadecimal, times ISO 8601 text, attributes a JSON
+object. A trace of which no span is there cannot be imported; its row has nothing that its spans do not say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from spanwise._engine import otlp_spans
+from spanwise.errors import ConfigurationError
+from spanwise.traces.otlp import CONTENT_TYPE, attributes_of
+from spanwise.traces.sources import Refused, conformed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+TRACES_TABLE = "agno_traces"
+SPANS_TABLE = "agno_spans"
+
+_ROWS = 1024
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
+_STATUSES = {"OK": 1, "ERROR": 2}
+_TRACE_COLUMNS = ("trace_id", "created_at")
+_SPAN_COLUMNS = (
+    "trace_id",
+    "span_id",
+    "parent_span_id",
+    "name",
+    "span_kind",
+    "status_code",
+    "status_message",
+    "start_time",
+    "end_time",
+    "attributes",
+)
+
+
+@dataclass
+class AgnoDatabase:
+    """The tables of one database.
+
+    Attributes:
+        url: its address, as SQLAlchemy writes it.
+        traces_table: the table with a row for each trace.
+        spans_table: the table with a row for each span.
+        schema: the schema of both, where the database has schemas.
+    """
+
+    url: str
+    traces_table: str = TRACES_TABLE
+    spans_table: str = SPANS_TABLE
+    schema: str | None = None
+    refused: list[Refused] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Connects, looks at the tables, and counts the spans.
+
+        Raises:
+            ConfigurationError: there is no such database or table, or it has other columns.
+        """
+        self.name = "the database"
+        try:
+            url = sa.make_url(self.url)
+            self.name = url.render_as_string(hide_password=True)
+            self._engine = sa.create_engine(url, poolclass=sa.NullPool)
+            self._traces = self._table(self.traces_table, _TRACE_COLUMNS)
+            self._spans = self._table(self.spans_table, _SPAN_COLUMNS)
+            with self._engine.connect() as connection:
+                count = connection.execute(sa.select(sa.func.count()).select_from(self._spans)).scalar_one()
+        except (SQLAlchemyError, ImportError) as error:
+            raise ConfigurationError(f"cannot read {self.name}: {_first_line(error)}") from error
+        self.size: int = count
+
+    @property
+    def fingerprint(self) -> None:
+        """Returns None: agno may write while it is read. Importing again what is there changes nothing."""
+        return
+
+    def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        """Yields the spans, those of a trace together; tells `advance` how many more were read."""
+        spans, traces = self._spans, self._traces
+        joined = spans.outerjoin(traces, spans.c.trace_id == traces.c.trace_id)
+        columns = [spans.c[name] for name in _SPAN_COLUMNS]
+        query = sa.select(*columns, traces.c.created_at.label("received")).select_from(joined)
+        query = query.order_by(spans.c.trace_id, spans.c.span_id).execution_options(yield_per=_ROWS)
+        try:
+            with self._engine.connect() as connection:
+                for rows in connection.execute(query).mappings().partitions(_ROWS):
+                    yield from self._batches(rows)
+                    advance(len(rows))
+                self._refuse_empty_traces(connection)
+        except SQLAlchemyError as error:
+            self.refused.append(Refused(self.name, _first_line(error)))
+        finally:
+            self._engine.dispose()
+
+    def _batches(self, rows: Sequence[sa.RowMapping]) -> Iterator[pa.RecordBatch]:
+        usable = []
+        for row in rows:
+            try:
+                received = _micros(row["received"]) if row["received"] else None
+                usable.append((row, _span(row), received))
+            except (ValueError, TypeError) as error:
+                self._refuse(row, str(error))
+        batch, rejected, reason = otlp_spans(_export([span for _, span, _ in usable]), CONTENT_TYPE)
+        if not rejected:
+            yield _received(batch, [received for _, _, received in usable])
+        elif len(usable) == 1:
+            self._refuse(rows[0], reason)
+        else:  # which ones is known once each stands alone
+            for row, _, _ in usable:
+                yield from self._batches([row])
+
+    def _refuse(self, row: sa.RowMapping, reason: str) -> None:
+        where = f"{self.name}, span `{row['span_id']}` of trace `{row['trace_id']}`"
+        self.refused.append(Refused(where, reason, 1))
+
+    def _refuse_empty_traces(self, connection: sa.Connection) -> None:
+        spans, traces = self._spans, self._traces
+        has_spans = sa.exists().where(spans.c.trace_id == traces.c.trace_id)
+        count = connection.execute(sa.select(sa.func.count()).select_from(traces).where(~has_spans)).scalar_one()
+        if count:
+            self.refused.append(Refused(self.name, f"{count} traces of which no span is there", count))
+
+    def _table(self, name: str, columns: tuple[str, ...]) -> sa.Table:
+        if not sa.inspect(self._engine).has_table(name, schema=self.schema):
+            raise ConfigurationError(f"expected a table `{name}` in {self.name}, found none")
+        metadata = sa.MetaData()
+        table = sa.Table(name, metadata, schema=self.schema, autoload_with=self._engine, resolve_fks=False)
+        missing = [column for column in columns if column not in table.c]
+        if missing:
+            raise ConfigurationError(f"expected a column `{missing[0]}` in table `{name}` of {self.name}, found none")
+        return table
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _span(row: sa.RowMapping) -> dict[str, Any]:
+    """Returns a row as a span of OTLP/JSON."""
+    attributes = row["attributes"]
+    if isinstance(attributes, str | bytes):
+        attributes = msgspec.json.decode(attributes)
+    if not isinstance(attributes, dict | None):
+        raise TypeError(f"expected `attributes` to be an object, got `{type(attributes).__name__}`")
+    span = {
+        "traceId": row["trace_id"],
+        "spanId": row["span_id"],
+        "name": row["name"],
+        "kind": _KINDS.get(row["span_kind"], 0),
+        "startTimeUnixNano": str(_micros(row["start_time"]) * 1000),
+        "endTimeUnixNano": str(_micros(row["end_time"]) * 1000),
+        "attributes": attributes_of({key: value for key, value in (attributes or {}).items() if value is not None}),
+        "status": {"code": _STATUSES.get(row["status_code"], 0), "message": row["status_message"] or ""},
+    }
+    if row["parent_span_id"]:
+        span["parentSpanId"] = row["parent_span_id"]
+    return span
+
+
+def _micros(text: str) -> int:
+    """Returns an instant in microseconds since 1970; without an offset it is UTC."""
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=UTC)
+    since = instant - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _export(spans: list[dict[str, Any]]) -> bytes:
+    return msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+
+
+def _received(batch: object, received: list[int | None]) -> pa.RecordBatch:
+    columns = conformed(pa.record_batch(batch))
+    created = pa.array(received, columns.schema.field("created_at").type)
+    return columns.set_column(columns.schema.get_field_index("created_at"), columns.schema.field("created_at"), created)

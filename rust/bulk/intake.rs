@@ -1,0 +1,222 @@
+//! From a batch of spans to spans that were checked, as one of a request is.
+//!
+//! Spans share the memory of the batch they came in. Text and bytes may come in any layout that Arrow
+//! has for them, plain or in a dictionary, so that whatever wrote a file, its spans can be read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, TimeUnit};
+use bytes::Bytes;
+use rayon::prelude::*;
+
+use super::columns::{CREATED_AT, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL, SPAN};
+use crate::error::{Error, Result};
+use crate::otlp::check::{inspect, inspect_origin};
+use crate::otlp::{Origin, WireSpan};
+use crate::trace::Span;
+
+/// A span, or why it is refused.
+pub(super) type Verdict = std::result::Result<Arc<Span>, String>;
+
+/// The spans of a batch, in order, and when the trace of each was first received: microseconds since
+/// 1970, if the batch says so.
+pub(super) struct Intake {
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) created_at: Vec<Option<i64>>,
+}
+
+/// Reads and checks every span of `batch`, on all cores; `now_nanos` since 1970.
+///
+/// # Errors
+/// [`Error::Batch`] if there is no column of spans, or a column is not of a type it can have.
+pub(super) fn take_in(batch: &RecordBatch, now_nanos: u64) -> Result<Intake> {
+    let spans = Content::of(batch, SPAN)?.ok_or_else(|| {
+        let found: Vec<&str> =
+            batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        Error::Batch(format!("expected a column `{SPAN}` of encoded spans, found `{}`", found.join("`, `")))
+    })?;
+    let origins = Origins::of(batch)?;
+    let rows = 0..batch.num_rows();
+    let inspected = rows.into_par_iter().with_min_len(256).map(|row| {
+        let Some(bytes) = spans.value(row) else { return Err(format!("no `{SPAN}`")) };
+        let origin = match &origins.checked[origins.of_row[row]] {
+            (origin, Ok(())) => origin.clone(),
+            (_, Err(reason)) => return Err(reason.clone()),
+        };
+        inspect(&WireSpan { bytes, origin }, now_nanos).map(|accepted| Arc::new(Span::new(accepted)))
+    });
+    Ok(Intake { verdicts: inspected.collect(), created_at: instants(batch)? })
+}
+
+/// The distinct origins of a batch, each checked once.
+struct Origins {
+    checked: Vec<(Arc<Origin>, std::result::Result<(), String>)>,
+    of_row: Vec<usize>,
+}
+
+impl Origins {
+    fn of(batch: &RecordBatch) -> Result<Self> {
+        let columns = [RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL];
+        let [resource, resource_url, scope, scope_url] = columns.map(|name| Content::of(batch, name));
+        let parts = [resource?, resource_url?, scope?, scope_url?];
+        let (mut checked, mut of_row) = (Vec::new(), Vec::with_capacity(batch.num_rows()));
+        let mut known: HashMap<[Bytes; 4], usize> = HashMap::new();
+        let mut last: Option<([Bytes; 4], usize)> = None;
+        for row in 0..batch.num_rows() {
+            let key = parts
+                .each_ref()
+                .map(|part| part.as_ref().and_then(|part| part.value(row)).unwrap_or_default());
+            if let Some((same, place)) = last.as_ref().filter(|(same, _)| are_same(same, &key)) {
+                debug_assert_eq!(same, &key);
+                of_row.push(*place);
+                continue;
+            }
+            let place = *known.entry(key.clone()).or_insert_with(|| {
+                checked.push(origin_of(&key));
+                checked.len() - 1
+            });
+            of_row.push(place);
+            last = Some((key, place));
+        }
+        Ok(Self { checked, of_row })
+    }
+}
+
+/// Whether two origins are the same; most often they are the same memory too.
+fn are_same(one: &[Bytes; 4], other: &[Bytes; 4]) -> bool {
+    let is_same = |(one, other): (&Bytes, &Bytes)| {
+        one.len() == other.len() && (one.as_ptr() == other.as_ptr() || one == other)
+    };
+    one.iter().zip(other).all(is_same)
+}
+
+fn origin_of(
+    [resource, resource_url, scope, scope_url]: &[Bytes; 4],
+) -> (Arc<Origin>, std::result::Result<(), String>) {
+    let urls = [resource_url, scope_url].map(|url| std::str::from_utf8(url).map(str::to_owned));
+    let [Ok(resource_schema_url), Ok(scope_schema_url)] = urls else {
+        return (Arc::default(), Err("a schema URL that is no UTF-8".to_owned()));
+    };
+    let origin =
+        Origin { resource: resource.clone(), resource_schema_url, scope: scope.clone(), scope_schema_url };
+    let verdict = inspect_origin(&origin);
+    (Arc::new(origin), verdict)
+}
+
+/// A column of texts or bytes: where in which memory each value stands.
+struct Content {
+    column: ArrayRef,
+    /// The row of `column` in which a row's value stands, if that is a dictionary's.
+    keys: Option<Vec<Option<usize>>>,
+    memory: Memory,
+}
+
+enum Memory {
+    /// Offsets into one buffer.
+    Offsets(Bytes, Vec<usize>),
+    /// Views; values are copied.
+    Copied,
+}
+
+impl Content {
+    /// Returns the column with this name; `None` if there is none or all of it is null.
+    fn of(batch: &RecordBatch, name: &str) -> Result<Option<Self>> {
+        let Some(column) = batch.column_by_name(name) else { return Ok(None) };
+        if column.data_type() == &DataType::Null {
+            return Ok(None);
+        }
+        let (values, keys) = match column.as_any_dictionary_opt() {
+            None => (column.clone(), None),
+            Some(coded) if coded.values().is_empty() => return Ok(None),
+            Some(coded) => {
+                let keys = coded.normalized_keys().into_iter().enumerate();
+                let keys = keys.map(|(row, key)| (!coded.keys().is_null(row)).then_some(key)).collect();
+                (coded.values().clone(), Some(keys))
+            }
+        };
+        let offsets = |values: &Buffer, offsets: Vec<usize>| {
+            Memory::Offsets(Bytes::from_owner(Owner(values.clone())), offsets)
+        };
+        let wide = |offsets: &[i64]| offsets.iter().map(|at| usize::try_from(*at).unwrap_or(0)).collect();
+        let narrow = |offsets: &[i32]| offsets.iter().map(|at| usize::try_from(*at).unwrap_or(0)).collect();
+        let memory = match values.data_type() {
+            DataType::Binary => {
+                offsets(values.as_binary::<i32>().values(), narrow(values.as_binary::<i32>().value_offsets()))
+            }
+            DataType::LargeBinary => {
+                offsets(values.as_binary::<i64>().values(), wide(values.as_binary::<i64>().value_offsets()))
+            }
+            DataType::Utf8 => {
+                offsets(values.as_string::<i32>().values(), narrow(values.as_string::<i32>().value_offsets()))
+            }
+            DataType::LargeUtf8 => {
+                offsets(values.as_string::<i64>().values(), wide(values.as_string::<i64>().value_offsets()))
+            }
+            DataType::BinaryView | DataType::Utf8View => Memory::Copied,
+            other => {
+                return Err(Error::Batch(format!("expected `{name}` to hold text or bytes, found {other}")));
+            }
+        };
+        Ok(Some(Self { column: values, keys, memory }))
+    }
+
+    /// Returns the value of a row, sharing the batch's memory where it can.
+    fn value(&self, row: usize) -> Option<Bytes> {
+        let row = match &self.keys {
+            None => row,
+            Some(keys) => keys[row]?,
+        };
+        if self.column.is_null(row) {
+            return None;
+        }
+        Some(match &self.memory {
+            Memory::Offsets(content, offsets) => content.slice(offsets[row]..offsets[row + 1]),
+            Memory::Copied if self.column.data_type() == &DataType::Utf8View => {
+                Bytes::copy_from_slice(self.column.as_string_view().value(row).as_bytes())
+            }
+            Memory::Copied => Bytes::copy_from_slice(self.column.as_binary_view().value(row)),
+        })
+    }
+}
+
+/// Memory of Arrow, seen as bytes.
+struct Owner(Buffer);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+/// Returns the column of instants as microseconds since 1970.
+fn instants(batch: &RecordBatch) -> Result<Vec<Option<i64>>> {
+    let Some(column) = batch.column_by_name(CREATED_AT) else { return Ok(vec![None; batch.num_rows()]) };
+    Ok(match column.data_type() {
+        DataType::Null => vec![None; batch.num_rows()],
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            let seconds = column.as_primitive::<TimestampSecondType>().iter();
+            seconds.map(|at| at.map(|at| at.saturating_mul(1_000_000))).collect()
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            let millis = column.as_primitive::<TimestampMillisecondType>().iter();
+            millis.map(|at| at.map(|at| at.saturating_mul(1_000))).collect()
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            column.as_primitive::<TimestampMicrosecondType>().iter().collect()
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            let nanos = column.as_primitive::<TimestampNanosecondType>().iter();
+            nanos.map(|at| at.map(|at| at.div_euclid(1_000))).collect()
+        }
+        other => {
+            return Err(Error::Batch(format!("expected `{CREATED_AT}` to hold instants, found {other}")));
+        }
+    })
+}

@@ -1,0 +1,44 @@
+//! Which rows of a snapshot does a filter match? Part by part, so that little is held at once.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::storage::{Part, Snapshot};
+
+/// The matching rows of a snapshot, in groups of one part each.
+#[derive(Debug)]
+pub(super) struct Matches {
+    snapshot: Arc<Snapshot>,
+    filter: Filter,
+    next_part: usize,
+    /// The rows of the part before `next_part` that were not given yet.
+    rows: std::vec::IntoIter<u32>,
+}
+
+impl Matches {
+    pub(super) fn new(snapshot: Arc<Snapshot>, filter: Filter) -> Self {
+        Self { snapshot, filter, next_part: 0, rows: Vec::new().into_iter() }
+    }
+
+    /// Returns the next rows that belong to one part, after the number of that part: at most `rows`, and no more once their documents have
+    /// `bytes` bytes. `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Part::rows`].
+    pub(super) fn next(&mut self, rows: usize, bytes: u64) -> Result<Option<(usize, &Part, Vec<usize>)>> {
+        while self.rows.len() == 0 {
+            let Some(part) = self.snapshot.parts().get(self.next_part) else { return Ok(None) };
+            self.rows = part.rows(&self.filter)?.from(0).collect::<Vec<_>>().into_iter();
+            self.next_part += 1;
+        }
+        let part = &self.snapshot.parts()[self.next_part - 1];
+        let (mut group, mut size) = (Vec::new(), 0_u64);
+        while group.len() < rows && size < bytes {
+            let Some(row) = self.rows.next() else { break };
+            size = size.saturating_add(part.document_bytes(row as usize));
+            group.push(row as usize);
+        }
+        Ok(Some((self.next_part, part, group)))
+    }
+}

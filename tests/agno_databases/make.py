@@ -1,0 +1,87 @@
+"""Fills a database with traces of agno: `python tests/agno_databases/make.py FILE`, with the agno that is installed.
+
+`traced-by-2.7.2.db` beside this file was made by agno 2.7.2 with openinference-instrumentation-agno 1.0.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from contextvars import copy_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from agno.agent import Agent
+from agno.db.sqlite import SqliteDb
+from agno.team import Team
+from agno.tracing.exporter import DatabaseSpanExporter
+from agno.workflow import Step, Workflow
+from openinference.instrumentation.agno import AgnoInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from scripted import Scripted, tool_call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agno.db.base import BaseDb
+    from agno.models.message import Message
+
+
+def weather(city: str) -> str:
+    """Tells the weather of a city."""
+    return f"sunny in {city}"
+
+
+def _with_a_tool(messages: Sequence[Message]) -> object:
+    return "It is sunny." if messages[-1].role == "tool" else tool_call("weather", city="Zürich")
+
+
+def _broken(_messages: Sequence[Message]) -> object:
+    raise ValueError("the model is gone")
+
+
+def _agent(agent_id: str, **options: Any) -> Agent:
+    return Agent(id=agent_id, name=agent_id.title(), telemetry=False, **options)
+
+
+def _run_an_agent() -> None:
+    _agent("forecaster", model=Scripted(answer=_with_a_tool), tools=[weather]).run(
+        "What is the weather in Zürich?", user_id="ann", session_id="s-1"
+    )
+
+
+def _run_one_that_fails() -> None:
+    with contextlib.suppress(Exception):
+        _agent("broken", model=Scripted(answer=_broken)).run("Hello", user_id="bob", session_id="s-2")
+
+
+def _run_a_team() -> None:
+    team = Team(id="desk", name="Desk", members=[_agent("writer", model=Scripted())], model=Scripted())
+    team.run("Write", user_id="ann", session_id="s-3")
+
+
+def _run_a_workflow() -> None:
+    steps = [Step(name="write", agent=_agent("author", model=Scripted()))]
+    Workflow(id="daily", name="Daily", steps=steps).run("Go", user_id="ann", session_id="s-4")
+
+
+def fill(db: BaseDb) -> None:
+    """Runs an agent with a tool, one that fails, a team and a workflow, each traced into `db`."""
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(DatabaseSpanExporter(db=db)))
+    instrumentor = AgnoInstrumentor()
+    instrumentor.instrument(tracer_provider=provider)
+    try:
+        for example in (_run_an_agent, _run_one_that_fails, _run_a_team, _run_a_workflow):
+            # A team leaves its span current; the next run is to be a trace of its own.
+            copy_context().run(example)
+    finally:
+        provider.shutdown()
+        instrumentor.uninstrument()
+
+
+if __name__ == "__main__":
+    fill(SqliteDb(db_file=sys.argv[1]))

@@ -1,0 +1,45 @@
+//! Imports while the store is at work: what moves between the look and the commit is merged again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use spanwise::bulk::{Order, import};
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use super::batch;
+use crate::spans::{export, span};
+use crate::storage::contents::{address, contents, crashed, id_of, open};
+
+#[test]
+fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
+    const TRACES: u64 = 40;
+    let folder = TempDir::new().expect("a folder");
+    let options = Options { seal_objects: 3, max_segments: 4, ..Options::default() };
+    let store = TraceStore::open(address(&folder), options).expect("a store");
+    let is_over = AtomicBool::new(false);
+    let rounds = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let mut rounds = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                rounds += 1;
+                let spans: Vec<_> = (1..=TRACES).map(|trace| span(trace, 1_000 + rounds, 0)).collect();
+                store.ingest(export(&spans)).expect("ingested");
+                store.compact(false).expect("compacted");
+            }
+            rounds
+        });
+        for id in 1..=20 {
+            let spans: Vec<_> = (1..=TRACES).map(|trace| span(trace, id, 0)).collect();
+            let report =
+                import(&store, [Ok(batch(&spans, 0))].into_iter(), &Order::of("")).expect("imported");
+            assert_eq!(report.accepted, TRACES);
+        }
+        is_over.store(true, Ordering::SeqCst);
+        sending.join().expect("it sent")
+    });
+    let held = contents(&store.snapshot());
+    assert_eq!(held.len() as u64, TRACES);
+    assert_eq!(held[&id_of(1)].1.len() as u64, 20 + rounds);
+    assert!(held.values().all(|(created_at, spans)| *created_at == 0 && spans.len() as u64 == 20 + rounds));
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
+}

@@ -1,0 +1,173 @@
+//! What comes into a store in bulk, what is refused, and where an interrupted import goes on.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, Schema};
+use spanwise::bulk::{Imported, Order, import};
+use spanwise::error::{Error, Result};
+use spanwise::otlp::proto;
+use spanwise::storage::{ImportRecord, TraceStore};
+use spanwise::trace::Trace;
+use tempfile::TempDir;
+
+use super::batch;
+use crate::spans::{EPOCH, MILLISECOND, export, span};
+use crate::storage::contents::{contents, crashed, id_of, open, traces_in};
+
+fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<Imported> {
+    import(store, batches.into_iter().map(Ok), &Order::of(source))
+}
+
+#[test]
+fn what_is_imported_is_as_if_it_had_been_ingested_but_for_when_it_was_received() {
+    let (one, other) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
+    let (ingested, store) = (open(&one), open(&other));
+    // Trace 2 stands in a segment, trace 3 in the head; spans of trace 4 lie in both batches.
+    for store in [&ingested, &store] {
+        store.ingest(export(&[span(2, 1, 0)])).expect("ingested");
+        store.flush().expect("flushed");
+        store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
+    }
+    let longer = proto::Span { end_time_unix_nano: EPOCH + 9_000 * MILLISECOND, ..span(2, 1, 0) };
+    let spans = [[span(1, 1, 0), longer, span(4, 1, 0)], [span(3, 2, 0), span(4, 2, 0), span(2, 2, 0)]];
+    let batches = spans.iter().map(|spans| batch(spans, 17)).collect();
+    let report = imported(&store, batches, "").expect("imported");
+    assert_eq!((report.accepted, report.rejected), (6, 0));
+    for spans in spans {
+        ingested.ingest(export(&spans)).expect("ingested");
+    }
+    let bare = |store: &TraceStore| {
+        contents(&store.snapshot()).into_iter().map(|(id, (_, spans))| (id, spans)).collect::<Vec<_>>()
+    };
+    assert_eq!(bare(&store), bare(&ingested));
+    assert!(contents(&store.snapshot()).values().all(|(created_at, _)| *created_at == 17));
+    assert_eq!(contents(&open_again(&store, &other).snapshot()).len(), 4);
+}
+
+fn open_again(store: &TraceStore, folder: &TempDir) -> TraceStore {
+    store.close().expect("closed");
+    open(folder)
+}
+
+#[test]
+fn each_refusal_is_counted_and_the_first_are_quoted_with_their_place() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let nameless = proto::Span { trace_id: vec![0; 16].into(), ..span(1, 7, 0) };
+    let tomorrow = proto::Span { start_time_unix_nano: u64::MAX / 3, ..span(2, 8, 0) };
+    let report = imported(&store, vec![batch(&[span(1, 1, 0), nameless], 0), batch(&[tomorrow], 0)], "")
+        .expect("imported");
+    assert_eq!((report.accepted, report.rejected), (1, 2));
+    let quoted: Vec<_> =
+        report.refused.iter().map(|refusal| (refusal.span, refusal.reason.as_str())).collect();
+    assert_eq!(quoted[0], (1, "span `0000000000000007`: trace id is all zero"));
+    assert_eq!(quoted[1].0, 2);
+    assert!(quoted[1].1.ends_with("lies more than 24 hours ahead"), "{}", quoted[1].1);
+    assert_eq!(contents(&store.snapshot()).len(), 1);
+}
+
+#[test]
+fn a_trace_takes_no_more_spans_than_ingest_gives_it() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let spans: Vec<_> = (1..=100_003).map(|id| span(1, id, 0)).collect();
+    let report = imported(&store, vec![batch(&spans, 0)], "").expect("imported");
+    assert_eq!((report.accepted, report.rejected), (100_000, 3));
+    assert_eq!(report.refused[0].reason, "3 spans of traces that have 100000 spans already");
+    let report = imported(&store, vec![batch(&spans[..5], 0)], "").expect("imported");
+    assert_eq!((report.accepted, report.rejected), (5, 0), "known spans are welcome");
+}
+
+#[test]
+fn a_batch_without_spans_is_refused_by_its_columns() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
+    let strange =
+        RecordBatch::try_from_iter([("trace_id", texts.clone()), ("name", texts)]).expect("a batch");
+    let Err(Error::Batch(message)) = imported(&store, vec![strange], "") else {
+        panic!("expected a refusal")
+    };
+    assert_eq!(message, "expected a column `span` of encoded spans, found `trace_id`, `name`");
+    let Err(Error::Options(message)) = imported(&store, vec![], "no/path") else {
+        panic!("expected a refusal")
+    };
+    assert_eq!(message, "expected the name of an import to be up to 128 letters, digits, `-` or `_`");
+}
+
+#[test]
+fn spans_are_read_in_every_layout_that_arrow_has_for_bytes() {
+    let spans = [span(1, 1, 0), span(2, 1, 0)];
+    let plain = batch(&spans, 5);
+    let bytes = plain.column_by_name("span").expect("a column").clone();
+    let coded = |key: DataType| DataType::Dictionary(Box::new(key), Box::new(DataType::Binary));
+    for layout in
+        [DataType::LargeBinary, DataType::BinaryView, coded(DataType::Int8), coded(DataType::UInt32)]
+    {
+        let folder = TempDir::new().expect("a folder");
+        let store = open(&folder);
+        let column = cast(&bytes, &layout).expect("the same bytes");
+        let schema = Arc::new(Schema::new(vec![Field::new("span", layout, true)]));
+        let batch = RecordBatch::try_new(schema, vec![column]).expect("a batch").slice(1, 1);
+        assert_eq!(imported(&store, vec![batch], "").expect("imported").accepted, 1);
+        assert_eq!(contents(&store.snapshot()).into_keys().collect::<Vec<_>>(), [id_of(2)]);
+    }
+    let folder = TempDir::new().expect("a folder");
+    let garbage: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"\xff\xff".as_slice()), None]));
+    let batch = RecordBatch::try_from_iter([("span", garbage)]).expect("a batch");
+    assert_eq!(imported(&open(&folder), vec![batch], "").expect("imported").rejected, 2);
+}
+
+#[test]
+fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let spans: Vec<_> = (1..=9).map(|trace| span(trace, 1, 0)).collect();
+    let whole = || spans.chunks(2).map(|spans| batch(spans, 0)).collect::<Vec<_>>();
+    // As if one step with the first four had been taken before the machine failed.
+    let traces = export(&spans[..4]).spans.into_iter().map(|span| {
+        let span = Arc::new(spanwise::trace::Span::new(span));
+        Trace::new(span.trace_id, 0).with([span])
+    });
+    let so_far = ImportRecord { source: "a-file".into(), spans: 4, accepted: 4, rejected: 0 };
+    store.adopt(traces.collect(), "a-file", Some(so_far.clone())).expect("adopted");
+    let folder = crashed(&folder);
+    let store = open(&folder);
+    assert_eq!(store.import_so_far("a-file"), Some(so_far));
+    assert_eq!(store.import_so_far("another"), None);
+    store.delete(&traces_in(&[1]), false).expect("deleted");
+    store.compact(true).expect("compacted");
+    let report = imported(&store, whole(), "a-file").expect("imported");
+    assert_eq!((report.accepted, report.rejected, report.resumed), (9, 0, 4));
+    assert_eq!(contents(&store.snapshot()).len(), 8, "what was dealt with is not looked at again");
+    let store = open_again(&store, &folder);
+    assert_eq!(store.import_so_far("a-file"), None, "an import that ended is forgotten");
+    assert_eq!(imported(&store, whole(), "a-file").expect("imported").resumed, 0);
+    assert_eq!(contents(&store.snapshot()).len(), 9);
+}
+
+#[test]
+fn spans_of_a_trace_that_lie_many_steps_apart_come_together() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let spans: Vec<_> = (1..=6).flat_map(|id| (1..=4).map(move |trace| span(trace, id, 0))).collect();
+    let order = Order { step_spans: 3, ..Order::of("") };
+    let report = import(&store, [Ok(batch(&spans, 0))].into_iter(), &order).expect("imported");
+    assert_eq!((report.accepted, report.rejected), (24, 0));
+    let held = contents(&store.snapshot());
+    assert_eq!(held.values().map(|(_, spans)| spans.len()).collect::<Vec<_>>(), [6; 4]);
+    assert_eq!(contents(&open_again(&store, &folder).snapshot()), held);
+}
+
+#[test]
+fn a_source_that_fails_leaves_what_was_read_before_to_the_next_run() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let batches = [Ok(batch(&[span(1, 1, 0)], 0)), Err(Error::Batch("the file ends here".into()))];
+    let fault = import(&store, batches.into_iter(), &Order::of("a-file")).expect_err("it failed");
+    assert_eq!(fault.to_string(), "the file ends here");
+    assert_eq!(imported(&store, vec![batch(&[span(1, 1, 0)], 0)], "a-file").expect("imported").accepted, 1);
+    assert_eq!(contents(&store.snapshot()).len(), 1);
+}

@@ -1,0 +1,68 @@
+//! An import that is killed again and again, and run again, neither loses nor doubles.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use spanwise::bulk::{Order, import};
+use spanwise::otlp::proto;
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use super::batch;
+use crate::random::Random;
+use crate::spans::span;
+use crate::storage::contents::{contents, open};
+
+const STORE: &str = "SPANWISE_TEST_IMPORT";
+const TRACES: u64 = 40;
+const SPANS: u64 = 12;
+
+/// The spans of every trace, all first ones before all second ones.
+fn spans() -> Vec<proto::Span> {
+    (1..=SPANS).flat_map(|id| (1..=TRACES).map(move |trace| span(trace, id, 0))).collect()
+}
+
+/// Imports in steps of a few traces.
+fn run(store: &TraceStore) -> (u64, u64) {
+    let spans = spans();
+    let order = Order { step_spans: 16, ..Order::of("the-same") };
+    let batches = spans.chunks(50).map(|spans| Ok(batch(spans, 0)));
+    let report = import(store, batches, &order).expect("imported");
+    (report.accepted, report.resumed)
+}
+
+#[test]
+#[ignore = "this is the process that is killed"]
+fn importing_process() {
+    let Ok(url) = std::env::var(STORE) else { return };
+    run(&TraceStore::open(&url, Options::default()).expect("a store"));
+}
+
+fn killed_after(folder: &Path, wait: Duration) {
+    let mut importing = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["bulk::kills::importing_process", "--exact", "--ignored"])
+        .env(STORE, folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a process");
+    std::thread::sleep(wait);
+    importing.kill().expect("killed");
+    importing.wait().expect("ended");
+}
+
+#[test]
+fn an_import_killed_again_and_again_neither_loses_nor_doubles() {
+    let folder = TempDir::new().expect("a folder");
+    let mut random = Random::new(7);
+    for _ in 0..6 {
+        killed_after(folder.path(), Duration::from_millis(20 + random.below(200)));
+    }
+    let store = open(&folder);
+    let (accepted, _resumed) = run(&store);
+    assert_eq!(accepted, TRACES * SPANS);
+    let held = contents(&store.snapshot());
+    assert_eq!(held.len() as u64, TRACES);
+    assert!(held.values().all(|(_, spans)| spans.len() as u64 == SPANS));
+}

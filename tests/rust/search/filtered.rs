@@ -1,0 +1,129 @@
+//! Whatever is asked of whatever store: rows, totals, pages and sessions are those of the naive evaluator.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use spanwise::filter::Filter;
+use spanwise::otlp::TraceId;
+use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::storage::{Options, Snapshot, TraceStore};
+use spanwise::trace::TraceRow;
+
+use super::every_page;
+use crate::filter::indexed::plain;
+use crate::filter::laws::filters;
+use crate::filter::layouts::TEXTS;
+use crate::filter::oracle::truth;
+use crate::spans::{export, failed, span, with};
+
+/// What happens to a store: a span with its trace, its place among the texts and its kind; or a seal,
+/// a deletion of some traces, a merge.
+#[derive(Debug, Clone)]
+enum Event {
+    Span(u64, u8, u8),
+    Seal,
+    Delete(u64),
+    Merge,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        24 => (1..40_u64, any::<u8>(), any::<u8>()).prop_map(|(trace, text, kind)| Event::Span(trace, text, kind)),
+        3 => Just(Event::Seal),
+        1 => (2..9_u64).prop_map(Event::Delete),
+        1 => Just(Event::Merge),
+    ];
+    prop::collection::vec(event, 0..60)
+}
+
+fn happen(store: &TraceStore, event: &Event) {
+    match event {
+        Event::Span(trace, text, kind) => {
+            let made = span(*trace, u64::from(kind % 3) + 1, u64::from(kind % 5));
+            let mut made = with(made, "openinference.span.kind", "AGENT");
+            let keys = ["session.id", "user.id", "agno.agent.id", "agno.run.id"];
+            for (place, key) in keys.into_iter().enumerate().filter(|(place, _)| kind >> place & 1 == 1) {
+                made = with(made, key, TEXTS[(usize::from(*text) + place) % TEXTS.len()]);
+            }
+            made.name = TEXTS[usize::from(*text) % TEXTS.len()].to_owned();
+            let made = if kind & 64 == 0 { made } else { failed(made, "broken") };
+            store.ingest(export(&[made])).expect("ingested");
+        }
+        Event::Seal => store.flush().expect("sealed"),
+        Event::Delete(one_in) => {
+            let ids: Vec<String> =
+                (0..40).step_by(usize::try_from(*one_in).expect("few")).map(trace_id).collect();
+            let filter = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids}).to_string();
+            let filter = Filter::compile(filter.as_bytes()).expect("a good filter");
+            store.delete(&filter, false).expect("deleted");
+        }
+        Event::Merge => store.compact(false).expect("merged"),
+    }
+}
+
+fn trace_id(trace: u64) -> String {
+    format!("{:016x}{trace:016x}", 1)
+}
+
+/// Returns the rows of the traces of a snapshot, as their documents say, in the order of results.
+fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
+    let ids = (0..40).map(|trace| TraceId::from_hex(&trace_id(trace)).expect("an id"));
+    let found = ids.filter_map(|id| {
+        let (place, row) = snapshot.find(id)?;
+        Some(TraceRow::of(&snapshot.parts()[place].trace(row).expect("a readable document")))
+    });
+    let mut rows: Vec<TraceRow> = found.collect();
+    rows.sort_by(TraceRow::newest_first);
+    rows
+}
+
+/// Returns the sessions of `rows` with how many traces each has, in the order of results.
+fn sessions(rows: &[&TraceRow]) -> Vec<(String, u64)> {
+    let mut by_id: BTreeMap<&str, (u64, i64)> = BTreeMap::new();
+    for row in rows {
+        let Some(session) = &row.session_id else { continue };
+        let (count, last) = by_id.entry(session).or_insert((0, i64::MIN));
+        (*count, *last) = (*count + 1, row.start_time.max(*last));
+    }
+    let mut sessions: Vec<_> = by_id.into_iter().collect();
+    sessions.sort_by_key(|(id, (_, last))| (Reverse(*last), *id));
+    sessions.into_iter().map(|(id, (count, _))| (id.to_owned(), count)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_answer_is_the_naive_one(
+        events in events(), filters in prop::collection::vec(filters(), 6), limit in 1..7_usize,
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_str().expect("a path");
+        let store = TraceStore::open(path, Options::default()).expect("a store");
+        events.iter().for_each(|event| happen(&store, event));
+        let snapshot = store.snapshot();
+        let rows = rows(&snapshot);
+        for source in filters {
+            let filter = Filter::compile(source.to_string().as_bytes()).expect("a good filter");
+            let nobody = Cancel::default();
+            let matching: Vec<&TraceRow> =
+                rows.iter().filter(|row| truth(&source, &plain(row)) == Some(true)).collect();
+            let shown = every_page(limit, |window: Window| {
+                search::runs(&snapshot, &filter, window, Detail::Summary, &nobody).expect("a page")
+            });
+            let shown: Vec<&str> = shown.iter().map(|item| item["trace_id"].as_str().expect("an id")).collect();
+            let expected: Vec<String> = matching.iter().map(|row| row.trace_id.to_string()).collect();
+            prop_assert_eq!(shown, expected, "{}", source);
+            prop_assert_eq!(store.delete(&filter, true).expect("counted"), matching.len() as u64);
+            let shown = every_page(limit, |window: Window| {
+                search::sessions(&snapshot, &filter, window, &nobody).expect("a page")
+            });
+            let shown: Vec<(String, u64)> = shown
+                .iter()
+                .map(|item| (item["session_id"].as_str().expect("an id").to_owned(), item["total_traces"].as_u64().expect("a count")))
+                .collect();
+            prop_assert_eq!(shown, sessions(&matching), "{}", source);
+        }
+    }
+}

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 ROUNDS = 5
-RUNS = 200
+RUNS = 96
 """In each round."""
-EVENTS = 5_000
+EVENTS = 2_000
 """Pieces of one streamed answer."""
 
 

@@ -30,7 +30,7 @@ $(ENGINE): $(PACKAGES) $(SOURCES)
 lint: $(PACKAGES)
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
-	cargo clippy --quiet --features python -- -D warnings
+	cargo clippy --quiet --features cloud,python -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 

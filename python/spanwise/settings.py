@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1024 * 1024
 ENVIRONMENT_PREFIX = "SPANWISE_"
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
+DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
 """The name of a trace store that was given none."""
 
@@ -31,13 +32,23 @@ def _two_per_core() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+def is_bucket(url: str) -> bool:
+    """Returns whether an address is none of a local folder."""
+    scheme, separator, _ = url.partition("://")
+    return bool(separator) and scheme.lower() != "file"
+
+
 class Settings(TokenSettings, frozen=True, kw_only=True):
     """How one service runs. Sizes are bytes, durations seconds."""
 
     data_dir: Annotated[
         str,
-        Meta(min_length=1, description="The folder, or the address of the object store, that holds all data."),
-    ] = "./spanwise-data"
+        Meta(
+            min_length=1,
+            description="The folder that holds all data, or the address of a bucket for the traces: `s3://`, `gs://` "
+            "or `az://`.",
+        ),
+    ] = DEFAULT_FOLDER
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
     authorization: Annotated[
@@ -162,6 +173,16 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
             ge=0, description="The oldest traces are deleted while documents have more compressed bytes; 0 keeps them."
         ),
     ] = 0
+    cache_dir: Annotated[
+        str,
+        Meta(
+            description="The folder that keeps copies of what lies in buckets; it may be removed at any time.",
+            extra={"default": "`spanwise` in the user's cache folder"},
+        ),
+    ] = ""
+    cache_bytes: Annotated[
+        int, Meta(ge=0, description="Documents of one bucket that are kept there, those read lately; 0 keeps none.")
+    ] = 4096 * MEBIBYTE
     recover: Annotated[
         bool,
         Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),
@@ -170,7 +191,7 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
         str,
         Meta(
             description="The PostgreSQL database of sessions and runs, `postgresql://user:password@host/name`.",
-            extra={"default": "the file `runs.db` of the data folder"},
+            extra={"default": "the file `runs.db` of the data folder, or of `./spanwise-data` if that is a bucket"},
         ),
     ] = ""
     database_url_file: Annotated[
@@ -195,6 +216,8 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
     def database(self) -> str:
         """Returns where sessions and runs are: the address of a server, or a file inside the data folder.
 
+        A bucket holds no database, so beside one the file is in the folder that would be the default.
+
         Raises:
             ConfigurationError: the address is given twice, or its file cannot be read.
         """
@@ -202,7 +225,8 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
             raise ConfigurationError("settings `database_url` and `database_url_file` are both given")
         if self.database_url_file:
             return _secret(Path(self.database_url_file), "database_url_file")
-        return self.database_url or f"{self.data_dir.rstrip('/')}/runs.db"
+        folder = DEFAULT_FOLDER if is_bucket(self.data_dir) else self.data_dir
+        return self.database_url or f"{folder.rstrip('/')}/runs.db"
 
 
 class Setting(Struct, frozen=True):

@@ -13,16 +13,16 @@
 //!    store and is refused as one.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::documents::verify_size;
-use super::folder::Folder;
 use super::manifest::{self, FileRecord, Manifest};
 use super::objects::{ObjectReader, ObjectWriter, Objects, Put, put};
+use super::options::Options;
+use super::place::Place;
 use super::wal;
 use crate::error::{Error, Result};
 
@@ -41,30 +41,46 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// Copies the store in `source` into the folder `target`, which is created if need be.
+/// Copies the store in `source` to `target`, a folder that is created if need be, or a bucket.
 ///
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
 /// empty, [`Error::Busy`] if the store moves on faster than it can be read, [`Error::Storage`].
-pub(super) fn backup(source: &dyn Objects, target: &Path) -> Result<Copied> {
+pub(super) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
     const TRIES: usize = 64;
-    if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Error::Options(format!(
-            "expected an empty folder, found something in `{}`",
-            target.display()
-        )));
-    }
+    refuse_unless_empty(target)?;
     for _ in 0..TRIES {
         let Some(newest) = Manifest::newest(source)? else {
             return Err(Error::Options("expected a store, found no manifest".into()));
         };
         match Original::open(source, &newest) {
-            Ok(original) => return original.write(&newest, &Folder::prepared(target)?),
+            Ok(original) => {
+                return original.write(&newest, target.prepared(&mut Options::default())?.as_ref());
+            }
             Err(_) if newest.is_superseded(source) => {}
             Err(fault) => return Err(fault),
         }
     }
     Err(Error::Busy("the store moves on faster than it can be read".into()))
+}
+
+fn refuse_unless_empty(target: &Place) -> Result<()> {
+    if let Some(folder) = target.folder() {
+        return match fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            true => Err(Error::Options(format!(
+                "expected an empty folder, found something in `{}`",
+                folder.display()
+            ))),
+            false => Ok(()),
+        };
+    }
+    let objects = target.existing()?;
+    for folder in ["manifest", "segments", "wal"] {
+        if let Some(found) = objects.list(folder)?.first() {
+            return Err(Error::Options(format!("expected an empty bucket, found `{}`", found.path)));
+        }
+    }
+    Ok(())
 }
 
 /// What is to be copied, beyond the reach of its writer.
@@ -87,7 +103,7 @@ impl Original {
         Ok(Self { files, wal: wal.collect::<Result<_>>()? })
     }
 
-    fn write(self, manifest: &Manifest, target: &Folder) -> Result<Copied> {
+    fn write(self, manifest: &Manifest, target: &dyn Objects) -> Result<Copied> {
         let mut copied = Copied {
             manifest: manifest.number,
             segments: manifest.segments.len() as u64,
@@ -108,7 +124,7 @@ impl Original {
     }
 }
 
-fn create(target: &Folder, path: &str, content: &Bytes) -> Result<()> {
+fn create(target: &dyn Objects, path: &str, content: &Bytes) -> Result<()> {
     match put(target, path, content) {
         Put::Done => Ok(()),
         Put::Taken => Err(Error::Options(format!("somebody else writes to the backup, found by `{path}`"))),

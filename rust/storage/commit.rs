@@ -4,7 +4,7 @@
 //! publishes the snapshot, and only then answers. One put is in flight at a time, so the numbers have
 //! no holes. What it folds into segments is in [`super::fold`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use super::compact::Compaction;
 use super::manifest::ImportRecord;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
+use super::pace::Pace;
 use super::seal::{Cut, Written};
 use super::snapshot::Snapshot;
 use super::state::State;
@@ -96,11 +97,22 @@ pub(super) struct Progress {
 
 /// The numbers with which this writer claimed the store. They are kept while it lives, so that a
 /// writer that slept through the claim still finds them taken.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Claim {
     pub(super) writer: Ulid,
     pub(super) manifest: u64,
     pub(super) fence: u64,
+    /// The fences of others that are not folded yet or were, since this writer opened the store.
+    pub(super) fences: BTreeSet<u64>,
+    /// The operating system keeps other writers out, so their fences are not needed.
+    pub(super) is_locked: bool,
+}
+
+impl Claim {
+    /// Returns whether a write-ahead object that is folded stays: it is a fence.
+    pub(super) fn keeps(&self, number: u64, bytes: u64) -> bool {
+        number == self.fence || (!self.is_locked && bytes == wal::FENCE_BYTES)
+    }
 }
 
 /// The state of the committing thread.
@@ -123,6 +135,7 @@ pub(super) struct Committer {
     /// Orders that came while the committer did what nothing may come between.
     pub(super) held_back: VecDeque<Order>,
     pub(super) compaction: Compaction,
+    pub(super) pace: Pace,
 }
 
 /// A request with the one who waits for its answer.
@@ -170,7 +183,8 @@ impl Committer {
                 next = if is_full {
                     None
                 } else {
-                    self.held_back.pop_front().or_else(|| orders.try_recv().ok())
+                    let patience = if group.is_empty() { Duration::ZERO } else { self.pace.remaining() };
+                    self.held_back.pop_front().or_else(|| orders.recv_timeout(patience).ok())
                 };
             }
             self.commit(group);
@@ -258,18 +272,25 @@ impl Committer {
         if entries.is_empty() {
             return Ok(outcomes);
         }
-        let number = self.state.open_generation().wal_through + 1;
-        let content = wal::encode(number, self.claim.writer, &entries);
-        let path = wal::path(number);
-        match put(self.objects.as_ref(), &path, &content) {
-            Put::Done => {}
-            Put::Absent(fault) => return Err(Error::Busy(format!("nothing was stored: {fault}"))),
-            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
-            Put::Unknown(fault) => {
-                return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
+        self.pace.wait();
+        let (number, bytes) = loop {
+            let number = self.state.open_generation().wal_through + 1;
+            let content = wal::encode(number, self.claim.writer, &entries);
+            let path = wal::path(number);
+            match put(self.objects.as_ref(), &path, &content) {
+                Put::Done => break (number, content.len() as u64),
+                Put::Absent(fault) => return Err(Error::Busy(format!("nothing was stored: {fault}"))),
+                Put::Taken => self.step_over(number)?,
+                // The next put finds it at its number, if it happened, and steps over it.
+                Put::Unknown(fault) if self.objects.is_durable_once_seen() => {
+                    return Err(Error::Busy(format!("it is not known whether it was stored: {fault}")));
+                }
+                Put::Unknown(fault) => {
+                    return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
+                }
             }
-        }
-        self.state.apply(changes, number, content.len() as u64);
+        };
+        self.state.apply(changes, number, bytes);
         self.publish();
         Ok(outcomes)
     }

@@ -203,15 +203,15 @@ impl Committer {
     /// Tells who asked, and merges nothing for a while. Nothing is lost: the segments stay as they are.
     fn merge_failed(&mut self, fault: Error) {
         self.compaction.under_way = None;
+        self.compaction.retry_at = Some(Instant::now() + RETRY);
+        self.compaction.fault = Some(fault.clone());
+        self.publish_progress();
         // Of a merge that nobody asked for nobody need know.
         let is_asked = self.compaction.asked.front().is_some_and(|asked| asked.groups.is_some());
         let asked = if is_asked { self.compaction.asked.pop_front() } else { None };
         if let Some(asked) = asked {
-            let _gone = asked.answer.send(Err(fault.clone()));
+            let _gone = asked.answer.send(Err(fault));
         }
-        self.compaction.retry_at = Some(Instant::now() + RETRY);
-        self.compaction.fault = Some(fault);
-        self.publish_progress();
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use roaring::RoaringBitmap;
+use ulid::Ulid;
 
 use super::commit::Committer;
 use super::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
@@ -16,6 +17,9 @@ use super::objects::{Put, put};
 use super::state::Sealed;
 use super::wal;
 use crate::error::{Error, Result};
+
+/// So often is asked what must be known before anything else can be done. Each time takes seconds.
+const TRIES: usize = 12;
 
 impl Committer {
     /// Makes `sealed` the live segments and the write-ahead folded up to `folded_through`, durably.
@@ -53,8 +57,8 @@ impl Committer {
             imports,
         };
         let path = manifest::path(next.number);
-        match put(self.objects.as_ref(), &path, &next.encode()) {
-            Put::Done => {}
+        match self.put_until_known(&path, &next.encode()) {
+            Put::Done => self.expect_newest(&next)?,
             Put::Absent(fault) => return Err(fault),
             Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
             Put::Unknown(fault) => {
@@ -68,21 +72,61 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes a set of hidden rows under the next number that is free: an earlier try may have left one.
+    fn newest_once_known(&self) -> Result<Option<u64>> {
+        let mut newest = Manifest::newest_number(self.objects.as_ref());
+        for _ in 1..TRIES {
+            if newest.is_ok() || !self.objects.is_durable_once_seen() {
+                break;
+            }
+            newest = Manifest::newest_number(self.objects.as_ref());
+        }
+        newest
+    }
+
+    /// Puts a manifest. Where a put may be sent again, one that is in doubt is: nothing can follow a
+    /// manifest of which it is not known whether it holds.
+    fn put_until_known(&self, path: &str, content: &Bytes) -> Put {
+        let mut outcome = put(self.objects.as_ref(), path, content);
+        for _ in 1..TRIES {
+            if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
+                break;
+            }
+            outcome = put(self.objects.as_ref(), path, content);
+        }
+        outcome
+    }
+
+    /// Stops unless the manifest that was just put is the newest one. Its number may have been that of
+    /// another writer's claim, which a third one has removed (see [`super::recover`]).
+    fn expect_newest(&mut self, put: &Manifest) -> Result<()> {
+        if self.claim.is_locked {
+            return Ok(());
+        }
+        match self.newest_once_known() {
+            Ok(newest) if newest == Some(put.number) => Ok(()),
+            Ok(newest) => {
+                let newest = newest.map_or("none".into(), manifest::path);
+                Err(self.stop(format!("another writer holds the store, found by `{newest}`")))
+            }
+            Err(fault) => {
+                Err(self.stop(format!("whether another writer holds the store is not known: {fault}")))
+            }
+        }
+    }
+
+    /// Writes a set of hidden rows under a number that was never given and never will be: a writer that
+    /// was replaced may still remove what it knew by name.
     fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
         let mut content = Vec::with_capacity(rows.serialized_size());
         let path = segment.hidden_path(0);
         rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
         let content = Bytes::from(content);
-        let mut number = segment.hidden.map_or(1, |hidden| hidden.number + 1);
-        loop {
-            match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
-                Put::Done => {
-                    return Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) });
-                }
-                Put::Taken => number += 1,
-                Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
-            }
+        // The time, then chance.
+        let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
+        match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
+            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) }),
+            Put::Taken => Err(Error::storage(path, "another set of hidden rows has the number")),
+            Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
         }
     }
 
@@ -93,7 +137,8 @@ impl Committer {
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
         let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
         let folded = previous.wal_folded_through + 1..=now.wal_folded_through;
-        let folded = folded.filter(|number| *number != self.claim.fence).map(wal::path);
+        let stays = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
+        let folded = folded.filter(|number| !stays(number)).map(wal::path);
         let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);
         let unneeded = segments.filter(|path| !needed.contains(path)).chain(folded);
         for path in unneeded.chain(manifest.map(manifest::path)) {

@@ -227,6 +227,14 @@ impl Manifest {
         Self::newest(objects).is_ok_and(|newest| newest.is_some_and(|newest| newest.number != self.number))
     }
 
+    /// Returns the number of the newest manifest, or `None` in an empty store.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(super) fn newest_number(objects: &dyn Objects) -> Result<Option<u64>> {
+        Ok(objects.list("manifest")?.iter().filter_map(|object| number_of(&object.path)).max())
+    }
+
     /// Returns the newest manifest, or `None` in an empty store.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -73,6 +74,22 @@ pub trait Objects: Send + Sync + Debug {
     /// [`Error::Storage`].
     fn free_bytes(&self) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    /// Returns how long there should be at least between two group commits.
+    fn commit_interval(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether what can be read back is durable. On a disk it is not: it may be in memory only, its `fsync`
+    /// having failed.
+    fn is_durable_once_seen(&self) -> bool {
+        false
+    }
+
+    /// Returns how many objects are best read at once: more than one where each takes its time to begin.
+    fn reads_at_once(&self) -> usize {
+        1
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Options {
     /// Where the indexes of segments are kept, which are no truth: a folder that belongs to this store
     /// alone. By default `cache` in a local store's own folder.
     pub cache_dir: Option<PathBuf>,
+    /// So many bytes of documents that were read lately are kept there, if the store is in a bucket.
+    pub cache_bytes: u64,
+    /// Whether a place without a store is refused; otherwise a store begins there.
+    pub existing: bool,
     /// Whether opening sets damaged segments aside instead of refusing.
     pub recover: bool,
     /// Whether the cache belongs to another process: it is read, and never written.
@@ -60,11 +64,19 @@ impl Default for Options {
             retain_bytes: None,
             min_free_bytes: 1 << 30,
             cache_dir: None,
+            cache_bytes: 4 << 30,
+            existing: false,
             recover: false,
             is_cache_foreign: false,
         }
     }
 }
+
+/// The addresses that are served.
+#[cfg(feature = "cloud")]
+const SERVED: &str = "a folder, or an address that begins with `file://`, `s3://`, `gs://` or `az://`";
+#[cfg(not(feature = "cloud"))]
+const SERVED: &str = "a folder or a `file://` address";
 
 /// Returns the folder that an address names: a path, or `file://` and an absolute path.
 ///
@@ -78,7 +90,7 @@ pub(super) fn folder_of(url: &str) -> Result<PathBuf> {
         return Ok(PathBuf::from(url));
     };
     if !scheme.eq_ignore_ascii_case("file") {
-        return Err(Error::Options(format!("expected a folder or a `file://` address, got `{scheme}://`")));
+        return Err(Error::Options(format!("expected {SERVED}, got `{scheme}://`")));
     }
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     match percent_decoded(path) {

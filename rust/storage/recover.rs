@@ -7,8 +7,30 @@
 //!    fence. From here on whoever wrote before finds its next number taken and stops. If it wrote
 //!    while we read, a manifest makes us begin again, and write-ahead is replayed up to the fence.
 //! 3. Objects that the manifest does not name are removed.
+//!
+//! # Why there is one writer, where no lock says so
+//!
+//! All that is asked of the storage: a create with a condition happens once, what is there is read and
+//! listed by whoever asks later. No clock is trusted, and any request may arrive any time after it was
+//! sent, given up by its sender or not.
+//!
+//! - **Write-ahead.** A writer puts one number at a time. Of two claims the later one lists after its
+//!   manifest is there: either it finds what the writer before has put, and replays it, or its fence has
+//!   that very number. So the next number of every writer that was replaced is a fence. Fences stay for
+//!   ever (56 bytes an opening), so a put that was sent before two claims, or twenty, still finds its number
+//!   taken. What was acknowledged is therefore below a fence of the next claim, and replayed by it.
+//! - **Manifests.** The newest manifest is never removed, and a new one only follows what was the newest.
+//!   Claims that are older may be removed, so the number of a writer that was replaced may be free again.
+//!   Whoever has put a manifest therefore looks whether it is the newest ([`super::install`]) before it
+//!   acts on it. If it was, whoever claims later builds on it; if not, nothing was removed because of it.
+//! - **Removal.** A sweep lists first and looks at the newest manifest after that: what a later claim
+//!   creates is not in its list. The name of a segment or of hidden rows is never given twice, so what is
+//!   removed late, by name, is never what another writer has made since.
+//! - **Openings that overlap.** An opening that finds a newer claim gives up. It may have put its fence
+//!   after the newer claim did; that one finds the fence at its next number and steps over it
+//!   ([`super::taken`]), for an opening that was overtaken never acknowledges.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
@@ -19,7 +41,7 @@ use super::aside::open_segments;
 use super::cache::Cache;
 use super::commit::Claim;
 use super::manifest::{self, Manifest, SegmentRecord};
-use super::objects::{Objects, Put, put};
+use super::objects::{Listed, Objects, Put, PutFault, put};
 use super::options::Options;
 use super::snapshot::Snapshot;
 use super::state::State;
@@ -34,16 +56,20 @@ const TRIES: usize = 64;
 /// Replayed requests are merged in groups of about this size.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// Claims the store and returns its state.
+/// Claims the store and returns its state. `is_locked`: the operating system keeps other writers out.
 ///
 /// # Errors
 /// [`Error::Damage`] naming the object that is missing or not what was written, [`Error::Options`]
-/// for a newer format, [`Error::Locked`] if others keep claiming the store, [`Error::Storage`].
-pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim, State)> {
+/// for a newer format or a storage without conditional create, [`Error::Locked`] if others claim the
+/// store meanwhile, [`Error::Storage`].
+pub(super) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool) -> Result<(Claim, State)> {
     let writer = Ulid::generate();
     for _ in 0..TRIES {
         let newest = match Manifest::newest(objects)? {
             Some(newest) => newest,
+            None if options.existing => {
+                return Err(Error::Options("expected a store, found no manifest".into()));
+            }
             None => first_manifest(objects)?,
         };
         let mut state = match read_state(objects, newest.clone(), options) {
@@ -54,19 +80,54 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options) -> Result<(Claim
         };
         state.manifest.number += 1;
         state.manifest.writer = writer.to_string();
-        match put(objects, &manifest::path(state.manifest.number), &state.manifest.encode()) {
+        let (path, content) = (manifest::path(state.manifest.number), state.manifest.encode());
+        match put(objects, &path, &content) {
             Put::Done => {}
             Put::Taken => continue,
             Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
         }
-        let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
-        replay(objects, &mut state, fence, options)?;
-        let claim = Claim { writer, manifest: state.manifest.number, fence };
-        sweep(objects, &state.manifest, &claim)?;
-        Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
-        return Ok((claim, state));
+        let claimed = state.manifest.clone();
+        // Whatever is missing now, another claim has let go of.
+        return take_over(objects, state, writer, options, is_locked)
+            .map_err(|fault| if claimed.is_superseded(objects) { replaced() } else { fault });
     }
     Err(Error::Locked("others keep claiming the store".into()))
+}
+
+fn replaced() -> Error {
+    Error::Locked("another writer has claimed the store".into())
+}
+
+/// Makes a store one's own whose newest manifest is one's own.
+fn take_over(
+    objects: &dyn Objects,
+    mut state: State,
+    writer: Ulid,
+    options: &Options,
+    is_locked: bool,
+) -> Result<(Claim, State)> {
+    refuse_unconditional(objects, &state.manifest)?;
+    let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
+    replay(objects, &mut state, fence, options)?;
+    let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
+    let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
+    sweep(objects, &state.manifest, &claim)?;
+    Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
+    Ok((claim, state))
+}
+
+/// Refuses a storage that takes what must not be there a second time: it could not tell two writers
+/// apart. What it is offered is what is there already.
+fn refuse_unconditional(objects: &dyn Objects, claimed: &Manifest) -> Result<()> {
+    match objects.put_new(&manifest::path(claimed.number), claimed.encode()) {
+        Err(PutFault::Exists) => Ok(()),
+        Err(PutFault::Failed(fault)) => Err(fault),
+        Ok(()) => Err(Error::Options(
+            "the storage creates an object although there is one of its name: it does not honour \
+             `If-None-Match`, so two writers would destroy each other's data"
+                .into(),
+        )),
+    }
 }
 
 /// Returns the present state of a store that may be at work in another process, writing nothing.
@@ -126,11 +187,17 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
 }
 
 /// Merges the write-ahead up to object `last` on top of what was merged before.
-fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
+pub(super) fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
     let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
-    for number in state.open_generation().wal_through + 1..=last {
-        let (object, bytes) = wal::read(objects, number)?;
+    let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
+    let together = numbers.chunks(objects.reads_at_once());
+    for found in together.flat_map(|numbers| wal::read_together(objects, numbers)) {
+        let (object, bytes) = found?;
+        let number = object.number;
         object_bytes += bytes;
+        if object.entries.is_empty() {
+            state.fences.insert(number);
+        }
         for entry in object.entries {
             group_bytes += entry.spans.len();
             entries.push((number, entry));
@@ -166,21 +233,25 @@ fn read_arrival(number: u64, entry: wal::Entry) -> Result<Arrival> {
 /// # Errors
 /// [`Error::Locked`] if the store was claimed by another meanwhile, [`Error::Storage`].
 pub(super) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -> Result<()> {
+    let (segments, wal) = (objects.list("segments")?, objects.list("wal")?);
+    // In this order: what a later claim creates is not in the lists above.
     let manifests = objects.list("manifest")?;
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
-        return Err(Error::Locked("another writer has claimed the store".into()));
+        return Err(replaced());
     }
     let aside = manifest.aside.iter().map(|record| &record.segment);
     let named = manifest.segments.iter().chain(aside);
-    let segments: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
-    let is_needed = |path: &str| {
-        segments.contains(path)
-            || wal::number_of(path)
-                .is_some_and(|number| number > manifest.wal_folded_through || number == claim.fence)
-            || manifest::number_of(path)
+    let live: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
+    let is_needed = |object: &Listed| {
+        let wal_number = wal::number_of(&object.path);
+        live.contains(&object.path)
+            || wal_number.is_some_and(|number| {
+                number > manifest.wal_folded_through || claim.keeps(number, object.bytes)
+            })
+            || manifest::number_of(&object.path)
                 .is_some_and(|number| number == manifest.number || number == claim.manifest)
     };
-    let present = [manifests, objects.list("segments")?, objects.list("wal")?];
-    let mut unneeded = present.iter().flatten().filter(|object| !is_needed(&object.path));
+    let present = [manifests, segments, wal];
+    let mut unneeded = present.iter().flatten().filter(|object| !is_needed(object));
     unneeded.try_for_each(|object| objects.delete(&object.path))
 }

@@ -2,6 +2,7 @@
 //!
 //! Between two states a trace is known by its id, never by a row's number.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -52,13 +53,15 @@ pub(super) struct State {
     pub(super) sealed: Vec<Sealed>,
     /// Oldest first; the last one is open, those before are cut.
     pub(super) generations: Vec<Generation>,
+    /// The write-ahead objects that were replayed and hold nothing.
+    pub(super) fences: BTreeSet<u64>,
 }
 
 impl State {
     /// Returns the state of a store whose head is empty.
     pub(super) fn new(manifest: Manifest, sealed: Vec<Sealed>) -> Self {
         let generations = vec![Generation::after(manifest.wal_folded_through)];
-        Self { manifest, sealed, generations }
+        Self { manifest, sealed, generations, fences: BTreeSet::new() }
     }
 
     /// Returns where a trace stands.

@@ -14,11 +14,11 @@ use super::cache::Cache;
 use super::check::{self, Report};
 use super::commit::{Order, Published, ask};
 use super::delete;
-use super::folder::Folder;
 use super::lock::Lock;
 use super::manifest::ImportRecord;
 use super::objects::Objects;
-use super::options::{Options, folder_of};
+use super::options::Options;
+use super::place::Place;
 use super::recover::{self, recover};
 use super::snapshot::Snapshot;
 use super::threads::Threads;
@@ -102,17 +102,17 @@ struct Running {
 }
 
 impl TraceStore {
-    /// Opens the store in the folder `url` (a path, or a `file://` address), creating it if need be.
+    /// Opens the store at `url`, creating it if need be: in a folder (a path, or a `file://` address) or,
+    /// with the feature `cloud`, in a bucket (`s3://`, `gs://`, `az://`).
     ///
     /// # Errors
     /// [`Error::Options`] for an address that is not served or a store of a newer format,
     /// [`Error::Locked`] if another process holds the store, [`Error::Damage`] if an object is
     /// missing or not what was written, [`Error::Storage`].
     pub fn open(url: &str, mut options: Options) -> Result<Self> {
-        let folder = Folder::prepared(&folder_of(url)?)?;
-        options.cache_dir.get_or_insert_with(|| folder.root().join("cache"));
-        let lock = Lock::take(folder.root())?;
-        Self::start(Arc::new(folder), Some(lock), options)
+        let place = Place::of(url)?;
+        let objects = place.prepared(&mut options)?;
+        Self::start(objects, place.lock()?, options)
     }
 
     /// Opens the store in a place of objects. Nothing but the claim keeps other writers out.
@@ -124,7 +124,7 @@ impl TraceStore {
     }
 
     fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
-        let recovered = recover(objects.as_ref(), &options)?;
+        let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let max_waiting_bytes = options.max_waiting_bytes;
         let cache = Cache::of(&options);
@@ -276,35 +276,35 @@ impl TraceStore {
         self.shared.close()
     }
 
-    /// Reads every object of the store in the folder `url` and verifies it, writing nothing.
+    /// Reads every object of the store at `url` and verifies it, writing nothing.
     ///
     /// # Errors
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
-        check::check(&Folder::existing(&folder_of(url)?)?)
+        check::check(Place::of(url)?.existing()?.as_ref())
     }
 
-    /// Returns the present state of the store in the folder `url`, which may be at work in another
-    /// process, writing nothing: all that was acknowledged before the call is in it.
+    /// Returns the present state of the store at `url`, which may be at work in another process, writing
+    /// nothing: all that was acknowledged before the call is in it.
     ///
     /// # Errors
     /// [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`],
     /// [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
     pub fn look(url: &str) -> Result<Arc<Snapshot>> {
-        let folder = Folder::existing(&folder_of(url)?)?;
-        let cache_dir = Some(folder.root().join("cache"));
+        let place = Place::of(url)?;
+        let cache_dir = place.folder().map(|folder| folder.join("cache"));
         let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
-        recover::look(&folder, &options).map(Arc::new)
+        recover::look(place.existing()?.as_ref(), &options).map(Arc::new)
     }
 
-    /// Copies the store in the folder `url`, which may be at work in another process, into the folder
-    /// `target`. What was acknowledged before is in the copy, which opens like any store.
+    /// Copies the store at `url`, which may be at work in another process, to `target`, a folder or a
+    /// bucket that is empty. What was acknowledged before is in the copy, which opens like any store.
     ///
     /// # Errors
     /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not
     /// empty, [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
     pub fn backup(url: &str, target: &str) -> Result<Copied> {
-        backup::backup(&Folder::existing(&folder_of(url)?)?, &folder_of(target)?)
+        backup::backup(Place::of(url)?.existing()?.as_ref(), &Place::of(target)?)
     }
 }
 

@@ -15,6 +15,7 @@ use super::compact::Compaction;
 use super::merge;
 use super::objects::Objects;
 use super::options::Options;
+use super::pace::Pace;
 use super::retention;
 use super::seal;
 use super::state::State;
@@ -55,6 +56,7 @@ impl Threads {
         let merging = merge::start((objects.clone(), cache), due, orders.clone(), is_closing.clone());
         let merging = merging.map_err(no_thread)?;
         let retained = options.clone();
+        let pace = Pace::new(objects.commit_interval());
         let mut committer = Committer {
             objects,
             options,
@@ -69,6 +71,7 @@ impl Threads {
             flushes: Vec::new(),
             held_back: VecDeque::new(),
             compaction: Compaction::new(merges),
+            pace,
         };
         committer.publish();
         let retaining = retention::start(&retained, published.clone(), orders.clone(), closing);

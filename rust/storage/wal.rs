@@ -21,6 +21,9 @@ const FORMAT: u32 = 1;
 const HEADER_BYTES: usize = 56;
 const REQUEST_HEADER_BYTES: usize = 16;
 
+/// The size of a fence, and of no other object.
+pub(super) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
+
 /// No object is larger: a group is closed at a fraction of this, and so is a request.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -108,6 +111,21 @@ pub(super) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64
     let entries = decode_entries(header.requests, content.slice(HEADER_BYTES..))
         .map_err(|offset| Error::damage(path(number), offset as u64, "expected a request"))?;
     Ok((WalObject { number, writer: header.writer, entries }, bytes))
+}
+
+/// Reads some objects at once, in order.
+///
+/// # Errors
+/// Each as [`read`].
+pub(super) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Result<(WalObject, u64)>> {
+    if let [number] = numbers {
+        return vec![read(objects, *number)];
+    }
+    std::thread::scope(|scope| {
+        let reading: Vec<_> = numbers.iter().map(|number| scope.spawn(|| read(objects, *number))).collect();
+        let died = || Err(Error::storage("wal", "a thread that read has died"));
+        reading.into_iter().map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
+    })
 }
 
 /// Returns the content of an object, verified.

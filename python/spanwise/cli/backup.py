@@ -16,7 +16,8 @@ from spanwise.traces.opened import backup_store
 def command(source: str, target: str) -> None:
     """Copy the traces of the data folder SRC, which may be in use, into the new data folder DEST.
 
-    Everything acknowledged before the command began is in the copy. To restore, serve DEST.
+    Either may be the address of a bucket. Everything acknowledged before the command began is in the copy. To
+    restore, serve DEST.
     """
     stores = [load_settings(code={"data_dir": folder, "stores": {}}).trace_store for folder in (source, target)]
     click.echo(backup_store(*stores))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import printable
-from spanwise.settings import load_settings
 from spanwise.traces.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
 from spanwise.traces.importing import import_spans
 from spanwise.traces.sources import Source, files_in, is_sqlite
@@ -43,7 +42,7 @@ def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_tabl
             sources.append(database(f"sqlite:///{path}"))
         else:
             sources.extend(files_in(Path(path)))
-    settings = load_settings(code={"data_dir": data_dir})
+    settings = settings_of_store(data_dir, None)
     with click.progressbar(length=sum(source.size for source in sources), label="Importing") as bar:
         report = import_spans(settings, sources, bar.update)
     click.echo(f"Spans in the store: {report.accepted:,}. Refused: {report.rejected:,}.")

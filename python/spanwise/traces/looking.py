@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise._engine import Cancel, Filter, TraceStore
 from spanwise.errors import ConfigurationError
+from spanwise.settings import is_bucket
 from spanwise.traces.search import search_page
 
 if TYPE_CHECKING:
@@ -53,6 +54,6 @@ def search_traces(settings: Settings, request: SearchRequest) -> bytes:
 
 
 def _look(settings: Settings) -> TraceStore:
-    if not Path(settings.trace_store).exists():
+    if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
     return TraceStore.look(settings.trace_store)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from spanwise._engine import TraceStore
+from spanwise.settings import is_bucket
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
@@ -26,19 +30,27 @@ class _Stats(msgspec.Struct, frozen=True):
     aside: list[_Aside]
 
 
-def open_store(url: str, settings: Settings) -> TraceStore:
+def open_store(url: str, settings: Settings, *, existing: bool = False) -> TraceStore:
     """Returns the store at `url`, open. What it has set aside is an error in the log at every opening.
+
+    Args:
+        url: its folder, or the address of its bucket.
+        settings: how it is opened.
+        existing: whether a place without a store is refused; otherwise one begins there.
 
     Raises:
         ConfigurationError: the address or an option is not usable.
         StoreError: another process holds the store, it is damaged, or the storage below failed.
     """
-    options = {
+    options: dict[str, object] = {
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,
         "retain_bytes": settings.retain_bytes or None,
+        "existing": existing,
     }
+    if is_bucket(url):
+        options |= {"cache_dir": str(_cache(url, settings)), "cache_bytes": settings.cache_bytes}
     store = TraceStore.open(url, msgspec.json.encode(options))
     for aside in _stats(store).aside:
         _log.error("`%s` is set aside, its %d traces are in no answer: %s", aside.segment, aside.traces, aside.fault)
@@ -51,7 +63,7 @@ def is_acknowledging(store: TraceStore) -> bool:
 
 
 def backup_store(url: str, target: str) -> bytes:
-    """Returns what a backup of the store at `url` into the folder `target` holds, as finished JSON.
+    """Returns what a backup of the store at `url` to `target`, a folder or a bucket, holds, as finished JSON.
 
     Raises:
         ConfigurationError: there is no store, or `target` is not empty.
@@ -59,6 +71,13 @@ def backup_store(url: str, target: str) -> bytes:
         UnavailableError: the store moves on faster than it can be read.
     """
     return TraceStore.backup(url, target)
+
+
+def _cache(url: str, settings: Settings) -> Path:
+    """Returns the folder that is the cache of one bucket alone."""
+    users = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(settings.cache_dir) if settings.cache_dir else Path(users) / "spanwise"
+    return folder / sha256(url.encode()).hexdigest()[:16]
 
 
 def _stats(store: TraceStore) -> _Stats:

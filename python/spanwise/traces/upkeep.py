@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise._engine import Filter
 from spanwise.errors import ConfigurationError
+from spanwise.settings import is_bucket
 from spanwise.traces.opened import open_store
 
 if TYPE_CHECKING:
@@ -46,6 +47,6 @@ def compact_store(settings: Settings, *, purge: bool) -> None:
 
 def _existing(settings: Settings) -> TraceStore:
     # A misspelt folder must not become an empty store.
-    if not Path(settings.trace_store).exists():
+    if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
-    return open_store(settings.trace_store, settings)
+    return open_store(settings.trace_store, settings, existing=True)

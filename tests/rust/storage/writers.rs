@@ -1,12 +1,13 @@
 //! One writer: whoever claims a store makes the writer before stop, and nothing acknowledged is lost.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier, Mutex};
 
 use spanwise::error::Error;
 use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::contents;
+use super::contents::{contents, id_of, traces_in};
+use super::memory::Memory;
 use crate::spans::{export, span};
 
 /// Opens the store without its lock, as a second machine over one object store would.
@@ -53,4 +54,92 @@ fn a_writer_that_was_replaced_cannot_seal() {
     assert_eq!(contents(&second.snapshot()).len(), 1);
     drop((first, second));
     assert_eq!(contents(&claim(&folder).snapshot()).len(), 1);
+}
+
+/// Opens the store in a place that many machines share.
+fn claim_in(memory: &Memory) -> TraceStore {
+    TraceStore::open_in(Arc::new(memory.clone()), Options::default()).expect("a store that opens")
+}
+
+/// Two traces, each in a segment of its own, and a third that is in the write-ahead only.
+fn filled(memory: &Memory) -> TraceStore {
+    let store = claim_in(memory);
+    for trace in 1..=2 {
+        store.ingest(export(&[span(trace, 1, 0)])).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
+    store
+}
+
+#[test]
+fn a_writer_that_was_replaced_twice_or_more_changes_nothing() {
+    type Attempt = fn(&TraceStore) -> bool;
+    let attempts: [(&str, Attempt); 4] = [
+        ("ingest", |first| matches!(first.ingest(export(&[span(9, 1, 0)])), Err(Error::Stopped(_)))),
+        ("flush", |first| matches!(first.flush(), Err(Error::Stopped(_)))),
+        ("delete", |first| matches!(first.delete(&traces_in(&[1]), false), Err(Error::Stopped(_)))),
+        ("compact", |first| matches!(first.compact(true), Err(Error::Stopped(_)))),
+    ];
+    for (what, attempt) in attempts {
+        for claims in 1..=3 {
+            let memory = Memory::default();
+            let first = filled(&memory);
+            let mut others: Vec<_> = (0..claims).map(|_| claim_in(&memory)).collect();
+            let last = others.pop().expect("a store");
+            // Everything is folded, so every number that is not kept is gone.
+            last.flush().expect("flushed");
+            last.ingest(export(&[span(4, 1, 0)])).expect("ingested");
+            last.flush().expect("flushed");
+            let held = contents(&last.snapshot());
+            assert!(attempt(&first), "{what} after {claims} claims");
+            for other in &others {
+                assert!(attempt(other), "{what} of another after {claims} claims");
+            }
+            last.ingest(export(&[span(5, 1, 0)])).expect("the last one goes on");
+            last.flush().expect("flushed");
+            drop((first, others, last));
+            let found = contents(&claim_in(&memory).snapshot());
+            assert_eq!(found.len(), 5, "{what} after {claims} claims");
+            assert!(held.iter().all(|(id, trace)| found.get(id) == Some(trace)), "{what} after {claims}");
+        }
+    }
+}
+
+#[test]
+fn of_many_that_open_at_once_at_most_one_acknowledges_and_nothing_acknowledged_is_lost() {
+    for round in 0..5_u64 {
+        let memory = Memory::default();
+        drop(filled(&memory));
+        let acknowledged = Mutex::new(vec![1, 2, 3]);
+        let all_are_open = Barrier::new(8);
+        let at_the_end = std::thread::scope(|scope| {
+            let open = |number: u64| {
+                let (memory, acknowledged, all_are_open) = (memory.clone(), &acknowledged, &all_are_open);
+                scope.spawn(move || {
+                    let opened = TraceStore::open_in(Arc::new(memory), Options::default());
+                    let ingest = |trace: u64| {
+                        let store = opened.as_ref().ok()?;
+                        store.ingest(export(&[span(trace, 1, 0)])).ok()?;
+                        acknowledged.lock().expect("a sound lock").push(trace);
+                        Some(())
+                    };
+                    for trace in 0..4 {
+                        let _replaced = ingest(100 + 10 * number + trace);
+                        let _replaced = opened.as_ref().map(TraceStore::flush);
+                    }
+                    all_are_open.wait();
+                    assert!(matches!(&opened, Ok(_) | Err(Error::Locked(_))), "{opened:?}");
+                    ingest(1_000 + number).is_some()
+                })
+            };
+            let threads: Vec<_> = (0..8).map(open).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        });
+        assert_eq!(at_the_end.iter().filter(|is_writer| **is_writer).count(), 1, "round {round}");
+        let held = contents(&claim_in(&memory).snapshot());
+        for trace in acknowledged.into_inner().expect("a sound lock") {
+            assert!(held.contains_key(&id_of(trace)), "round {round}: trace {trace} is lost");
+        }
+    }
 }

@@ -195,7 +195,7 @@ impl PyTraceStore {
         detached(py, || {
             let window = window(page, limit)?;
             let withdrawn = withdrawal(cancel.as_ref());
-            search::ids(&self.store.snapshot(), &filter.filter, window, withdrawn)
+            search::ids(&self.snapshot(), &filter.filter, window, withdrawn)
         })
         .map(|page| PyPage { page })
     }

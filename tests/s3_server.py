@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from moto.server import DomainDispatcherApplication, create_backend_app
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import run_simple
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How many pages of 20 traces a second does the whole stack answer, and what does it cost over the bare engine?
 
-Run by hand: `python benches/service/stack.py`. It needs the program `wrk`, and prints one table.
+Run by hand: `python benches/service/stack.py`. It needs the program `wrk`, and prints one table. What a page costs is
+said in time of processors too, which other programs on the machine hardly change.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -49,8 +50,17 @@ wrk.headers["Content-Type"] = "application/json"
 """
 
 
-def fill(folder: Path) -> dict[str, tuple[float, int, bytes]]:
-    """Makes the store. Returns, for each search, the engine's median of a page in ms, its total and its items."""
+class Alone(NamedTuple):
+    """One page by the engine alone: its median and its processor time in ms, its total, its items."""
+
+    median: float
+    processor: float
+    total: int
+    items: bytes
+
+
+def fill(folder: Path) -> dict[str, Alone]:
+    """Makes the store. Returns, for each search, what a page is by the engine alone."""
     store = TraceStore.open(str(folder))
     for export in exports(TRACES, SEED, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
@@ -59,11 +69,13 @@ def fill(folder: Path) -> dict[str, tuple[float, int, bytes]]:
     for name, source in SEARCHES.items():
         compiled = Filter.compile(source)
         taken = []
+        processor = time.process_time()
         for _ in range(ROUNDS):
             begun = time.perf_counter()
             page = store.search_runs(compiled, 1, 20)
             taken.append((time.perf_counter() - begun) * 1000)
-        found[name] = (statistics.median(taken), page.total_count, page.data)
+        processor = (time.process_time() - processor) * 1000 / ROUNDS
+        found[name] = Alone(statistics.median(taken), processor, page.total_count, page.data)
     store.close()
     return found
 
@@ -78,21 +90,30 @@ def script(body: bytes, headers: dict[str, str]) -> Iterator[str]:
         yield file.name
 
 
-def load(url: str, path: str, connections: int, seconds: int) -> tuple[float, float, float]:
-    """Returns the requests a second, and the median and the 99th percentile of their time in ms."""
+def processor_seconds(service: Running) -> float:
+    """Returns how much time of processors the service took so far."""
+    fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def load(service: Running, path: str, connections: int, seconds: int) -> tuple[float, float, float, float]:
+    """Returns the requests a second, and in ms: median and 99th percentile of their time, and their processor time."""
     wrk = shutil.which("wrk")
     assert wrk, "the program `wrk` is not there"
-    threads = min(2, connections)
+    arguments = [f"-t{min(2, connections)}", f"-c{connections}", f"-d{seconds}s", "-s", path]
+    before = processor_seconds(service)
     done = subprocess.run(
-        [wrk, "--latency", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "-s", path, f"{url}/traces/search"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [wrk, "--latency", *arguments, f"{service.url}/traces/search"], capture_output=True, text=True, check=True
     ).stdout
+    processor = processor_seconds(service) - before
     assert "Non-2xx" not in done, done
     assert "Socket errors" not in done, done
-    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1])
-    return rate, _milliseconds(done, "50%"), _milliseconds(done, "99%")
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", done)
+    count = re.search(r"(\d+) requests in", done)
+    assert rate, done
+    assert count, done
+    answered = int(count[1]) + connections / 2  # of those under way at the end, about half was done
+    return float(rate[1]), _milliseconds(done, "50%"), _milliseconds(done, "99%"), processor * 1000 / answered
 
 
 def _milliseconds(report: str, percentile: str) -> float:
@@ -101,30 +122,32 @@ def _milliseconds(report: str, percentile: str) -> float:
     return float(found[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[found[2]]
 
 
-def measure(service: Running, headers: dict[str, str], engine: dict[str, tuple[float, int, bytes]]) -> Iterator[str]:
+def measure(service: Running, headers: dict[str, str], engine: dict[str, Alone]) -> Iterator[str]:
     """Gives the rows of the table: every search at every number of connections."""
-    for name, (alone, total, items) in engine.items():
+    for name, alone in engine.items():
         body = json.dumps({"filter": json.loads(SEARCHES[name]), "limit": 20}).encode()
         answer = service.http.post(
             "/traces/search", content=body, headers={"Content-Type": "application/json"} | headers
         )
         page = answer.raise_for_status().json()
-        assert page["data"] == json.loads(items)
-        assert page["meta"]["total_count"] == total
+        assert page["data"] == json.loads(alone.items)
+        assert page["meta"]["total_count"] == alone.total
         with script(body, headers) as path:
-            load(service.url, path, 8, 2)
+            load(service, path, 8, 2)
             for connections in CONNECTIONS:
-                rate, median, last = load(service.url, path, connections, SECONDS)
-                over = f"{median - alone:.2f}" if connections == 1 else ""
-                figures = f"{rate:8.0f} {median:8.2f} {last:8.2f} {alone:8.2f} {over:>8}"
-                yield f"{name:16} {bool(headers)!s:6} {len(answer.content):8} {connections:4} {figures}"
+                rate, median, last, processor = load(service, path, connections, SECONDS)
+                over = f"{median - alone.median:8.2f}" if connections == 1 else " " * 8
+                figures = f"{rate:8.0f} {median:8.2f} {last:8.2f} {alone.median:8.2f} {over}"
+                costs = f"{processor:8.2f} {alone.processor:8.2f} {processor - alone.processor:8.2f}"
+                yield f"{name:16} {bool(headers)!s:6} {len(answer.content):8} {connections:4} {figures} {costs}"
 
 
 def main() -> None:
     """Prints the table."""
     say = sys.stdout.write
     say(f"{TRACES} traces, {SECONDS} s each; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
-    say("search           token     bytes conn    req/s   p50 ms   p99 ms   engine overhead\n")
+    say("search           token     bytes conn    req/s   p50 ms   p99 ms   engine overhead   cpu ms   engine overhead")
+    say("\n")
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         data.mkdir()

@@ -181,6 +181,25 @@ impl PyTraceStore {
         .map(|page| PyPage { page })
     }
 
+    /// Returns one page of the ids of traces, newest first, without reading the traces.
+    #[pyo3(signature = (filter, page, limit, cancel = None))]
+    fn search_ids(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        page: u64,
+        limit: usize,
+        cancel: Option<Bound<'_, PyCancel>>,
+    ) -> PyResult<PyPage> {
+        let cancel = cancel.map(Bound::unbind);
+        detached(py, || {
+            let window = window(page, limit)?;
+            let withdrawn = withdrawal(cancel.as_ref());
+            search::ids(&self.store.snapshot(), &filter.filter, window, withdrawn)
+        })
+        .map(|page| PyPage { page })
+    }
+
     /// Returns one page of sessions, newest last trace first.
     #[pyo3(signature = (filter, page, limit, cancel = None))]
     fn search_sessions(

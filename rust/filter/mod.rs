@@ -111,6 +111,11 @@ impl Filter {
         plan::rows(&self.predicate, index)
     }
 
+    /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.
+    pub fn is_light(&self) -> bool {
+        self.predicate.is_light()
+    }
+
     /// Whether the filter matches a row of an index.
     pub fn holds(&self, index: &Index, row: u32) -> bool {
         plan::holds(&self.predicate, index, row)

@@ -15,7 +15,7 @@ use crate::index::{Bits, Index, Numbers, Rows, Texts};
 /// So many lists are walked side by side; of more, one set is made.
 const FEW_LISTS: usize = 16;
 /// Looking one row up in one part costs about as much as so many words of a bitmap.
-const PROBE: usize = 4;
+const PROBE: usize = 8;
 /// Rows are sorted as long as they are fewer than one in so many; else they become a bitmap.
 const SPARSE: usize = 256;
 
@@ -95,6 +95,15 @@ fn contains(node: &Node<'_>, row: u32) -> bool {
     }
 }
 
+/// How to intersect parts as bitmaps.
+struct Way<'p, 'i> {
+    /// These become bitmaps, in this order.
+    united: Vec<&'p Node<'i>>,
+    /// In these every row that is left is looked up.
+    looked_up: Vec<&'p Node<'i>>,
+    cost: usize,
+}
+
 /// Makes sets of the rows of one index.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -157,13 +166,9 @@ impl Plan {
         {
             return Rows::List(within(&texts.rows(&codes.ranges[0]), range));
         }
-        let as_bits: usize = parts.iter().map(|part| self.cost(part)).sum();
-        if few * PROBE * others.len() > as_bits {
-            let mut words = self.bits(smallest);
-            for part in others {
-                self.intersect(part, &mut words);
-            }
-            return Rows::Bits(Bits::new(words));
+        let way = self.way(parts);
+        if self.cost_one_by_one(parts) > way.cost {
+            return Rows::Bits(Bits::new(self.intersected(&way)));
         }
         let mut found = Vec::new();
         let is_in_others = |row: &u32| others.iter().all(|part| contains(part, *row));
@@ -178,20 +183,77 @@ impl Plan {
         Rows::List(ScalarBuffer::from(found))
     }
 
+    /// Returns what it costs to look up the rows of the first part in the others; each lets through about
+    /// as many as it holds of all.
+    fn cost_one_by_one(self, parts: &[Node<'_>]) -> usize {
+        let Some((smallest, others)) = parts.split_first() else { return 0 };
+        let mut left = size(smallest, self.rows);
+        let mut cost = 2 * left;
+        for part in others {
+            cost += left * PROBE;
+            left = self.portion(left, part);
+        }
+        cost
+    }
+
+    /// Returns which parts become bitmaps, the cheapest first, and in which the rows that are left by
+    /// then are looked up.
+    fn way<'p, 'i>(self, parts: &'p [Node<'i>]) -> Way<'p, 'i> {
+        let mut by_cost: Vec<_> = parts.iter().map(|part| (self.cost(part), part)).collect();
+        by_cost.sort_by_key(|(cost, _)| *cost);
+        let mut way = Way { united: Vec::new(), looked_up: Vec::new(), cost: 0 };
+        let mut left = self.rows as usize;
+        for (cost, part) in by_cost {
+            if way.united.is_empty() || cost <= left * PROBE {
+                way.united.push(part);
+                way.cost += cost;
+            } else {
+                way.looked_up.push(part);
+                way.cost += left * PROBE;
+            }
+            left = self.portion(left, part);
+        }
+        way
+    }
+
+    fn portion(self, rows: usize, part: &Node<'_>) -> usize {
+        rows * size(part, self.rows) / (self.rows as usize).max(1)
+    }
+
+    fn intersected(self, way: &Way<'_, '_>) -> Vec<u64> {
+        let mut words = vec![u64::MAX; (self.rows as usize).div_ceil(64)];
+        if let Some((first, others)) = way.united.split_first() {
+            words = self.bits(first);
+            for part in others {
+                self.intersect(part, &mut words);
+            }
+        }
+        let is_in_all = |row| way.looked_up.iter().all(|part| contains(part, row));
+        for (first_row, word) in (0..).step_by(64).zip(&mut words) {
+            let mut left = if way.looked_up.is_empty() { 0 } else { *word };
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                if !is_in_all(first_row + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+        words
+    }
+
     /// Returns about how many words of a bitmap it costs to make one of a node.
     fn cost(self, node: &Node<'_>) -> usize {
         let rows = self.rows as usize;
         let words = rows / 64 + 1;
         match node {
-            Node::All(parts) | Node::Any(parts) => parts.iter().map(|part| self.cost(part)).sum(),
+            Node::All(parts) => words + self.cost_one_by_one(parts).min(self.way(parts).cost),
+            Node::Any(parts) => parts.iter().map(|part| self.cost(part)).sum(),
             Node::Range(_) => words,
-            Node::Texts(texts, codes) if codes.rows <= rows / 2 => {
-                words + cost_of_codes(texts, &codes.ranges, rows)
-            }
-            Node::Texts(texts, codes) => 2 * words + cost_of_codes(texts, &codes.others(texts), rows),
-            Node::Ordered { .. } => words + (2 * size(node, self.rows)).min(rows / 2),
+            Node::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
+            Node::Ordered { .. } => words + (2 * size(node, self.rows)).min(rows / 4),
             Node::Ids(_, _) => words + 2 * size(node, self.rows),
-            Node::Scanned(_, _) => rows / 2,
+            Node::Scanned(_, _) => words + rows / 4,
         }
     }
 
@@ -273,14 +335,19 @@ fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl F
     }
 }
 
-/// Returns about how many words it costs to change the bits of the rows of some codes.
-fn cost_of_codes(texts: &Texts, codes: &[Range<u32>], rows: usize) -> usize {
-    let of_range = |range: &Range<u32>| {
-        let frequent = texts.frequent(range);
-        let by_bitmap: usize = frequent.iter().map(|code| texts.count(&(*code..code + 1))).sum();
-        frequent.len() * (rows / 64) + texts.count(range) - by_bitmap
-    };
-    codes.iter().map(of_range).sum()
+/// Returns about how many words it costs to add the rows of some codes, or to take out those of the
+/// others if these are most.
+fn cost_of_codes(texts: &Texts, codes: &Codes, rows: usize) -> usize {
+    let is_most = codes.rows > rows / 2;
+    let frequent = texts.frequent(&(0..texts.distinct() + 1));
+    let changed = frequent.iter().filter(|code| codes.contains(**code) != is_most);
+    let (mut bitmaps, mut by_bitmap) = (0, 0);
+    for code in changed {
+        bitmaps += 1;
+        by_bitmap += texts.count(&(*code..code + 1));
+    }
+    let all = if is_most { rows - codes.rows } else { codes.rows };
+    (bitmaps + usize::from(is_most)) * (rows / 64) + 2 * all.saturating_sub(by_bitmap)
 }
 
 fn scan(numbers: &Numbers, spans: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {

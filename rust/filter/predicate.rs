@@ -31,6 +31,23 @@ pub(super) struct Numbers {
 }
 
 impl Predicate {
+    /// Whether an index answers this from what lies in it, as it lies there: few values of one field, and
+    /// any times of start.
+    pub(super) fn is_light(&self) -> bool {
+        const FEW: usize = 16;
+        let mut others = 0;
+        let mut parts = vec![self];
+        while let Some(part) = parts.pop() {
+            match part {
+                Self::And(inner) => parts.extend(inner),
+                Self::Time(Field::StartTime, _) => {}
+                Self::Text(_, matcher) if matcher.count().is_some_and(|count| count <= FEW) => others += 1,
+                _ => return false,
+            }
+        }
+        others <= 1
+    }
+
     /// Calls `visit` with every field that is asked about, once for each time it is.
     pub(super) fn for_each_field(&self, visit: &mut impl FnMut(Field)) {
         match self {

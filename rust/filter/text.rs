@@ -112,6 +112,14 @@ impl TextMatcher {
         }
     }
 
+    /// Returns how many texts this matcher matches at most, if it names them as they are.
+    pub(super) fn count(&self) -> Option<usize> {
+        match &self.test {
+            Test::IsOneOf(texts) if self.folding.is_none() => Some(texts.len()),
+            _ => None,
+        }
+    }
+
     /// Returns what is asked of a text as it is, in the order of bytes; `None` if only each text by
     /// itself can tell.
     pub(super) fn spans(&self) -> Option<Vec<ByteSpan<'_>>> {

@@ -45,21 +45,18 @@ pub fn runs(
     Ok(Page { data: json_array(&items), total_count: total as u64 })
 }
 
-/// Returns how many traces `filter` selects and which of them the page shows, without reading any: the
-/// part of [`runs`] that grows with the store.
+/// Returns the page of ids of the traces that `filter` selects, in the order of [`runs`], without reading
+/// a document.
 ///
 /// # Errors
 /// [`Error::Cancelled`]; damage met while an index is built anew.
-pub fn count_and_place(
-    snapshot: &Snapshot,
-    filter: &Filter,
-    window: Window,
-    cancel: &Cancel,
-) -> Result<(usize, Vec<TraceId>)> {
+pub fn ids(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
     let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
-    let total = selections.iter().map(|selection| selection.count).sum();
+    let total: usize = selections.iter().map(|selection| selection.count).sum();
     let id = |(selection, row): Place| TraceId::from_bytes(selections[selection].view.trace_id(row));
-    Ok((total, page_of(&selections, window).into_iter().filter_map(id).collect()))
+    let found = page_of(&selections, window).into_iter().filter_map(id);
+    let items: Vec<Vec<u8>> = found.map(|id| format!("\"{id}\"").into_bytes()).collect();
+    Ok(Page { data: json_array(&items), total_count: total as u64 })
 }
 
 /// Returns the JSON of one trace, or `None` if the snapshot has it not or `filter` refuses it.

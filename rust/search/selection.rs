@@ -81,7 +81,10 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Returns what `filter` selects in every part, evaluated in parallel; parts without a match are left
+/// So many rows of the head are looked at sooner than another thread is woken.
+const FEW_ROWS: usize = 1_024;
+
+/// Returns what `filter` selects in every part, evaluated in parallel if that is worth it; parts without a match are left
 /// out. The columns that are `needed` of their rows may be read.
 pub(super) fn select<'a>(
     snapshot: &'a Snapshot,
@@ -93,7 +96,11 @@ pub(super) fn select<'a>(
         cancel.check()?;
         Selection::new(part, filter, needed)
     };
-    let selections: Vec<_> =
-        POOL.install(|| snapshot.parts().par_iter().enumerate().map(evaluate).collect::<Result<_>>())?;
+    let parts = snapshot.parts();
+    let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= FEW_ROWS {
+        parts.iter().enumerate().map(evaluate).collect::<Result<_>>()?
+    } else {
+        POOL.install(|| parts.par_iter().enumerate().map(evaluate).collect::<Result<_>>())?
+    };
     Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
 }

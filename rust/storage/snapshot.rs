@@ -62,6 +62,12 @@ impl Snapshot {
         Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes)))
     }
 
+    /// Returns how many rows there are outside of segments.
+    pub fn head_rows(&self) -> usize {
+        let head = self.parts.iter().filter(|part| matches!(part.rows, Rows::Head(_)));
+        head.map(Part::count).sum()
+    }
+
     /// Returns how many segments stand before a part.
     pub fn segments_before(&self, place: usize) -> usize {
         self.parts[..place].iter().filter(|part| matches!(part.rows, Rows::Sealed(_))).count()

@@ -64,8 +64,8 @@ def _run_a_team() -> None:
 
 
 def _run_a_workflow() -> None:
-    steps = [Step(name="write", agent=_agent("author", model=Scripted()))]
-    Workflow(id="daily", name="Daily", steps=steps).run("Go", user_id="ann", session_id="s-4")
+    step = Step(name="write", agent=_agent("author", model=Scripted()))
+    Workflow(id="daily", name="Daily", steps=[step]).run("Go", user_id="ann", session_id="s-4")
 
 
 def fill(db: BaseDb) -> None:

@@ -102,6 +102,8 @@ def test_stores_are_told_apart_by_db_id(start: Callable[..., Running], tmp_path:
     for arguments, count in (([], 2), (["--db-id", "other"], 1)):
         done = command("delete", "{}", "--dry-run", *arguments, **variables)
         assert done.stdout == f"Traces to delete: {count}\n"
+    done = command("delete", "{}", str(service.data_dir), "--dry-run", **variables)
+    assert "found no such folder" in done.stderr, "a folder that is named is not one of the stores"
     assert "no trace store has the name `absent`" in command("check", "--db-id", "absent", **variables).stderr
 
 

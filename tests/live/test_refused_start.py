@@ -21,6 +21,20 @@ CASES = {
     "short secret": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "HS256"}, "jwt_verification_key"),
     "a secret where a public key must be": ({"JWT_VERIFICATION_KEY": SECRET}, "jwt_verification_key"),
     "no such algorithm": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "none"}, "jwt_algorithm"),
+    "a misspelt setting": ({"SPANWISE_JWT_VERIFICATION_KEYS": SECRET}, "SPANWISE_JWT_VERIFICATION_KEYS"),
+    "a key under both names": (
+        {"JWT_VERIFICATION_KEY": SECRET, "SPANWISE_JWT_VERIFICATION_KEY": SECRET},
+        "expected one",
+    ),
+    "a key and a file of it": (
+        {"JWT_VERIFICATION_KEY": SECRET, "JWT_VERIFICATION_KEY_FILE": "k"},
+        "expected one of them",
+    ),
+    "an absent file of a key": (
+        {"JWT_VERIFICATION_KEY_FILE": SECRET},
+        "cannot read the file that `jwt_verification_key",
+    ),
+    "a leeway of hours": ({"SPANWISE_JWT_LEEWAY": "7200", "JWT_VERIFICATION_KEY": SECRET}, "`jwt_leeway`"),
     "absent file": ({"JWT_JWKS_FILE": "absent.json"}, "jwt_jwks_file"),
     "a folder": ({"JWT_JWKS_FILE": "."}, "jwt_jwks_file"),
     "an address nobody answers": ({"JWT_JWKS_URL": "http://127.0.0.1:1/jwks"}, "jwt_jwks_url"),

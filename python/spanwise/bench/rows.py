@@ -184,12 +184,13 @@ def session_texts(rows: Rows) -> Bytes:
 
 def to_table(rows: Rows) -> pa.Table:
     """Returns the rows as a table of `SCHEMA`."""
-    users = pa.array([user_id(number) for number in range(int(rows.users.max()) + 1)], pa.string())
+    present, places = np.unique(rows.users, return_inverse=True)
+    users = pa.array([user_id(number) if number >= 0 else None for number in present.tolist()], pa.string())
     columns = [
         _texts(hexadecimal(rows.trace_ids)),
         _texts(run_texts(rows), rows.has_run),
         _texts(session_texts(rows), rows.has_session),
-        users.take(pa.array(rows.users, mask=rows.users < 0)),
+        users.take(pa.array(places)),
         pa.array(AGENT_IDS).take(pa.array(rows.agents, mask=rows.kinds != AGENT)),
         pa.array(NAMES).take(pa.array(rows.names)),
         pa.array(["OK", "ERROR"]).take(pa.array(rows.failed.astype(np.int64))),

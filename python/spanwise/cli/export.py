@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.errors import ConfigurationError
-from spanwise.settings import load_settings
 from spanwise.traces.exporting import FORMATS
 from spanwise.traces.looking import export_traces
 
@@ -32,7 +31,7 @@ def command(data_dir: str, source: str, form: str, output: str) -> None:
     Parquet and Arrow hold spans in columns, OTLP is one message of them: all three can be imported. NDJSON is for
     reading: a trace a line, with its tree. The file shows one state of the store.
     """
-    pieces = export_traces(load_settings(code={"data_dir": data_dir}), source.encode(), form)
+    pieces = export_traces(settings_of_store(data_dir, None), source.encode(), form)
     if output == "-":
         for piece in pieces:
             sys.stdout.buffer.write(piece)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import printable
-from spanwise.settings import load_settings
 from spanwise.traces.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
 from spanwise.traces.importing import import_spans
 from spanwise.traces.sources import Source, files_in, is_sqlite
@@ -31,16 +30,19 @@ def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_tabl
     Importing again what is there changes nothing. An import of files that was interrupted goes on where it was. No
     other process may have the folder open.
     """
-    tables = {"traces_table": traces_table, "spans_table": spans_table, "schema": schema}
+
+    def database(url: str) -> AgnoDatabase:
+        return AgnoDatabase(url, traces_table, spans_table, schema)
+
     sources: list[Source] = []
     for path in paths:
         if "://" in path:
-            sources.append(AgnoDatabase(path, **tables))
+            sources.append(database(path))
         elif is_sqlite(Path(path)):
-            sources.append(AgnoDatabase(f"sqlite:///{path}", **tables))
+            sources.append(database(f"sqlite:///{path}"))
         else:
             sources.extend(files_in(Path(path)))
-    settings = load_settings(code={"data_dir": data_dir})
+    settings = settings_of_store(data_dir, None)
     with click.progressbar(length=sum(source.size for source in sources), label="Importing") as bar:
         report = import_spans(settings, sources, bar.update)
     click.echo(f"Spans in the store: {report.accepted:,}. Refused: {report.rejected:,}.")

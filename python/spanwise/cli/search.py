@@ -8,10 +8,9 @@ import click
 import msgspec
 from msgspec import Raw
 
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import table
 from spanwise.models import GroupBy, SearchRequest
-from spanwise.settings import load_settings
 from spanwise.traces.looking import search_traces
 
 _RUNS = {
@@ -46,7 +45,7 @@ def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **
 
     FILTER is JSON, as in `POST /traces/search`; `{}` matches everything. The folder may be in use.
     """
-    settings = load_settings(code={"data_dir": data_dir} if data_dir else None)
+    settings = settings_of_store(data_dir, None)
     group_by = GroupBy.SESSION if sessions else GroupBy.RUN
     body = search_traces(settings, SearchRequest(Raw(source.encode()), group_by, **window))
     if as_json:

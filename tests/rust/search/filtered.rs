@@ -46,7 +46,7 @@ fn happen(store: &TraceStore, event: &Event) {
             for (place, key) in keys.into_iter().enumerate().filter(|(place, _)| kind >> place & 1 == 1) {
                 made = with(made, key, TEXTS[(usize::from(*text) + place) % TEXTS.len()]);
             }
-            made.name = TEXTS[usize::from(*text) % TEXTS.len()].to_owned();
+            TEXTS[usize::from(*text) % TEXTS.len()].clone_into(&mut made.name);
             let made = if kind & 64 == 0 { made } else { failed(made, "broken") };
             store.ingest(export(&[made])).expect("ingested");
         }
@@ -101,7 +101,9 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_str().expect("a path");
         let store = TraceStore::open(path, Options::default()).expect("a store");
-        events.iter().for_each(|event| happen(&store, event));
+        for event in &events {
+            happen(&store, event);
+        }
         let snapshot = store.snapshot();
         let rows = rows(&snapshot);
         for source in filters {
@@ -114,7 +116,11 @@ proptest! {
             });
             let shown: Vec<&str> = shown.iter().map(|item| item["trace_id"].as_str().expect("an id")).collect();
             let expected: Vec<String> = matching.iter().map(|row| row.trace_id.to_string()).collect();
-            prop_assert_eq!(shown, expected, "{}", source);
+            prop_assert_eq!(&shown, &expected, "{}", source);
+            let ids = every_page(limit, |window: Window| {
+                search::ids(&snapshot, &filter, window, &nobody).expect("a page")
+            });
+            prop_assert_eq!(ids, expected, "{}", source);
             prop_assert_eq!(store.delete(&filter, true).expect("counted"), matching.len() as u64);
             let shown = every_page(limit, |window: Window| {
                 search::sessions(&snapshot, &filter, window, &nobody).expect("a page")

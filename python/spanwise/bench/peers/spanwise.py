@@ -1,7 +1,7 @@
-"""Spanwise, through the door: a filter as JSON goes in, a page of summaries comes out.
+"""Spanwise, through the door: a filter as JSON goes in, a page of ids or of sessions comes out.
 
-The peers give ids and a total. The page of summaries is more than that, and it is what the engine offers; its ids
-are read out of the JSON within the time that is taken. Span trees are timed apart, over HTTP.
+As of the peers, ids and a total are asked for; they are read out of the JSON within the time that is taken. Span trees
+are timed apart, over HTTP.
 """
 
 from __future__ import annotations
@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from spanwise.bench.peers import Question
 
 
-class _Run(msgspec.Struct):
-    trace_id: str
-
-
 class _Session(msgspec.Struct):
     session_id: str
 
 
-_runs = msgspec.json.Decoder(list[_Run])
+_ids = msgspec.json.Decoder(list[str])
 _sessions = msgspec.json.Decoder(list[_Session])
 
 
@@ -44,8 +40,8 @@ class SpanwiseEngine:
         source, page, limit = msgspec.json.encode(question.filter), question.page, question.limit
 
         def find_runs() -> Answer:
-            found = self.store.search_runs(Filter.compile(source), page, limit, detail=False)
-            return Answer([run.trace_id for run in _runs.decode(found.data)], found.total_count)
+            found = self.store.search_ids(Filter.compile(source), page, limit)
+            return Answer(_ids.decode(found.data), found.total_count)
 
         def find_sessions() -> Answer:
             found = self.store.search_sessions(Filter.compile(source), page, limit)

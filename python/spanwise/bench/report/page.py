@@ -45,8 +45,8 @@ spanwise bench                       # 20,000 traces, about two minutes
 - **Times.** All engines run in one process, one after another in every round, in turning order, each on the same
   fresh literal; no result is used twice. (`status EQ ERROR` and `match all` have no literal to change.) The time runs
   from the question as the engine takes it (a filter as JSON, SQL, a lazy query) to the ids as Python texts and the
-  total as a number. Spanwise compiles the filter and prints a page of summaries within that time, which is more than
-  it is asked for. Case: where a column holds no capital letters the peers do not have to ignore it.
+  total as a number. Spanwise compiles the filter and prints the page within that time. Case: where a column holds no
+  capital letters the peers do not have to ignore it.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
   last byte is read.
 - p99 is the nearest rank of all runs, so with fewer than 100 runs the slowest. Load is that of the minute before a

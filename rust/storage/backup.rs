@@ -66,13 +66,13 @@ pub(super) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
 
 fn refuse_unless_empty(target: &Place) -> Result<()> {
     if let Some(folder) = target.folder() {
-        return match fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-            true => Err(Error::Options(format!(
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Error::Options(format!(
                 "expected an empty folder, found something in `{}`",
                 folder.display()
-            ))),
-            false => Ok(()),
-        };
+            )));
+        }
+        return Ok(());
     }
     let objects = target.existing()?;
     for folder in ["manifest", "segments", "wal"] {

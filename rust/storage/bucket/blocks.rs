@@ -73,7 +73,9 @@ impl Blocks {
         }
         found.sort_unstable();
         let mut known = Known::default();
-        found.iter().for_each(|(_, name, bytes)| known.used(name, *bytes));
+        for (_, name, bytes) in &found {
+            known.used(name, *bytes);
+        }
         let opened = Self { folder: folder.to_owned(), limit, known: Mutex::new(known) };
         opened.shrink();
         Some(opened)

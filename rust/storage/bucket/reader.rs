@@ -113,7 +113,7 @@ impl BucketReader {
             let block = match block {
                 Ok(kept) => kept,
                 Err(fetched) => {
-                    let fetched = self.fetched(fetched, start, end - start)?;
+                    let fetched = self.fetched(&fetched, start, end - start)?;
                     self.keep(number, &fetched);
                     fetched
                 }
@@ -131,7 +131,7 @@ impl BucketReader {
     /// Waits for `bytes` bytes that stand at `place`.
     fn fetched(
         &self,
-        fetched: Receiver<object_store::Result<Bytes>>,
+        fetched: &Receiver<object_store::Result<Bytes>>,
         place: u64,
         bytes: u64,
     ) -> Result<Bytes> {
@@ -192,7 +192,7 @@ impl ObjectReader for BucketReader {
                 place += PIECE as u64;
             }
             for (place, piece, fetched) in pieces {
-                piece.copy_from_slice(&self.fetched(fetched, place, piece.len() as u64)?);
+                piece.copy_from_slice(&self.fetched(&fetched, place, piece.len() as u64)?);
             }
         }
         Ok(())

@@ -77,6 +77,7 @@ impl Place {
     }
 
     /// Returns the folder, if the place is one.
+    #[cfg_attr(not(feature = "cloud"), allow(clippy::unnecessary_wraps, reason = "a bucket is no folder"))]
     pub(super) fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(root) => Some(root),

@@ -1,5 +1,6 @@
 //! One immutable batch of the head: rows in memory, each pointing to its trace.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray as _;
@@ -36,8 +37,8 @@ type KnownSessions = (u64, Arc<[Option<u32>]>);
 pub(super) struct HeadBatch {
     batch: RecordBatch,
     entries: Vec<Arc<Entry>>,
-    /// The rows in the order of their trace ids.
-    by_trace_id: Vec<u32>,
+    /// Every commit asks each batch for each of its traces, nearly always in vain.
+    by_trace_id: HashMap<TraceId, u32>,
     /// The numbers of its sessions as they were looked up last.
     known_sessions: Mutex<Option<KnownSessions>>,
 }
@@ -50,8 +51,7 @@ impl HeadBatch {
     pub(super) fn new(mut entries: Vec<Arc<Entry>>) -> Self {
         entries.sort_unstable_by(|left, right| left.row.newest_first(&right.row));
         let rows: Vec<TraceRow> = entries.iter().map(|entry| entry.row.clone()).collect();
-        let mut by_trace_id: Vec<u32> = (0u32..).take(entries.len()).collect();
-        by_trace_id.sort_unstable_by_key(|row| entries[*row as usize].trace.trace_id);
+        let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
         Self { batch: to_batch(&rows), entries, by_trace_id, known_sessions: Mutex::default() }
     }
 
@@ -80,9 +80,7 @@ impl HeadBatch {
     }
 
     pub(super) fn find(&self, trace_id: TraceId) -> Option<u32> {
-        let of_row = |row: &u32| self.entries[*row as usize].trace.trace_id;
-        let place = self.by_trace_id.binary_search_by_key(&trace_id, of_row).ok()?;
-        Some(self.by_trace_id[place])
+        self.by_trace_id.get(&trace_id).copied()
     }
 
     pub(super) fn trace(&self, row: usize) -> &Trace {

@@ -190,3 +190,38 @@ fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found
     let padding = content.len() / 13 / 4;
     assert!(silent < padding, "{silent} flipped bits of {} were not found", content.len() / 13);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Where an id stands is guessed from its first bytes; ids that share them, or lie crowded at either
+    /// end, are found all the same.
+    #[test]
+    fn an_id_is_found_however_ids_are_spread(count in 0..900_usize, shape in 0..5_u32, seed: u64) {
+        let mut random = Random::new(seed);
+        let mut draw = |place: usize| {
+            let (high, low) = match shape {
+                0 => (random.next(), random.next()),
+                1 => (7, random.next()),
+                2 => (place as u64, 1),
+                3 => (u64::MAX - place as u64, 1),
+                _ => (random.next() >> random.below(64), 1),
+            };
+            TraceId::from_bytes(&[high.to_be_bytes(), low.to_be_bytes()].concat())
+        };
+        let mut rows = rows(count, 3, seed);
+        for (place, row) in rows.iter_mut().enumerate() {
+            row.trace_id = draw(place).unwrap_or(row.trace_id);
+        }
+        let absent: Vec<TraceId> = (0..count).filter_map(|place| draw(place + count)).collect();
+        let index = indexed(&rows);
+        for row in &rows {
+            let found = index.find(row.trace_id).map(|found| rows[found as usize].trace_id);
+            prop_assert_eq!(found, Some(row.trace_id));
+        }
+        for id in absent {
+            let expected = rows.iter().any(|row| row.trace_id == id);
+            prop_assert_eq!(index.find(id).is_some(), expected);
+        }
+    }
+}

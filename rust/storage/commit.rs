@@ -69,8 +69,8 @@ pub(super) fn ask<T>(
     order: impl FnOnce(Sender<Result<T>>) -> Order,
 ) -> Option<Result<T>> {
     let (answer, answered) = bounded(1);
-    // An order that cannot be sent is dropped, and the answer's other end with it.
-    let _ended = orders.send(order(answer));
+    // An order that cannot be sent must go at once: with it goes the answer's other end, for which we wait.
+    drop(orders.send(order(answer)));
     answered.recv().ok()
 }
 
@@ -349,5 +349,19 @@ impl Committer {
                 Err(_) => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_a_committer_that_has_ended_does_not_wait() {
+        let (orders, ended) = crossbeam_channel::unbounded();
+        drop(ended);
+        let (done, asked) = bounded(1);
+        std::thread::spawn(move || done.send(ask(&orders, Order::Flush).is_none()));
+        assert_eq!(asked.recv_timeout(Duration::from_secs(30)), Ok(true));
     }
 }

@@ -15,7 +15,7 @@ from spanwise.http import health, openapi, pages, public, traces, traffic
 from spanwise.http.backend import Backend
 from spanwise.http.errors import json_refusal
 from spanwise.http.hosting import hosting_rows
-from spanwise.http.openapi import Operation
+from spanwise.http.openapi import Answer, Operation
 from spanwise.models import (
     Deleted,
     DeleteRequest,
@@ -37,6 +37,7 @@ from spanwise.models import (
     TraceQuery,
     TracesQuery,
 )
+from spanwise.traces.exporting import FORMATS
 
 Handler: TypeAlias = Callable[[Request, bytes, Backend], Awaitable[Response]]
 Refusal: TypeAlias = Callable[[Request, SpanwiseError], Response]
@@ -70,7 +71,7 @@ class Row(Struct, frozen=True):
 
 
 HTML = "text/html"
-BINARY = "application/octet-stream"
+_FILES = tuple(Answer(200, media_type=media_type) for media_type in FORMATS.values())
 _READ = Need.of("traces:read")
 _WRITE = Need.of("traces:write")
 _DELETE = Need.of("traces:delete")
@@ -180,7 +181,11 @@ TABLE: tuple[Row, ...] = (
         "/traces/export",
         traces.export_traces,
         Operation(
-            "get_traces_export", "The traces that a filter matches, as a file", media_type=BINARY, query=ExportQuery
+            "get_traces_export",
+            "The traces that a filter matches, as a file",
+            media_type=_FILES[0].media_type,
+            others=_FILES[1:],
+            query=ExportQuery,
         ),
         _READ,
     ),

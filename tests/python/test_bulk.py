@@ -84,6 +84,16 @@ def test_exported_and_imported_again_every_search_answers_the_same(
         assert answers(tmp_path / "copy", received=has_received) == answers(data_dir, received=has_received)
 
 
+def test_a_file_of_nothing_but_spans_is_imported(data_dir: Path, tmp_path: Path) -> None:
+    file = tmp_path / "spans.parquet"
+    run("export", data_dir, "{}", "--format", "parquet", "-o", file)
+    pq.write_table(pq.read_table(file, columns=["span", "resource", "scope"]), file)
+    imported = run("import", file, tmp_path / "copy")
+    assert imported.exit_code == 0, imported.output
+    assert "Refused: 0." in imported.output
+    assert len(answers(tmp_path / "copy")[0]) == len(answers(data_dir)[0])
+
+
 def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path, tmp_path: Path) -> None:
     imported = run("import", CAPTURED, tmp_path / "copy")
     # Two exports are wrapped as only HTTP wraps; two pages of prose stand beside them.

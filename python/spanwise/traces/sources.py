@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 COLUMNS = ("created_at", "span", "resource", "resource_schema_url", "scope", "scope_schema_url")
 """What an import reads of a span; the other columns say the same in other words."""
 
-SCHEMA = pa.schema([pa.schema(span_schema()).field(name) for name in COLUMNS])
+# What others wrote may leave out every column but the spans themselves.
+SCHEMA = pa.schema([pa.schema(span_schema()).field(name).with_nullable(name != "span") for name in COLUMNS])
 
 _HEAD = 16
 _PIECE = 8 * 1024 * 1024

@@ -1,4 +1,6 @@
-"""Fills a database with traces of agno: `python tests/agno_databases/make.py FILE`, with the agno that is installed.
+"""Fills a database with traces of agno: `python make.py FILE_OR_URL`, with the agno that is installed.
+
+It is a program of its own, because an instrumentor patches agno for a whole process.
 
 `traced-by-2.7.2.db` beside this file was made by agno 2.7.2 with openinference-instrumentation-agno 1.0.15.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from contextvars import copy_context
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,5 +86,13 @@ def fill(db: BaseDb) -> None:
         instrumentor.uninstrument()
 
 
+def _database(place: str) -> BaseDb:
+    if "://" not in place:
+        return SqliteDb(db_file=place)
+    postgres = import_module("agno.db.postgres")
+    database: BaseDb = postgres.PostgresDb(db_url=place, db_schema="ai")
+    return database
+
+
 if __name__ == "__main__":
-    fill(SqliteDb(db_file=sys.argv[1]))
+    fill(_database(sys.argv[1]))

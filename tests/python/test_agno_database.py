@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agno.db.postgres import PostgresDb
-from agno.db.sqlite import SqliteDb
-from agno_databases.make import fill
 from click.testing import CliRunner, Result
 
 from spanwise import Filter, TraceStore
@@ -21,8 +20,13 @@ from spanwise.cli import commands
 if TYPE_CHECKING:
     import postgresql
 
-MADE_BY_2_7_2 = Path(__file__).parent.parent / "agno_databases" / "traced-by-2.7.2.db"
+DATABASES = Path(__file__).parent.parent / "agno_databases"
+MADE_BY_2_7_2 = DATABASES / "traced-by-2.7.2.db"
 IDS = ("run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id")
+
+
+def fill(place: str) -> None:
+    subprocess.run([sys.executable, str(DATABASES / "make.py"), place], check=True, capture_output=True)
 
 
 def run(*arguments: object) -> Result:
@@ -33,7 +37,7 @@ def run(*arguments: object) -> Result:
 def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a database that was filled by the agno that is installed."""
     file = tmp_path_factory.mktemp("agno") / "traced.db"
-    fill(SqliteDb(db_file=str(file)))
+    fill(str(file))
     return file
 
 
@@ -139,9 +143,7 @@ def test_a_database_in_postgresql_is_imported(
     postgresql_server: postgresql.Server, newest: Path, tmp_path: Path
 ) -> None:
     url = postgresql_server.new().replace("postgresql://", "postgresql+psycopg://")
-    filled = PostgresDb(db_url=url, db_schema="ai")
-    fill(filled)
-    filled.db_engine.dispose()
+    fill(url)
     imported = run("import", url, tmp_path / "data", "--schema", "ai")
     assert imported.exit_code == 0, imported.output
     traces = traces_in(tmp_path / "data")

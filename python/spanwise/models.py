@@ -56,6 +56,8 @@ class Deleted(Struct, frozen=True):
 
 
 Text: TypeAlias = str | UnsetType
+# Not every database holds the character NUL.
+WITHOUT_NUL = r"^[^\x00]*$"
 Items = TypeVar("Items")
 
 

@@ -123,13 +123,13 @@ def test_a_session_is_named_and_changed(hosted: Running) -> None:
     [
         ("POST", "/sessions", [], 422),
         ("POST", "/sessions", {"session_id": "x" * 256}, 422),
-        ("POST", "/sessions", {"session_id": "x\0"}, 400),
+        ("POST", "/sessions", {"session_id": "x\0"}, 422),
         ("POST", "/sessions", {"session_name": ""}, 422),
         ("POST", "/sessions", {"session_state": []}, 422),
         ("POST", "/sessions?type=animal", {}, 422),
         ("POST", "/sessions/named/rename", {}, 422),
         ("POST", "/sessions/named/rename", {"session_name": "x" * 161}, 422),
-        ("POST", "/sessions/named/rename", {"session_name": "a\0"}, 400),
+        ("POST", "/sessions/named/rename", {"session_name": "a\0"}, 422),
         ("PATCH", "/sessions/named", {"metadata": 1}, 422),
         ("POST", "/sessions/nothing/rename", {"session_name": "x"}, 404),
         ("PATCH", "/sessions/nothing", {}, 404),
@@ -184,4 +184,4 @@ def test_a_message_may_hold_what_a_name_may_not(hosted: Running) -> None:
     assert answer.status_code == 200
     assert hosted.http.get("/sessions/nul").json()["chat_history"][0]["content"] == "a\0b"
     assert hosted.http.get("/sessions/nul").json()["session_name"] == "a b"
-    assert run(hosted, "agents/echo", "x", session_id="\0").status_code == 400
+    assert run(hosted, "agents/echo", "x", session_id="\0").status_code == 422

@@ -9,8 +9,12 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-Session: TypeAlias = Annotated[str | None, Meta(description="The conversation; where a token names one, that one.")]
-User: TypeAlias = Annotated[str | None, Meta(description="Who asks; where a token was verified, its `sub`.")]
+from spanwise.models import WITHOUT_NUL
+
+Id: TypeAlias = Annotated[str, Meta(pattern=WITHOUT_NUL)] | None
+Session: TypeAlias = Annotated[Id, Meta(description="The conversation; where a token names one, that one.")]
+SessionOfRun: TypeAlias = Annotated[Id, Meta(description="The conversation that the run must be of, if given.")]
+User: TypeAlias = Annotated[Id, Meta(description="Who asks; where a token was verified, its `sub`.")]
 Streamed: TypeAlias = Annotated[bool, Meta(description="Whether the answer is server-sent events.")]
 Background: TypeAlias = Annotated[
     bool,
@@ -68,7 +72,7 @@ class ContinueForm(Struct, frozen=True, kw_only=True):
 class CancelForm(Struct, frozen=True, kw_only=True):
     """The form that ends a run."""
 
-    session_id: Annotated[str | None, Meta(description="The conversation that the run must be of, if given.")] = None
+    session_id: SessionOfRun = None
 
 
 class ResumeForm(Struct, frozen=True, kw_only=True):
@@ -77,4 +81,4 @@ class ResumeForm(Struct, frozen=True, kw_only=True):
     last_event_index: Annotated[
         str | None, Meta(description="The last event that the caller has; the header `Last-Event-ID` wins.")
     ] = None
-    session_id: Annotated[str | None, Meta(description="The conversation that the run must be of, if given.")] = None
+    session_id: SessionOfRun = None

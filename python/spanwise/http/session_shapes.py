@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.models import PaginationInfo, Text, Time
+from spanwise.models import WITHOUT_NUL, PaginationInfo, Text, Time
 
 LONGEST_NAME = 160
 
 KindName: TypeAlias = Literal["agent", "team", "workflow"]
-NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
-IdText: TypeAlias = Annotated[str, Meta(max_length=255)]
+NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=WITHOUT_NUL)]
+IdText: TypeAlias = Annotated[str, Meta(max_length=255, pattern=WITHOUT_NUL)]
 Name: TypeAlias = Annotated[NameText | None, Meta(description="Its name, for people.")]
 State: TypeAlias = Annotated[dict[str, Any] | None, Meta(description="What components remember in it.")]
 Metadata: TypeAlias = Annotated[dict[str, Any] | None, Meta(description="What clients remember about it.")]

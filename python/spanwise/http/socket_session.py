@@ -64,7 +64,7 @@ class SocketSession:
         self._authorization: list[str] = websocket.headers.getlist("authorization")
         self._failures = 0
         self._heard = self._unknown_since = self._checked = time.monotonic()
-        self._second, self._messages = 0, 0
+        self._second, self._messages = 0.0, 0
         self._acting: set[asyncio.Task[None]] = set()
         self._following: dict[str, asyncio.Task[None]] = {}
         self._sending = asyncio.Lock()
@@ -164,9 +164,9 @@ class SocketSession:
                 return
 
     def _is_too_fast(self) -> bool:
-        second = int(self._heard)
-        self._messages = self._messages + 1 if second == self._second else 1
-        self._second = second
+        if self._heard - self._second >= 1:
+            self._second, self._messages = self._heard, 0
+        self._messages += 1
         return self._messages > MOST_MESSAGES_A_SECOND
 
     async def _answer(self, text: str) -> None:

@@ -41,8 +41,9 @@ types: $(ENGINE)
 rust:
 	cargo test --quiet
 
+# Two files of tests at a time: most of what they do is wait for services.
 python: $(ENGINE)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # An abi3 wheel for every Python from 3.11 on; maturin finds and writes the manylinux tag it satisfies.
 wheel: $(PACKAGES)
@@ -56,7 +57,7 @@ wheel-test: wheel
 # Licences, sources and duplicates of the crates; known faults of the Python packages. Where the index of faults
 # cannot be reached, pip-audit says of every package that it was not audited.
 supply: $(PACKAGES)
-	test -x $(TOOLS)/bin/cargo-deny || cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
+	test -x $(TOOLS)/bin/cargo-deny || CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
 	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 

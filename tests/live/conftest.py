@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from adapting import adapting
+from calling import jwks_file
+from hosting import hosting
 from running import Running
 
 from spanwise.components.adapters import LOGGERS
@@ -21,6 +23,23 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
         assert running.stop() == 0
         assert all(event["level"] in {"info", "warning"} for event in running.events()), running.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service of components, which the tests of a module share."""
+    with hosting(tmp_path_factory.mktemp("hosted")) as running:
+        yield running
+        assert running.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The same for callers with tokens."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with hosting(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as running:
+        yield running
+        assert running.stop() == 0
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from spanwise.errors import ConfigurationError
+from spanwise.memory import share
 from spanwise.token_settings import Text, TokenSettings
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ DEFAULT_STORE = "default"
 """The name of a trace store that was given none."""
 
 
-def _two_per_core() -> int:
-    return 2 * (os.cpu_count() or 1)
+def _part(part: str, description: str) -> Meta:
+    return Meta(ge=1, description=description, extra={"default": f"{part} of the memory"})
 
 
 def is_bucket(url: str) -> bool:
@@ -80,14 +81,14 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
     search_threads: Annotated[
         int,
         Meta(ge=1, le=1024, description="Searches that run at once.", extra={"default": "two per core"}),
-    ] = field(default_factory=_two_per_core)
+    ] = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     search_waiting: Annotated[
         int, Meta(ge=0, description="Searches that may wait for a thread; beyond them the answer is 503.")
     ] = 64
     search_body_bytes: Annotated[int, Meta(ge=1, description="The largest body of a search.")] = MEBIBYTE
     search_waiting_bytes: Annotated[
-        int, Meta(ge=1, description="Bodies of searches in memory, together; beyond them the answer is 503.")
-    ] = 64 * MEBIBYTE
+        int, _part("a sixteenth", "Bodies of searches in memory, together; beyond them the answer is 503.")
+    ] = field(default_factory=lambda: share(16, MEBIBYTE))
     search_deadline_seconds: Annotated[
         float,
         Meta(gt=0, description="The longest a search may take, waiting included; then the answer is 503."),
@@ -101,14 +102,12 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
         Meta(ge=1, description="The largest body of an export, as sent; the engine limits what it unpacks to."),
     ] = 20 * MEBIBYTE
     ingest_waiting_bytes: Annotated[
-        int, Meta(ge=1, description="Bodies of exports in memory, together; beyond them the answer is 503.")
-    ] = 64 * MEBIBYTE
-    form_body_bytes: Annotated[int, Meta(ge=1, description="The largest form that begins or continues a run.")] = (
-        10 * MEBIBYTE
-    )
+        int, _part("a sixteenth", "Bodies of exports in memory, together; beyond them the answer is 503.")
+    ] = field(default_factory=lambda: share(16, 20 * MEBIBYTE))
+    form_body_bytes: Annotated[int, Meta(ge=1, description="The largest form that is sent to a run.")] = 10 * MEBIBYTE
     form_waiting_bytes: Annotated[
-        int, Meta(ge=1, description="Forms in memory, together; beyond them the answer is 503.")
-    ] = 64 * MEBIBYTE
+        int, _part("a sixteenth", "Forms in memory, together; beyond them the answer is 503.")
+    ] = field(default_factory=lambda: share(16, 10 * MEBIBYTE))
     runs_at_once: Annotated[
         int, Meta(ge=1, description="Runs that are under way at once; beyond them the answer is 503.")
     ] = 2048
@@ -152,14 +151,15 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
     ] = 60.0
     answer_waiting_bytes: Annotated[
         int,
-        Meta(
-            ge=1, description="Answers in memory that their readers did not take yet, together; beyond them it is 503."
-        ),
-    ] = 256 * MEBIBYTE
+        _part("a quarter", "Answers in memory that their readers did not take yet, together; beyond them it is 503."),
+    ] = field(default_factory=lambda: share(4, 16 * MEBIBYTE))
     drain_seconds: Annotated[
         float,
         Meta(gt=0, le=3600, description="The longest what is under way may take after the signal to end."),
     ] = 8.0
+    unsealed_bytes: Annotated[
+        int, _part("a quarter", "Spans of a store that are in no segment yet; beyond them the answer is 503.")
+    ] = field(default_factory=lambda: share(4, 16 * MEBIBYTE))
     min_free_bytes: Annotated[
         int,
         Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),

@@ -289,3 +289,25 @@ def test_a_forged_expired_token_learns_nothing_about_time() -> None:
     claims = {**CLAIMS, "exp": 1}
     assert refusal(forge(claims=claims, signing=key("theirs"))) == SIGNATURE
     assert refusal(forge(claims=claims)) == "Token has expired"
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
+def test_a_signature_is_written_in_one_way(algorithm: str) -> None:
+    """The bits of its last letter that stand for nothing are zero; else one token would have many texts."""
+    verifying = verifier(verification_keys=[public_pem(key("ours", algorithm))], algorithm=algorithm)
+    token = forge(signing=key("ours", algorithm))
+    verifying.verify(token)
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    last = letters.index(token[-1])
+    for spare in range(1, 16):
+        assert refusal(token[:-1] + letters[last + spare], verifying) == SIGNATURE
+
+
+def test_the_header_of_a_good_token_opens_no_way_for_a_bad_one() -> None:
+    """A header is read once and remembered; whatever was signed under it is verified every time."""
+    verifying = verifier()
+    verifying.verify(forge())
+    assert refusal(forge(signing=key("theirs")), verifying) == SIGNATURE
+    assert verifier(required_typ="at+jwt").verify(forge({"alg": "RS256", "typ": "at+jwt"})).user_id == "alice"
+    assert refusal(forge(), verifier(required_typ="at+jwt")) == "Invalid token: The specified typ value is not allowed"
+    assert refusal(forge({"alg": "RS256", "typ": "at+jwt", "crit": ["x"]})).endswith("Unsupported critical extension")

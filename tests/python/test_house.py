@@ -16,6 +16,7 @@ ORDER = [
     "errors",
     "models",
     "metrics",
+    "memory",
     "token_settings",
     "settings",
     "auth",

@@ -1,7 +1,7 @@
 """The audit log: one line for each decision. It names who, what and why not; it never holds a token.
 
 A line is one JSON object in ASCII, so whatever a caller puts into a name or a path stays inside its text. Of the
-callers that nobody knows, at most a hundred lines a second are written; how many more there were is one line too.
+callers that nobody knows, at most ninety lines a second are written; how many more there were is one line too.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import json
 import logging
 import threading
 import time
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_UNKNOWN_PER_SECOND = 100
+MOST_UNKNOWN_PER_SECOND = 90
 LONGEST_TEXT = 512
 
 _log = logging.getLogger(__name__)
@@ -33,8 +35,7 @@ class Verdict(StrEnum):
     UNAUTHENTICATED = "unauthenticated"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """One decision.
 
     Attributes:

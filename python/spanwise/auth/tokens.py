@@ -14,6 +14,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 LONGEST_TOKEN = 8 * 1024
 LONGEST_CACHED_SECONDS = 60.0
 MOST_CACHED = 4096
+MOST_HEADERS = 128
 LONGEST_WAIT_SECONDS = 10.0
 """For the fetch of a key that nobody has seen yet."""
 _ACCESS_TYPES = {"jwt", "at+jwt"}
@@ -93,8 +95,9 @@ class TokenVerifier:
         cached = self._cache.get(digest)
         if cached and cached.since <= now < cached.until and cached.key in self._keys.current():
             return cached.token
-        header, claims, _signature = token.split(".")
-        key = self._signer(token, _read_header(header, self._config.required_typ))
+        header, claims, signature = token.split(".")
+        message = token[: -len(signature) - 1].encode()
+        key = self._signer(message, signature, _read_header(header, self._config.required_typ))
         verified = read_claims(_read_segment(claims, "payload"), self._config, now)
         self._remember(digest, _Cached(verified, key, now, min(verified.expires_at, now + LONGEST_CACHED_SECONDS)))
         return verified
@@ -115,12 +118,14 @@ class TokenVerifier:
             await asyncio.wait_for(asyncio.wrap_future(fetched), LONGEST_WAIT_SECONDS)
         return self.verify(token)
 
-    def _signer(self, token: str, header: _Header) -> VerificationKey:
+    def _signer(self, message: bytes, signature: str, header: _Header) -> VerificationKey:
         keys = self._keys.current()
         candidates = list(keys.candidates(header.kid, header.algorithm))
-        for key in candidates:
-            if key.verifies(token):
-                return key
+        decoded = _decoded(signature)
+        if decoded is not None:
+            for key in candidates:
+                if key.verifies(message, decoded):
+                    return key
         is_unknown = header.kid is not None and not keys.names(header.kid)
         if candidates:
             why = "Signature verification failed"
@@ -138,8 +143,12 @@ class TokenVerifier:
             self._cache[digest] = cached
 
 
+@lru_cache(maxsize=MOST_HEADERS)
 def _read_header(segment: str, required_typ: str | None) -> _Header:
-    """Returns what the header says, if there is nothing in it that we would have to understand and do not."""
+    """Returns what the header says, if there is nothing in it that we would have to understand and do not.
+
+    Tokens of one signer have one header, so it is read once; one that is refused is never remembered.
+    """
     header = _read_segment(segment, "header")
     algorithm = header.get("alg")
     if not isinstance(algorithm, str):
@@ -167,11 +176,20 @@ def _media_type(typ: str) -> str:
 
 def _read_segment(segment: str, name: str) -> dict[str, Any]:
     """Returns the JSON object in a segment, which must be written in the one way there is."""
+    decoded = _decoded(segment)
+    try:
+        if decoded is not None:
+            return read_object(decoded)
+    except ValueError:
+        pass
+    raise UnauthenticatedError(f"Invalid token: Invalid {name} string")
+
+
+def _decoded(segment: str) -> bytes | None:
+    """Returns the bytes that a segment stands for; None if it is not written in the one way there is."""
     try:
         decoded = base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
-        members = read_object(decoded)
     except ValueError:
-        raise UnauthenticatedError(f"Invalid token: Invalid {name} string") from None
-    if base64.urlsafe_b64encode(decoded).rstrip(b"=") != segment.encode():
-        raise UnauthenticatedError(f"Invalid token: Invalid {name} string")
-    return members
+        return None
+    is_canonical = base64.urlsafe_b64encode(decoded).rstrip(b"=") == segment.encode()
+    return decoded if is_canonical else None

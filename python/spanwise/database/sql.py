@@ -77,9 +77,14 @@ class SqlDatabase:
             raise refused from error
 
     def _create(self) -> list[RunRecord]:
-        """Creates the tables that are not there, and returns the runs that nobody finished."""
+        """Creates the tables and indexes that are not there, and returns the runs that nobody finished.
+
+        A table may be there and its indexes not: SQLite commits after each, and a process may be killed in between.
+        """
         with self._transaction() as connection:
             tables.create_all(connection)
+            for index in (index for table in tables.sorted_tables for index in table.indexes):
+                index.create(connection, checkfirst=True)
             rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
         return [run_of(row) for row in rows]
 

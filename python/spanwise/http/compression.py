@@ -17,6 +17,7 @@ LEAST_BYTES = 1024
 """Below this a body goes out as it is."""
 MOST_BYTES_ON_THE_LOOP = 64 * 1024
 """A larger body is compressed in a thread, so that others do not wait for it."""
+_VARY = (b"vary", b"Accept-Encoding")
 _GZIP_LEVEL = 5
 _ZSTD_LEVEL = 3
 
@@ -51,6 +52,10 @@ def choose_encoding(accepted: str) -> str | None:
     return best if wanted[best] > 0 and wanted[best] >= weights.get("identity", 0.0) else None
 
 
+def _encoding(accepted: bytes) -> str | None:
+    return choose_encoding(accepted.decode("latin-1")) if accepted else None
+
+
 def _weight(parameter: str) -> float:
     name, _, value = parameter.partition("=")
     if name.strip() != "q":
@@ -70,12 +75,15 @@ class Compression:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
-        encoding = choose_encoding(Headers(scope=scope).get("accept-encoding", "")) if scope["type"] == "http" else None
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        encoding = _encoding(dict(scope["headers"]).get(b"accept-encoding", b""))
         started: list[Message] = []
 
         async def send_compressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).add_vary_header("Accept-Encoding")
+                message["headers"] = [*message.get("headers", ()), _VARY]
                 started.append(message)
                 return
             if started:
@@ -88,7 +96,7 @@ class Compression:
                 await send(start)
             await send(message)
 
-        await self._app(scope, receive, send_compressed if scope["type"] == "http" else send)
+        await self._app(scope, receive, send_compressed)
 
 
 def _is_worth_it(start: Message, message: Message) -> bool:

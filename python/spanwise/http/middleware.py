@@ -10,15 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from starlette.datastructures import Headers, MutableHeaders
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-REQUEST_ID = "X-Request-ID"
-_ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_REQUEST_ID = b"x-request-id"
+_ACCEPTED_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _log = logging.getLogger(__name__)
 
@@ -47,19 +45,17 @@ class RequestId:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        asked = Headers(scope=scope)
-        given = asked.get(REQUEST_ID, "")
-        request_id = given if _ACCEPTED_ID.fullmatch(given) else uuid4().hex
+        asked = dict(scope["headers"])
+        request_id = _request_id(asked.get(_REQUEST_ID, b""))
         scope.setdefault("state", {})["request_id"] = request_id
-        trace_id = trace_id_of(asked.get("traceparent", ""))
+        trace_id = trace_id_of(asked.get(b"traceparent", b"").decode("latin-1"))
         current_request.set({"request_id": request_id, **({"trace_id": trace_id} if trace_id else {})})
+        added = ((_REQUEST_ID, request_id.encode()), (b"cache-control", b"no-store"))
         begun = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
             if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID] = request_id
-                headers["Cache-Control"] = "no-store"
+                message["headers"] = [*message.get("headers", ()), *added]
                 milliseconds = (time.perf_counter() - begun) * 1000
                 _log.debug(
                     "%s %s: %d, %.1f ms", scope.get("method", "WS"), scope["path"], message["status"], milliseconds
@@ -67,3 +63,7 @@ class RequestId:
             await send(message)
 
         await self._app(scope, receive, send_with_id)
+
+
+def _request_id(given: bytes) -> str:
+    return given.decode() if _ACCEPTED_ID.fullmatch(given) else uuid4().hex

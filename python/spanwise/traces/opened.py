@@ -43,6 +43,9 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         StoreError: another process holds the store, it is damaged, or the storage below failed.
     """
     options: dict[str, object] = {
+        "seal_bytes": settings.unsealed_bytes // 4,
+        "max_unsealed_bytes": settings.unsealed_bytes,
+        "max_waiting_bytes": settings.unsealed_bytes // 4,
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,

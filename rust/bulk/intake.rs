@@ -50,7 +50,8 @@ pub(super) fn take_in(batch: &RecordBatch, now_nanos: u64) -> Result<Intake> {
             (origin, Ok(())) => origin.clone(),
             (_, Err(reason)) => return Err(reason.clone()),
         };
-        inspect(&WireSpan { bytes, origin }, now_nanos).map(|accepted| Arc::new(Span::new(accepted)))
+        let accepted = inspect(&WireSpan { bytes, origin }, now_nanos)?;
+        Span::from_wire(accepted.wire).map(Arc::new).map_err(|fault| fault.to_string())
     });
     Ok(Intake { verdicts: inspected.collect(), created_at: instants(batch)? })
 }

@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use prost::Message;
+use prost::encoding::WireType;
 
-use super::limits::{MAX_DECODED_BYTES, Shape, survey};
-use super::wire::{self, Fields};
+use super::glance::Glance;
+use super::limits::{MAX_DECODED_BYTES, Shape, Survey, survey};
+use super::wire::{self, Field, Fields};
 use super::{AcceptedSpan, Export, Origin, SpanId, TraceId, WireSpan, proto};
 use crate::error::{Error, Result};
 use crate::time::{NANOS_PER_MICRO, write_instant};
@@ -56,22 +59,25 @@ impl Intake {
             Err(reason) => return self.reject(None, &reason),
         };
         let origin = self.check_origin(&wire.origin)?;
-        match origin.and_then(|()| survey(Shape::Span, &wire.bytes)) {
-            Ok(bytes) => self.reserve(bytes)?,
+        let surveyed = match origin.and_then(|()| survey(Shape::Span, &wire.bytes)) {
+            Ok(surveyed) => surveyed,
             Err(reason) => return self.reject(Some(&wire), &reason),
-        }
-        match accept(&wire, self.now_nanos) {
+        };
+        self.reserve(surveyed.bytes)?;
+        match accept(&wire, surveyed, self.now_nanos) {
             Ok(span) => self.keep(span),
             Err(reason) => self.reject(Some(&wire), &reason),
         }
     }
 
-    /// Returns what the request brought, whose spans are slices of `shared_bytes`.
-    pub(super) fn finish(mut self, shared_bytes: usize) -> Export {
+    /// Returns what the request brought; its spans are slices of `message`, if they came in one.
+    pub(super) fn finish(mut self, message: Option<Bytes>) -> Export {
         let kept_bytes: usize = self.export.spans.iter().map(|span| span.wire.bytes.len()).sum();
         // A slice keeps the whole body in memory, which a few spans are not worth.
-        if kept_bytes < shared_bytes / 2 {
+        if kept_bytes < message.as_ref().map_or(0, Bytes::len) / 2 {
             wire::detach(self.export.spans.iter_mut().map(|span| &mut span.wire));
+        } else if self.export.rejected == 0 {
+            self.export.message = message;
         }
         let first = &self.export.reason;
         self.export.reason = match self.export.rejected {
@@ -131,11 +137,11 @@ impl Intake {
 /// # Errors
 /// Why it is refused.
 pub fn inspect(wire: &WireSpan, now_nanos: u64) -> std::result::Result<AcceptedSpan, String> {
-    let decoded = survey(Shape::Span, &wire.bytes).and_then(|bytes| match bytes {
-        0..=MAX_DECODED_BYTES => Ok(()),
+    let surveyed = survey(Shape::Span, &wire.bytes).and_then(|surveyed| match surveyed.bytes {
+        0..=MAX_DECODED_BYTES => Ok(surveyed),
         _ => Err(format!("it takes over {MAX_DECODED_BYTES} bytes once decoded")),
     });
-    decoded.and_then(|()| accept(wire, now_nanos)).map_err(|reason| {
+    surveyed.and_then(|surveyed| accept(wire, surveyed, now_nanos)).map_err(|reason| {
         let span = span_id_of(wire).map_or_else(|| "a span".to_owned(), |id| format!("span `{id}`"));
         format!("{span}: {}", clip(&reason))
     })
@@ -158,29 +164,31 @@ fn bytes_of(origin: &Origin) -> usize {
 /// Checks what spans share: that it can be decoded, within the limits.
 fn check_part<M: Message + Default>(shape: Shape, message: &[u8], name: &str) -> Verdict<()> {
     survey(shape, message)
-        .and_then(|bytes| if bytes > MAX_DECODED_BYTES { Err("too large".to_owned()) } else { Ok(()) })
+        .and_then(|part| if part.bytes > MAX_DECODED_BYTES { Err("too large".to_owned()) } else { Ok(()) })
         .and_then(|()| M::decode(message).map_err(|fault| wire::describe(&fault)))
         .map(drop)
         .map_err(|fault| format!("its {name}: {fault}"))
 }
 
-fn accept(wire: &WireSpan, now_nanos: u64) -> Verdict<AcceptedSpan> {
-    let message = proto::Span::decode(wire.bytes.clone()).map_err(|fault| wire::describe(&fault))?;
-    let trace_id = TraceId::from_bytes(&message.trace_id)
-        .ok_or_else(|| unusable_id("trace id", &message.trace_id, 16))?;
-    let span_id =
-        SpanId::from_bytes(&message.span_id).ok_or_else(|| unusable_id("span id", &message.span_id, 8))?;
-    if !matches!(message.parent_span_id.len(), 0 | 8) {
-        let length = message.parent_span_id.len();
+fn accept(wire: &WireSpan, surveyed: Survey, now_nanos: u64) -> Verdict<AcceptedSpan> {
+    if !surveyed.is_sound {
+        proto::Span::decode(wire.bytes.as_ref()).map_err(|fault| wire::describe(&fault))?;
+    }
+    let span = Glance::walk(&wire.bytes, |_| Ok(()))?;
+    let trace_id =
+        TraceId::from_bytes(span.trace_id).ok_or_else(|| unusable_id("trace id", span.trace_id, 16))?;
+    let span_id = SpanId::from_bytes(span.span_id).ok_or_else(|| unusable_id("span id", span.span_id, 8))?;
+    if !matches!(span.parent_span_id.len(), 0 | 8) {
+        let length = span.parent_span_id.len();
         return Err(format!("parent span id of length {length}, expected 8 bytes or none"));
     }
     let latest = now_nanos.saturating_add(MAX_AHEAD_NANOS);
-    for (name, nanos) in [("start", message.start_time_unix_nano), ("end", message.end_time_unix_nano)] {
+    for (name, nanos) in [("start", span.start), ("end", span.end)] {
         if nanos > latest {
             return Err(ahead(name, nanos));
         }
     }
-    Ok(AcceptedSpan { message, trace_id, span_id, wire: wire.clone() })
+    Ok(AcceptedSpan { trace_id, span_id, wire: wire.clone() })
 }
 
 fn unusable_id(name: &str, bytes: &[u8], expected: usize) -> String {
@@ -200,7 +208,8 @@ fn ahead(name: &str, nanos: u64) -> String {
 /// Returns the id of a span that need not be decodable as a whole.
 fn span_id_of(wire: &WireSpan) -> Option<SpanId> {
     let mut fields = Fields::of(&wire.bytes).map_while(std::result::Result::ok);
-    fields.find_map(|(number, content)| content.filter(|_| number == 2).and_then(SpanId::from_bytes))
+    let is_id = |field: &Field<'_>| field.number == 2 && field.wire_type == WireType::LengthDelimited;
+    fields.find_map(|field| Some(field).filter(is_id).and_then(|field| SpanId::from_bytes(field.content)))
 }
 
 /// Returns `reason`, cut to a length that is fit for an answer.

@@ -4,8 +4,10 @@
 //! of eighty, so it is known what decoding will cost before it is paid. A span over a limit is
 //! rejected and counted, never cut.
 
+use prost::encoding::WireType;
+
 use super::proto;
-use super::wire::{self, Fields};
+use super::wire::{self, Field, Fields};
 
 /// The most bytes of a request body, inflated.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
@@ -41,28 +43,46 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Returns the message that a field of this one holds, or `None` if it holds text or bytes.
-    fn part(self, number: u32) -> Option<Self> {
-        match (self, number) {
+    /// Returns what a field of this message holds, if it is known.
+    fn kind(self, number: u32) -> Option<Kind> {
+        let kind = match (self, number) {
             (Self::Span, 9)
             | (Self::Event | Self::Scope, 3)
             | (Self::Link, 4)
-            | (Self::Resource | Self::KeyValueList, 1) => Some(Self::KeyValue),
-            (Self::Span, 11) => Some(Self::Event),
-            (Self::Span, 13) => Some(Self::Link),
-            (Self::Span, 15) => Some(Self::Status),
-            (Self::Resource, 3) => Some(Self::EntityRef),
-            (Self::KeyValue, 2) | (Self::ArrayValue, 1) => Some(Self::AnyValue),
-            (Self::AnyValue, 5) => Some(Self::ArrayValue),
-            (Self::AnyValue, 6) => Some(Self::KeyValueList),
-            _ => None,
-        }
+            | (Self::Resource | Self::KeyValueList, 1) => Kind::Part(Self::KeyValue),
+            (Self::Span, 11) => Kind::Part(Self::Event),
+            (Self::Span, 13) => Kind::Part(Self::Link),
+            (Self::Span, 15) => Kind::Part(Self::Status),
+            (Self::Resource, 3) => Kind::Part(Self::EntityRef),
+            (Self::KeyValue, 2) | (Self::ArrayValue, 1) => Kind::Part(Self::AnyValue),
+            (Self::AnyValue, 5) => Kind::Part(Self::ArrayValue),
+            (Self::AnyValue, 6) => Kind::Part(Self::KeyValueList),
+            (Self::Span, 3 | 5)
+            | (Self::Event | Self::Status, 2)
+            | (Self::Link, 3)
+            | (Self::EntityRef, 1..=4)
+            | (Self::Scope, 1 | 2)
+            | (Self::KeyValue | Self::AnyValue, 1) => Kind::Text,
+            (Self::Span, 1 | 2 | 4) | (Self::Link, 1 | 2) | (Self::AnyValue, 7) => Kind::Bytes,
+            (Self::Span, 6 | 10 | 12 | 14)
+            | (Self::Event | Self::Scope, 4)
+            | (Self::Link, 5)
+            | (Self::Status | Self::KeyValue, 3)
+            | (Self::Resource, 2)
+            | (Self::AnyValue, 2 | 3 | 8) => Kind::Number(WireType::Varint),
+            (Self::Span, 7 | 8) | (Self::Event, 1) | (Self::AnyValue, 4) => {
+                Kind::Number(WireType::SixtyFourBit)
+            }
+            (Self::Span, 16) | (Self::Link, 6) => Kind::Number(WireType::ThirtyTwoBit),
+            _ => return None,
+        };
+        Some(kind)
     }
 
     /// Returns what the decoded message takes by itself, without what it points to.
     fn own_bytes(self) -> usize {
         match self {
-            Self::Span => size_of::<super::AcceptedSpan>(),
+            Self::Span => size_of::<super::AcceptedSpan>() + size_of::<proto::Span>(),
             Self::Event => size_of::<proto::span::Event>(),
             Self::Link => size_of::<proto::span::Link>(),
             Self::Status => size_of::<proto::Status>(),
@@ -90,6 +110,37 @@ impl Shape {
     }
 }
 
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Part(Shape),
+    Text,
+    Bytes,
+    Number(WireType),
+}
+
+impl Kind {
+    /// Whether a decoder takes the field as it stands; a part is looked into by itself.
+    fn is_met_by(self, field: &Field<'_>) -> bool {
+        match self {
+            Self::Part(_) | Self::Bytes => field.wire_type == WireType::LengthDelimited,
+            Self::Text => {
+                field.wire_type == WireType::LengthDelimited && std::str::from_utf8(field.content).is_ok()
+            }
+            Self::Number(wire_type) => field.wire_type == wire_type,
+        }
+    }
+}
+
+/// A message that was looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Survey {
+    /// How many bytes it takes once decoded.
+    pub(super) bytes: usize,
+    /// Whether it surely can be decoded. What is not sound may still be.
+    pub(super) is_sound: bool,
+}
+
 /// A message that is being surveyed.
 struct Place<'a> {
     shape: Shape,
@@ -101,21 +152,29 @@ struct Place<'a> {
     counts: [usize; 3],
 }
 
-/// Returns how many bytes `message` takes once decoded.
+/// Looks through an encoded message.
 ///
 /// # Errors
 /// The limit that is exceeded, or the fault in the encoding.
-pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<usize, String> {
-    let mut decoded = shape.own_bytes();
-    let mut path = vec![Place::new(shape, message)];
+pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<Survey, String> {
+    /// Of a deeper one only a decoder can say whether it is too deep.
+    const SURELY_DECODED_DEPTH: usize = 64;
+    let mut surveyed = Survey { bytes: shape.own_bytes(), is_sound: true };
+    let mut path = Vec::with_capacity(4);
+    path.push(Place::new(shape, message));
     while let Some(place) = path.last_mut() {
         let Some(field) = place.fields.next() else {
             path.pop();
             continue;
         };
-        let (number, content) = field.map_err(|fault| wire::describe(&fault))?;
-        let Some(content) = content else { continue };
-        let part = place.shape.part(number);
+        let field = field.map_err(|fault| wire::describe(&fault))?;
+        let kind = place.shape.kind(field.number);
+        surveyed.is_sound &= kind.is_none_or(|kind| kind.is_met_by(&field));
+        if field.wire_type != WireType::LengthDelimited {
+            continue;
+        }
+        let content = field.content;
+        let part = if let Some(Kind::Part(part)) = kind { Some(part) } else { None };
         let is_value = part.is_none() || place.shape == Shape::AnyValue;
         if is_value && content.len() > MAX_VALUE_BYTES {
             let length = content.len();
@@ -124,19 +183,20 @@ pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<usize, String> {
         }
         let Some(part) = part else {
             // Text of a repeated field takes an object each, however short.
-            decoded += content.len() + size_of::<String>();
+            surveyed.bytes += content.len() + size_of::<String>();
             continue;
         };
         place.count(part)?;
-        decoded += part.own_bytes();
+        surveyed.bytes += part.own_bytes();
         let value_depth = place.value_depth + usize::from(part == Shape::AnyValue);
         if value_depth > MAX_VALUE_DEPTH {
             let owner = owner_of(&path);
             return Err(format!("{owner} nested deeper than {MAX_VALUE_DEPTH}"));
         }
+        surveyed.is_sound &= path.len() < SURELY_DECODED_DEPTH;
         path.push(Place { value_depth, ..Place::new(part, content) });
     }
-    Ok(decoded)
+    Ok(surveyed)
 }
 
 /// Returns how people call what the path leads to: the attribute it lies in, if it lies in one.
@@ -145,7 +205,11 @@ fn owner_of(path: &[Place<'_>]) -> String {
         return "a field".to_owned();
     };
     let key = Fields::of(attribute.message)
-        .find_map(|field| field.ok().filter(|(number, _)| *number == 1).and_then(|(_, content)| content))
+        .find_map(|field| {
+            let is_key =
+                |field: &Field<'_>| field.number == 1 && field.wire_type == WireType::LengthDelimited;
+            field.ok().filter(is_key).map(|field| field.content)
+        })
         .unwrap_or_default();
     let key = String::from_utf8_lossy(&key[..key.len().min(256)]);
     format!("attribute `{}`", key.escape_debug())

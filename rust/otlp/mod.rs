@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod check;
+pub mod glance;
 pub mod ids;
 pub mod inflate;
 mod json;
@@ -15,6 +16,7 @@ pub mod limits;
 pub mod proto;
 pub mod wire;
 
+pub use glance::Glance;
 pub use ids::{SpanId, TraceId};
 pub use wire::{Origin, WireSpan};
 
@@ -22,11 +24,9 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// One accepted span: checked, decoded once, and kept as it came.
+/// One accepted span: checked, and kept as it came.
 #[derive(Debug)]
 pub struct AcceptedSpan {
-    /// The decoded message, for whoever derives facts from it; not kept.
-    pub message: proto::Span,
     /// The trace it belongs to.
     pub trace_id: TraceId,
     /// The span itself.
@@ -40,6 +40,8 @@ pub struct AcceptedSpan {
 pub struct Export {
     /// The spans that passed every check, in order of arrival.
     pub spans: Vec<AcceptedSpan>,
+    /// A `TracesData` message of just these spans, if they came in one.
+    pub message: Option<Bytes>,
     /// How many spans did not pass.
     pub rejected: u64,
     /// Why the first of them did not, or empty.
@@ -107,11 +109,11 @@ pub fn decode(
     let encoding = Encoding::of(content_type)?;
     let body = inflate::inflate(body, content_encoding)?;
     let mut intake = check::Intake::new(now_nanos);
-    let shared_bytes = match encoding {
-        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span))).map(|()| body.len())?,
-        Encoding::Json => json::walk(&body, |span| intake.take(span)).map(|()| 0)?,
-    };
-    Ok(intake.finish(shared_bytes))
+    match encoding {
+        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span)))?,
+        Encoding::Json => json::walk(&body, |span| intake.take(span))?,
+    }
+    Ok(intake.finish(Some(body).filter(|_| encoding == Encoding::Protobuf)))
 }
 
 /// Returns the spans of a whole message, unchecked and of whatever size it is; how many of them cannot be

@@ -9,10 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
-use prost::{DecodeError, Message as _};
+use prost::DecodeError;
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint,
+    skip_field,
+};
 
-use super::proto;
 use crate::error::{Error, Result};
 
 /// What a span shares with the spans that one library of one program sent beside it.
@@ -37,8 +39,13 @@ pub struct WireSpan {
     pub origin: Arc<Origin>,
 }
 
-/// A field's number, and its content if the field is length-delimited.
-pub(super) type Field<'a> = (u32, Option<&'a [u8]>);
+/// A field as it lies in a message.
+pub(super) struct Field<'a> {
+    pub(super) number: u32,
+    pub(super) wire_type: WireType,
+    /// What follows the key; of a length-delimited field what follows the length.
+    pub(super) content: &'a [u8],
+}
 
 /// The fields of an encoded message, in order; nobody may read on after a fault.
 pub(super) struct Fields<'a> {
@@ -52,15 +59,32 @@ impl<'a> Fields<'a> {
     }
 
     fn read(&mut self) -> std::result::Result<Field<'a>, DecodeError> {
+        const LENGTH_DELIMITED: u8 = WireType::LengthDelimited as u8;
+        // Nearly all fields: a number below 16 and less than 128 bytes.
+        if let [key, length, rest @ ..] = self.rest
+            && key & 0x87 == LENGTH_DELIMITED
+            && *key > 7
+            && *length < 0x80
+            && let Some((content, rest)) = rest.split_at_checked(usize::from(*length))
+        {
+            self.rest = rest;
+            return Ok(Field { number: u32::from(key >> 3), wire_type: WireType::LengthDelimited, content });
+        }
         let (number, wire_type) = decode_key(&mut self.rest)?;
         let here = self.rest;
-        skip_field(wire_type, number, &mut self.rest, DecodeContext::default())?;
-        if wire_type != WireType::LengthDelimited {
-            return Ok((number, None));
+        if wire_type == WireType::LengthDelimited {
+            let length = decode_varint(&mut self.rest)?;
+            if let Some((content, rest)) =
+                usize::try_from(length).ok().and_then(|length| self.rest.split_at_checked(length))
+            {
+                self.rest = rest;
+                return Ok(Field { number, wire_type, content });
+            }
+            // It is too short, and how that is said is not ours.
+            self.rest = here;
         }
-        let mut content = &here[..here.len() - self.rest.len()];
-        decode_varint(&mut content)?;
-        Ok((number, Some(content)))
+        skip_field(wire_type, number, &mut self.rest, DecodeContext::default())?;
+        Ok(Field { number, wire_type, content: &here[..here.len() - self.rest.len()] })
     }
 }
 
@@ -125,11 +149,11 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
 /// Returns the contents of every field of `message` that has this number.
 fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> {
     Fields::of(message).filter_map(move |field| match field {
-        Ok((number, Some(content))) if number == wanted => Some(Ok(content)),
-        Ok((number, None)) if number == wanted => {
+        Ok(Field { number, .. }) if number != wanted => None,
+        Ok(Field { wire_type: WireType::LengthDelimited, content, .. }) => Some(Ok(content)),
+        Ok(Field { number, .. }) => {
             Some(Err(malformed(format!("field {number} that is not length-delimited"))))
         }
-        Ok(_) => None,
         Err(fault) => Some(Err(malformed(describe(&fault)))),
     })
 }
@@ -173,51 +197,122 @@ pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
 pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
     let mut groups = Groups::default();
     for span in spans {
-        groups.spans_of(&span.origin).push(span.bytes.clone());
+        groups.spans_of(&span.origin).push(&span.bytes);
     }
-    proto::TracesData { resource_spans: groups.message }.encode_to_vec()
+    let sizes: Vec<Vec<usize>> = groups.message.iter().map(Resource::scope_sizes).collect();
+    let bodies: Vec<usize> =
+        groups.message.iter().zip(&sizes).map(|(resource, scopes)| resource.size(scopes)).collect();
+    let mut message = Vec::with_capacity(bodies.iter().map(|body| field_size(*body)).sum());
+    for ((resource, scopes), body) in groups.message.iter().zip(sizes).zip(bodies) {
+        open_field(&mut message, 1, body);
+        put_present(&mut message, 1, resource.message);
+        for (scope, size) in resource.scopes.iter().zip(scopes) {
+            open_field(&mut message, 2, size);
+            put_present(&mut message, 1, scope.message);
+            for span in &scope.spans {
+                open_field(&mut message, 2, span.len());
+                message.extend_from_slice(span);
+            }
+            put_present(&mut message, 3, scope.schema_url.as_bytes());
+        }
+        put_present(&mut message, 3, resource.schema_url.as_bytes());
+    }
+    message
+}
+
+/// The spans of one resource, by scope.
+struct Resource<'a> {
+    /// The encoded `Resource`.
+    message: &'a [u8],
+    schema_url: &'a str,
+    scopes: Vec<Scope<'a>>,
+}
+
+/// The spans of one scope of it.
+struct Scope<'a> {
+    /// The encoded `InstrumentationScope`.
+    message: &'a [u8],
+    schema_url: &'a str,
+    spans: Vec<&'a [u8]>,
+}
+
+impl Resource<'_> {
+    /// Returns the bytes of each `ScopeSpans` message.
+    fn scope_sizes(&self) -> Vec<usize> {
+        let size = |scope: &Scope<'_>| {
+            let spans: usize = scope.spans.iter().map(|span| field_size(span.len())).sum();
+            present_size(scope.message) + spans + present_size(scope.schema_url.as_bytes())
+        };
+        self.scopes.iter().map(size).collect()
+    }
+
+    /// Returns the bytes of the `ResourceSpans` message.
+    fn size(&self, scopes: &[usize]) -> usize {
+        let scopes: usize = scopes.iter().map(|size| field_size(*size)).sum();
+        present_size(self.message) + scopes + present_size(self.schema_url.as_bytes())
+    }
+}
+
+/// Returns the bytes of a length-delimited field with a number below 16.
+fn field_size(content: usize) -> usize {
+    1 + encoded_len_varint(content as u64) + content
+}
+
+fn present_size(content: &[u8]) -> usize {
+    if content.is_empty() { 0 } else { field_size(content.len()) }
+}
+
+fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
+    encode_key(number, WireType::LengthDelimited, message);
+    encode_varint(content as u64, message);
+}
+
+/// Writes a field unless it is empty, which says the same.
+fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
+    if !content.is_empty() {
+        open_field(message, number, content.len());
+        message.extend_from_slice(content);
+    }
 }
 
 /// A message under construction, and where in it each origin's spans go.
 #[derive(Default)]
 struct Groups<'a> {
-    message: Vec<proto::ResourceSpans>,
-    resources: HashMap<(&'a Bytes, &'a str), usize>,
-    scopes: HashMap<(usize, &'a Bytes, &'a str), usize>,
+    message: Vec<Resource<'a>>,
+    resources: HashMap<(&'a [u8], &'a str), usize>,
+    scopes: HashMap<(usize, &'a [u8], &'a str), usize>,
     /// Spares the hashing of whole resources: most spans share their origin with others.
     known: HashMap<*const Origin, (usize, usize)>,
+    /// Spares even that: most spans share it with the one before.
+    last: Option<(*const Origin, (usize, usize))>,
 }
 
 impl<'a> Groups<'a> {
-    fn spans_of(&mut self, origin: &'a Arc<Origin>) -> &mut Vec<Bytes> {
-        let (resource, scope) = match self.known.get(&Arc::as_ptr(origin)) {
-            Some(place) => *place,
-            None => self.place(origin),
+    fn spans_of(&mut self, origin: &'a Arc<Origin>) -> &mut Vec<&'a [u8]> {
+        let place = match self.last {
+            Some((last, place)) if last == Arc::as_ptr(origin) => place,
+            _ => match self.known.get(&Arc::as_ptr(origin)) {
+                Some(place) => *place,
+                None => self.place(origin),
+            },
         };
-        &mut self.message[resource].scope_spans[scope].spans
+        self.last = Some((Arc::as_ptr(origin), place));
+        &mut self.message[place.0].scopes[place.1].spans
     }
 
     fn place(&mut self, origin: &'a Arc<Origin>) -> (usize, usize) {
-        let resource_key = (&origin.resource, origin.resource_schema_url.as_str());
-        let resource = *self.resources.entry(resource_key).or_insert_with(|| {
-            self.message.push(proto::ResourceSpans {
-                resource: origin.resource.clone(),
-                scope_spans: Vec::new(),
-                schema_url: origin.resource_schema_url.clone(),
-            });
+        let (resource, schema_url) = (origin.resource.as_ref(), origin.resource_schema_url.as_str());
+        let place = *self.resources.entry((resource, schema_url)).or_insert_with(|| {
+            self.message.push(Resource { message: resource, schema_url, scopes: Vec::new() });
             self.message.len() - 1
         });
-        let scopes = &mut self.message[resource].scope_spans;
-        let scope_key = (resource, &origin.scope, origin.scope_schema_url.as_str());
-        let scope = *self.scopes.entry(scope_key).or_insert_with(|| {
-            scopes.push(proto::ScopeSpans {
-                scope: origin.scope.clone(),
-                spans: Vec::new(),
-                schema_url: origin.scope_schema_url.clone(),
-            });
+        let scopes = &mut self.message[place].scopes;
+        let (scope, schema_url) = (origin.scope.as_ref(), origin.scope_schema_url.as_str());
+        let in_resource = *self.scopes.entry((place, scope, schema_url)).or_insert_with(|| {
+            scopes.push(Scope { message: scope, schema_url, spans: Vec::new() });
             scopes.len() - 1
         });
-        self.known.insert(Arc::as_ptr(origin), (resource, scope));
-        (resource, scope)
+        self.known.insert(Arc::as_ptr(origin), (place, in_resource));
+        (place, in_resource)
     }
 }

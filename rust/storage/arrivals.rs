@@ -24,9 +24,31 @@ use crate::trace::{Span, Trace};
 pub(super) struct Arrival {
     /// When it was received: microseconds since 1970.
     pub(super) received: i64,
-    pub(super) spans: Vec<Arc<Span>>,
+    /// The spans of each trace, each in order of arrival.
+    traces: Vec<(TraceId, Vec<Arc<Span>>)>,
     /// The spans as one `TracesData` message, as the write-ahead keeps them.
     pub(super) encoded: Bytes,
+}
+
+impl Arrival {
+    /// Sorts the spans of a request by trace, so that the committer need not.
+    pub(super) fn new(received: i64, spans: Vec<Arc<Span>>, encoded: Bytes) -> Self {
+        let mut traces: Vec<(TraceId, Vec<Arc<Span>>)> = Vec::new();
+        let mut places = HashMap::new();
+        // The spans of a trace come side by side as a rule.
+        let mut last = 0;
+        for span in spans {
+            let trace_id = span.trace_id;
+            if traces.get(last).is_none_or(|(known, _)| *known != trace_id) {
+                last = *places.entry(trace_id).or_insert(traces.len());
+                if last == traces.len() {
+                    traces.push((trace_id, Vec::new()));
+                }
+            }
+            traces[last].1.push(span);
+        }
+        Self { received, traces, encoded }
+    }
 }
 
 /// What one request comes to.
@@ -65,7 +87,7 @@ pub(super) fn gather(state: &State, arrivals: Vec<Arrival>, limit: usize) -> Gat
     let mut outcomes = Vec::with_capacity(arrivals.len());
     let mut entries = Vec::new();
     for arrival in arrivals {
-        let unreadable = arrival.spans.iter().find_map(|span| known[&span.trace_id].trace.as_ref().err());
+        let unreadable = arrival.traces.iter().find_map(|(id, _)| known[id].trace.as_ref().err());
         if let Some(fault) = unreadable {
             outcomes.push(Err(fault.clone()));
             continue;
@@ -93,8 +115,8 @@ fn together<T: Send, U: Send>(things: Vec<T>, map: impl Fn(T) -> U + Sync + Send
 
 /// Finds every trace of the group, once, and reads those that are there.
 fn read_known(state: &State, arrivals: &[Arrival]) -> HashMap<TraceId, Known> {
-    let spans = arrivals.iter().flat_map(|arrival| &arrival.spans);
-    let trace_ids = spans.map(|span| span.trace_id).collect::<HashSet<_>>();
+    let traces = arrivals.iter().flat_map(|arrival| &arrival.traces);
+    let trace_ids = traces.map(|(trace_id, _)| *trace_id).collect::<HashSet<_>>();
     let read = together(trace_ids.into_iter().collect(), |trace_id: TraceId| {
         let place = state.find(trace_id);
         let trace = place.map(|place| state.trace(place)).transpose();
@@ -109,42 +131,46 @@ fn take_in(
     arrival: Arrival,
     limit: usize,
 ) -> (Outcome, Option<wal::Entry>) {
-    let Arrival { received, spans, encoded } = arrival;
+    let Arrival { received, mut traces, encoded } = arrival;
     let mut outcome = Outcome::default();
-    let mut kept: Vec<Arc<Span>> = Vec::with_capacity(spans.len());
-    let mut by_trace: HashMap<TraceId, Vec<Arc<Span>>> = HashMap::new();
-    let mut new_ids = HashMap::new();
-    for span in spans {
-        let trace = known[&span.trace_id].trace.as_ref().ok().and_then(Option::as_ref);
-        if trace.is_none_or(|trace| trace.span(span.span_id).is_none()) {
-            let new_ids: &mut HashSet<_> = new_ids.entry(span.trace_id).or_default();
-            let present = trace.map_or(0, |trace| trace.spans().len());
-            if !new_ids.contains(&span.span_id) && present + new_ids.len() >= limit {
-                outcome.surplus += 1;
-                if outcome.reason.is_empty() {
-                    outcome.reason = format!("trace {} has {limit} spans already", span.trace_id);
-                }
-                continue;
-            }
-            new_ids.insert(span.span_id);
+    for (trace_id, spans) in &mut traces {
+        let present = known[&*trace_id].trace.as_ref().ok().and_then(Option::as_ref);
+        let surplus = cut_surplus(present, spans, limit);
+        if surplus > 0 && outcome.surplus == 0 {
+            outcome.reason = format!("trace {trace_id} has {limit} spans already");
         }
-        by_trace.entry(span.trace_id).or_default().push(span.clone());
-        kept.push(span);
-    }
-    outcome.accepted = kept.len() as u64;
-    let mut brings_news = false;
-    for (trace_id, spans) in by_trace {
-        let known = known.get_mut(&trace_id).expect("every trace of the group was looked up");
-        brings_news |= merge(known, trace_id, received, spans);
-    }
-    if !brings_news {
-        return (outcome, None);
+        outcome.surplus += surplus;
+        outcome.accepted += spans.len() as u64;
     }
     let spans = match outcome.surplus {
         0 => encoded,
-        _ => wire::join(kept.iter().map(|span| &span.wire)).into(),
+        _ => wire::join(traces.iter().flat_map(|(_, spans)| spans).map(|span| &span.wire)).into(),
     };
-    (outcome, Some(wal::Entry { received, spans }))
+    let mut brings_news = false;
+    for (trace_id, spans) in traces.into_iter().filter(|(_, spans)| !spans.is_empty()) {
+        let known = known.get_mut(&trace_id).expect("every trace of the group was looked up");
+        brings_news |= merge(known, trace_id, received, spans);
+    }
+    (outcome, brings_news.then_some(wal::Entry { received, spans }))
+}
+
+/// Leaves out the spans, in order of arrival, that are too many for their trace; returns how many.
+fn cut_surplus(present: Option<&Trace>, spans: &mut Vec<Arc<Span>>, limit: usize) -> u64 {
+    let count = present.map_or(0, |trace| trace.spans().len());
+    if count + spans.len() <= limit {
+        return 0;
+    }
+    let arrived = spans.len();
+    let mut new_ids = HashSet::new();
+    spans.retain(|span| {
+        let is_known = present.is_some_and(|trace| trace.span(span.span_id).is_some());
+        let fits = is_known || new_ids.contains(&span.span_id) || count + new_ids.len() < limit;
+        if fits && !is_known {
+            new_ids.insert(span.span_id);
+        }
+        fits
+    });
+    (arrived - spans.len()) as u64
 }
 
 /// Adds spans to a trace; returns whether that changed it.

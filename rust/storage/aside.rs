@@ -69,7 +69,7 @@ fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options
     let segment = Segment::open(objects, &Cache::of(options), record)?;
     if options.recover {
         segment.read_rows()?;
-        segment.verify_documents(record)?;
+        segment.verify_documents()?;
     }
     Ok(Sealed { record: record.clone(), segment: Arc::new(segment), durably_hidden: hidden.clone(), hidden })
 }

@@ -68,7 +68,7 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> 
 fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Report) -> Result<()> {
     let segment = Segment::open(objects, &Cache::default(), record)?;
     let hidden = read_hidden(objects, record)?;
-    segment.verify_documents(record)?;
+    segment.verify_documents()?;
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
     report.sealed_traces += record.rows - hidden.len();

@@ -187,6 +187,9 @@ impl Committer {
                     self.held_back.pop_front().or_else(|| orders.recv_timeout(patience).ok())
                 };
             }
+            if !group.is_empty() {
+                self.let_sealing_catch_up(orders);
+            }
             self.commit(group);
         }
     }

@@ -11,7 +11,7 @@ use crossbeam_channel::Sender;
 use roaring::RoaringBitmap;
 
 use super::commit::Committer;
-use super::merge::Input;
+use super::merge::{Input, Merge};
 use super::plan::{Extent, Plan};
 use super::recover::sweep;
 use super::seal::{Written, discard};
@@ -24,7 +24,7 @@ const RETRY: Duration = Duration::from_secs(600);
 /// The committer's knowledge of merges.
 pub(super) struct Compaction {
     /// The merging thread's end.
-    pub(super) merges: Sender<Vec<Input>>,
+    pub(super) merges: Sender<Merge>,
     /// What the merging thread is at.
     pub(super) under_way: Option<Vec<Input>>,
     /// Whether segments changed since it was last asked what is due.
@@ -46,7 +46,7 @@ pub(super) struct Asked {
 }
 
 impl Compaction {
-    pub(super) fn new(merges: Sender<Vec<Input>>) -> Self {
+    pub(super) fn new(merges: Sender<Merge>) -> Self {
         let asked = VecDeque::new();
         Self { merges, under_way: None, may_be_due: true, retry_at: None, fault: None, asked }
     }
@@ -151,7 +151,8 @@ impl Committer {
             return self.merge_failed(refusal);
         }
         self.compaction.under_way = Some(inputs.clone());
-        if self.compaction.merges.send(inputs).is_err() {
+        let is_asked = self.compaction.asked.front().is_some_and(|asked| asked.groups.is_some());
+        if self.compaction.merges.send(Merge { inputs, is_asked }).is_err() {
             self.merge_failed(Error::storage("segments", "the merging thread has died"));
         }
         self.publish_progress();

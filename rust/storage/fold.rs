@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 
-use super::commit::Committer;
+use super::commit::{Committer, Order};
 use super::seal::{Written, discard};
 use crate::error::{Error, Result};
 
@@ -76,6 +76,23 @@ impl Committer {
                 }
                 // Nothing but fences.
                 _ => self.finish_seal(None),
+            }
+        }
+    }
+
+    /// Waits a moment for a seal if requests would soon have to be refused. Sealing has a low priority:
+    /// whoever sends without pause must leave it the time it needs.
+    pub(super) fn let_sealing_catch_up(&mut self, orders: &Receiver<Order>) {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let until = Instant::now() + PATIENCE;
+        while self.is_sealing && self.state.unsealed().0 > self.options.max_unsealed_bytes / 4 * 3 {
+            match orders.recv_deadline(until) {
+                Ok(Order::Sealed(written)) => {
+                    self.sealed(written);
+                    self.fold_due();
+                }
+                Ok(order) => self.held_back.push_back(order),
+                Err(_) => return,
             }
         }
     }

@@ -50,9 +50,10 @@ impl HeadBatch {
 
     pub(super) fn new(mut entries: Vec<Arc<Entry>>) -> Self {
         entries.sort_unstable_by(|left, right| left.row.newest_first(&right.row));
-        let rows: Vec<TraceRow> = entries.iter().map(|entry| entry.row.clone()).collect();
+        let rows: Vec<&TraceRow> = entries.iter().map(|entry| &entry.row).collect();
         let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
-        Self { batch: to_batch(&rows), entries, by_trace_id, known_sessions: Mutex::default() }
+        let batch = to_batch(&rows);
+        Self { batch, entries, by_trace_id, known_sessions: Mutex::default() }
     }
 
     pub(super) fn batch(&self) -> &RecordBatch {

@@ -20,12 +20,17 @@ use super::manifest::{FileRecord, SegmentRecord};
 use super::objects::Objects;
 use super::seal::{Written, discard, write, write_object, write_rows};
 use super::segment::Segment;
+use super::upkeep;
 use crate::error::{Error, Result};
 
 /// A dictionary is trained from about this many bytes of documents.
 const SAMPLE_BYTES: usize = 4 << 20;
 /// Of one document no more than this.
 const SAMPLE_OF_ONE: usize = 64 << 10;
+
+/// A segment with more bytes of documents than this, or more rows, is compressed anew, with a dictionary.
+const COPIED_BYTES: u64 = 256 << 20;
+const COPIED_ROWS: usize = 250_000;
 
 /// One of the segments that are merged.
 #[derive(Debug, Clone)]
@@ -37,17 +42,26 @@ pub(super) struct Input {
     pub(super) dropped: Arc<RoaringBitmap>,
 }
 
+/// Some segments that become one.
+#[derive(Debug)]
+pub(super) struct Merge {
+    pub(super) inputs: Vec<Input>,
+    /// Somebody waits for the smallest segment there can be.
+    pub(super) is_asked: bool,
+}
+
 /// Starts the merging thread: it merges what it is handed and reports to the committer. It ends when
 /// the committer drops its end; once `is_closing` it gives up what it is at.
 pub(super) fn start(
     (objects, cache): (Arc<dyn Objects>, Cache),
-    merges: Receiver<Vec<Input>>,
+    merges: Receiver<Merge>,
     reports: Sender<Order>,
     is_closing: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
     let merge = move || {
-        for inputs in merges {
-            let work = || merge(objects.as_ref(), &cache, &inputs, &is_closing);
+        upkeep::step_back();
+        for due in merges {
+            let work = || merge(objects.as_ref(), &cache, &due, &is_closing);
             // A thread that dies would leave the committer waiting for ever.
             let written = catch_unwind(AssertUnwindSafe(work));
             let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
@@ -69,24 +83,32 @@ pub(super) fn start(
 fn merge(
     objects: &dyn Objects,
     cache: &Cache,
-    inputs: &[Input],
+    due: &Merge,
     is_closing: &AtomicBool,
 ) -> Result<Option<Written>> {
+    let inputs = due.inputs.as_slice();
     let order = surviving(inputs);
     if order.is_empty() {
         return Ok(None);
     }
     let written = write(objects, cache, |record| {
-        let dictionary = train(inputs, &order)?;
+        let is_copied = is_copied(due, &order)?;
+        let dictionary = if is_copied { Vec::new() } else { train(inputs, &order)? };
         write_dictionary(objects, record, &dictionary)?;
         let path = record.documents_path();
-        let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?, &dictionary)?;
+        let mut documents = DocumentWriter::merging(path.clone(), objects.create(&path)?, &dictionary)?;
         let mut places = Vec::with_capacity(order.len());
         for (input, row) in &order {
             if is_closing.load(Ordering::Relaxed) {
                 return Err(Error::Closed);
             }
-            places.push(documents.append(&inputs[*input].segment.document(*row)?)?);
+            let segment = &inputs[*input].segment;
+            places.push(if is_copied {
+                let (frame, decoded) = segment.frame(*row)?;
+                documents.append_frame(&frame, decoded)?
+            } else {
+                documents.append(&segment.document(*row)?)?
+            });
         }
         record.documents = documents.finish()?;
         let batches = inputs.iter().map(|input| input.segment.read_rows()).collect::<Result<Vec<_>>>()?;
@@ -95,6 +117,19 @@ fn merge(
         write_rows(objects, record, &rows, &places)
     });
     written.map(Some)
+}
+
+/// Whether documents are taken over as they are stored: those of young segments, which will be merged
+/// again soon. Compressing them anew each time would cost as much as sealing them did. They are verified
+/// as a whole then, where else each would be.
+fn is_copied(due: &Merge, order: &[(usize, usize)]) -> Result<bool> {
+    let stored: u64 = order.iter().map(|(input, row)| due.inputs[*input].segment.stored_bytes(*row)).sum();
+    let is_young = due.inputs.iter().all(|input| input.segment.is_without_dictionary());
+    if due.is_asked || !is_young || stored > COPIED_BYTES || order.len() > COPIED_ROWS {
+        return Ok(false);
+    }
+    due.inputs.iter().try_for_each(|input| input.segment.verify_documents())?;
+    Ok(true)
 }
 
 /// Returns the rows that are kept, as input and row, in the order of search results.

@@ -59,6 +59,7 @@ mod state;
 pub mod store;
 mod taken;
 mod threads;
+mod upkeep;
 mod view;
 mod wal;
 

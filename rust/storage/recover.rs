@@ -225,7 +225,7 @@ fn read_arrival(number: u64, entry: wal::Entry) -> Result<Arrival> {
     let spans = wire::split(entry.spans.clone()).map_err(damage)?;
     let spans = spans.into_iter().map(|span| Span::from_wire(span).map(Arc::new));
     let spans = spans.collect::<Result<Vec<_>>>().map_err(damage)?;
-    Ok(Arrival { received: entry.received, spans, encoded: entry.spans })
+    Ok(Arrival::new(entry.received, spans, entry.spans))
 }
 
 /// Removes every object that neither the manifest nor the claim needs, unfinished ones included.

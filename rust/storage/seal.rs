@@ -19,6 +19,7 @@ use super::head::{Entry, HeadBatch};
 use super::manifest::{FileRecord, SegmentRecord};
 use super::objects::Objects;
 use super::segment::{Segment, encode_rows};
+use super::upkeep;
 use crate::error::{Error, Result};
 
 /// A written segment, not yet live.
@@ -40,6 +41,7 @@ pub(super) fn start(
     reports: Sender<Order>,
 ) -> std::io::Result<JoinHandle<()>> {
     let seal = move || {
+        upkeep::step_back();
         for cut in cuts {
             // A thread that dies would leave the committer waiting for ever.
             let written = catch_unwind(AssertUnwindSafe(|| write_segment(objects.as_ref(), &cache, &cut)));
@@ -57,7 +59,7 @@ pub(super) fn write_segment(objects: &dyn Objects, cache: &Cache, cut: &[Arc<Ent
     let rows = HeadBatch::new(cut.to_vec());
     write(objects, cache, |record| {
         let path = record.documents_path();
-        let mut documents = DocumentWriter::new(path.clone(), objects.create(&path)?, &[])?;
+        let mut documents = DocumentWriter::sealing(path.clone(), objects.create(&path)?)?;
         let places = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
         record.documents = documents.finish()?;
         write_rows(objects, record, rows.batch(), &places)
@@ -86,7 +88,7 @@ pub(super) fn write(
     };
     let written = write_files(&mut record).and_then(|()| {
         let segment = Segment::open(objects, cache, &record)?;
-        segment.verify_documents(&record)?;
+        segment.verify_documents()?;
         Ok(segment)
     });
     match written {

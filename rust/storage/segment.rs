@@ -109,12 +109,12 @@ impl Segment {
         Ok(read_rows(self.rows.as_ref(), &self.record)?.batch)
     }
 
-    /// Compares every byte of the documents with the record.
+    /// Compares every byte of the documents with the segment's record.
     ///
     /// # Errors
     /// [`Error::Damage`], [`Error::Storage`].
-    pub(super) fn verify_documents(&self, record: &SegmentRecord) -> Result<()> {
-        self.documents.verify(record.documents)
+    pub(super) fn verify_documents(&self) -> Result<()> {
+        self.documents.verify(self.record.documents)
     }
 
     /// Returns how many rows there are, hidden ones included.
@@ -174,6 +174,20 @@ impl Segment {
     /// As [`Segment::trace`].
     pub(super) fn document(&self, row: usize) -> Result<Bytes> {
         self.documents.read(self.place(row))
+    }
+
+    /// Whether the documents were compressed each by itself.
+    pub(super) fn is_without_dictionary(&self) -> bool {
+        self.record.dictionary.is_none()
+    }
+
+    /// Returns the document of a row as it is stored, unverified, and its size once decoded.
+    ///
+    /// # Errors
+    /// As [`Segment::trace`].
+    pub(super) fn frame(&self, row: usize) -> Result<(Vec<u8>, u64)> {
+        let place = self.place(row);
+        Ok((self.documents.frame(place)?, place.decoded))
     }
 
     /// Returns when the trace of a row started: microseconds since 1970. Rows stand newest first.

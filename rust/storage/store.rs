@@ -152,14 +152,15 @@ impl TraceStore {
     /// [`Error::Closed`].
     pub fn ingest(&self, export: Export) -> Result<Ingested> {
         let received = now_micros();
-        let Export { spans, rejected, reason } = export;
+        let Export { spans, message, rejected, reason } = export;
         self.shared.refuse_if_closed()?;
         if spans.is_empty() {
             return Ok(Ingested { accepted: 0, rejected, reason });
         }
-        let spans = spans.into_iter().map(|span| Arc::new(Span::new(span))).collect::<Vec<_>>();
-        let encoded = wire::join(spans.iter().map(|span| &span.wire)).into();
-        let arrival = Arrival { received, spans, encoded };
+        let spans = spans.into_iter().map(|span| Span::from_wire(span.wire).map(Arc::new));
+        let spans = spans.collect::<Result<Vec<_>>>()?;
+        let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
+        let arrival = Arrival::new(received, spans, encoded);
         let _waiting = self.shared.admit(arrival.encoded.len() as u64)?;
         let outcome = self.shared.ask(|answer| Order::Ingest { arrival, answer })?;
         let reason = if reason.is_empty() { outcome.reason } else { reason };

@@ -13,7 +13,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::node_type::NodeType;
-use crate::otlp::proto::{self, AnyValue, KeyValue, any_value::Value};
+use crate::otlp::Glance;
+use crate::otlp::glance::Scalar;
+use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 
 /// One thing a span can tell, whatever its dialect calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,12 +105,15 @@ pub const TABLE: [(Fact, &[&str]); 25] = [
     (Fact::ErrorType, &["error.type"]),
 ];
 
-/// Which facts an attribute tells, and how early it stands in each fact's line.
-static PRECEDENCE: LazyLock<HashMap<&'static str, Vec<(Fact, usize)>>> = LazyLock::new(|| {
-    let mut told: HashMap<_, Vec<_>> = HashMap::new();
+/// The facts that an attribute tells, and how early it stands in each fact's line.
+type Told = Vec<(Fact, usize)>;
+
+/// What the attribute of each name tells.
+static PRECEDENCE: LazyLock<HashMap<&'static [u8], Told>> = LazyLock::new(|| {
+    let mut told: HashMap<_, Told> = HashMap::new();
     for (fact, names) in TABLE {
         for (rank, name) in names.iter().enumerate() {
-            told.entry(*name).or_default().push((fact, rank));
+            told.entry(name.as_bytes()).or_default().push((fact, rank));
         }
     }
     told
@@ -124,10 +129,15 @@ pub struct Findings {
 impl Findings {
     /// Returns what `attributes` tell.
     pub fn of(attributes: &[KeyValue]) -> Self {
+        Self::among(attributes.iter().map(|attribute| (attribute.key.as_bytes(), is_present(attribute))))
+    }
+
+    /// Returns what attributes tell of which the name is known, and whether each says anything.
+    fn among<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
         let mut places = [None; TABLE.len()];
-        for (place, attribute) in attributes.iter().enumerate() {
-            let Some(told) = PRECEDENCE.get(attribute.key.as_str()) else { continue };
-            if !is_present(attribute) {
+        for (place, (key, is_present)) in attributes.enumerate() {
+            let Some(told) = PRECEDENCE.get(key) else { continue };
+            if !is_present {
                 continue;
             }
             for (fact, rank) in told {
@@ -161,17 +171,6 @@ impl Findings {
             _ => None,
         }
     }
-
-    /// Returns the count that tells `fact`: whole and not negative, else zero.
-    pub fn count(&self, attributes: &[KeyValue], fact: Fact) -> u64 {
-        match self.value(attributes, fact) {
-            Some(Value::IntValue(number)) => u64::try_from(*number).unwrap_or(0),
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-            Some(Value::DoubleValue(number)) => *number as u64,
-            Some(Value::StringValue(text)) => text.parse().unwrap_or(0),
-            _ => 0,
-        }
-    }
 }
 
 /// Whether an attribute says anything: an empty text does not.
@@ -180,6 +179,33 @@ fn is_present(attribute: &KeyValue) -> bool {
         Some(AnyValue { value: Some(Value::StringValue(text)) }) => !text.is_empty(),
         Some(AnyValue { value }) => value.is_some(),
         None => false,
+    }
+}
+
+/// Whether a value says anything: an empty text does not.
+fn says_anything(value: Scalar<'_>) -> bool {
+    !matches!(value, Scalar::Missing | Scalar::Text(b""))
+}
+
+/// Returns a value as text, as [`Findings::text`] does.
+fn text_of(value: Scalar<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        Scalar::Text(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
+        Scalar::Whole(number) => Some(Cow::Owned(number.to_string())),
+        Scalar::Double(number) => Some(Cow::Owned(number.to_string())),
+        Scalar::Truth(truth) => Some(Cow::Owned(truth.to_string())),
+        Scalar::Other | Scalar::Missing => None,
+    }
+}
+
+/// Returns a value as a count: whole and not negative, else zero.
+fn count_of(value: Scalar<'_>) -> u64 {
+    match value {
+        Scalar::Whole(number) => u64::try_from(number).unwrap_or(0),
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+        Scalar::Double(number) => number as u64,
+        Scalar::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -215,12 +241,15 @@ pub struct Facts {
 
 impl Facts {
     /// Returns the facts of one span.
-    pub fn read(message: &proto::Span) -> Self {
-        let attributes = &message.attributes;
-        let findings = Findings::of(attributes);
-        let text = |fact| findings.text(attributes, fact);
+    pub fn read(span: &Glance<'_>) -> Self {
+        let attributes = &span.attributes;
+        let told = attributes.iter().map(|attribute| (attribute.key, says_anything(attribute.value)));
+        let findings = Findings::among(told);
+        let value = |fact| findings.place(fact).map_or(Scalar::Missing, |place| attributes[place].value);
+        let text = |fact| text_of(value(fact));
         let id = |fact| text(fact).map(|text| Box::from(text.as_ref()));
-        let speaks = |prefix| attributes.iter().any(|attribute| attribute.key.starts_with(prefix));
+        let speaks =
+            |prefix: &str| attributes.iter().any(|attribute| attribute.key.starts_with(prefix.as_bytes()));
 
         let team_id: Option<Box<str>> = id(Fact::TeamId);
         let is_agno = speaks("agno.");
@@ -238,7 +267,7 @@ impl Facts {
             if is_own_name { None } else { id(Fact::AgentName) }
         };
         let mut facts = Self {
-            name: message.name.as_str().into(),
+            name: String::from_utf8_lossy(span.name).into(),
             is_run,
             has_dialect: is_agno || speaks("openinference.") || speaks("gen_ai."),
             run_id: id(Fact::RunId),
@@ -250,8 +279,8 @@ impl Facts {
             ..Self::default()
         };
         if node_type.is_model() {
-            facts.input_tokens = findings.count(attributes, Fact::InputTokens);
-            facts.output_tokens = findings.count(attributes, Fact::OutputTokens);
+            facts.input_tokens = count_of(value(Fact::InputTokens));
+            facts.output_tokens = count_of(value(Fact::OutputTokens));
         }
         facts.node_type = node_type;
         if let Some(metadata) = text(Fact::Metadata) {

@@ -16,7 +16,6 @@ pub mod span;
 mod steps;
 pub mod tree;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -62,15 +61,18 @@ impl Trace {
     /// ([`Span::supersedes`]), so sending twice or in another order changes nothing.
     #[must_use]
     pub fn with(&self, arrivals: impl IntoIterator<Item = Arc<Span>>) -> Self {
-        let mut newest: BTreeMap<SpanId, Arc<Span>> = BTreeMap::new();
-        for span in arrivals {
-            let keep = newest.get(&span.span_id).is_none_or(|present| span.supersedes(present));
-            if keep {
-                newest.insert(span.span_id, span);
-            }
+        let mut newest: Vec<Arc<Span>> = arrivals.into_iter().collect();
+        newest.sort_unstable_by(|one, other| {
+            let in_order = one.span_id.cmp(&other.span_id);
+            // Of one id the copy that stays comes first.
+            in_order.then_with(|| other.end.cmp(&one.end)).then_with(|| other.wire.cmp(&one.wire))
+        });
+        newest.dedup_by_key(|span| span.span_id);
+        if self.spans.is_empty() {
+            return Self { trace_id: self.trace_id, created_at: self.created_at, spans: newest };
         }
         let mut spans = Vec::with_capacity(self.spans.len() + newest.len());
-        let mut arrived = newest.into_values().peekable();
+        let mut arrived = newest.into_iter().peekable();
         for present in &self.spans {
             while let Some(span) = arrived.next_if(|span| span.span_id < present.span_id) {
                 spans.push(span);

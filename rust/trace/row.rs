@@ -1,5 +1,6 @@
 //! The row a trace is searched by.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -160,7 +161,9 @@ pub(super) fn micros(nanos: u64) -> i64 {
 
 /// Returns `rows` as a batch of [`crate::schema::trace_schema`], in the order given.
 #[allow(clippy::missing_panics_doc, reason = "the columns follow the table the schema is made of")]
-pub fn to_batch(rows: &[TraceRow]) -> RecordBatch {
+pub fn to_batch<R: Borrow<TraceRow>>(rows: &[R]) -> RecordBatch {
+    let rows: Vec<&TraceRow> = rows.iter().map(|row| Borrow::<TraceRow>::borrow(row)).collect();
+    let rows = rows.as_slice();
     let mut columns: Vec<ArrayRef> = FIELDS.iter().map(|info| column(info.field, rows)).collect();
     for key in AGGREGATES {
         columns.push(whole_column(rows, |row| match key {
@@ -173,7 +176,7 @@ pub fn to_batch(rows: &[TraceRow]) -> RecordBatch {
     RecordBatch::try_new(trace_schema(), columns).expect("a column for each field, of its type and length")
 }
 
-fn column(field: Field, rows: &[TraceRow]) -> ArrayRef {
+fn column(field: Field, rows: &[&TraceRow]) -> ArrayRef {
     match field {
         Field::Status => coded_column(rows, |row| Some(STATUSES[usize::from(row.is_error)])),
         Field::UserId => coded_column(rows, |row| row.user_id.as_deref()),
@@ -191,7 +194,7 @@ fn column(field: Field, rows: &[TraceRow]) -> ArrayRef {
     }
 }
 
-fn coded_column<'a>(rows: &'a [TraceRow], read: impl Fn(&'a TraceRow) -> Option<&'a str>) -> ArrayRef {
+fn coded_column<'a>(rows: &[&'a TraceRow], read: impl Fn(&'a TraceRow) -> Option<&'a str>) -> ArrayRef {
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
     for row in rows {
         builder.append_option(read(row));
@@ -199,7 +202,7 @@ fn coded_column<'a>(rows: &'a [TraceRow], read: impl Fn(&'a TraceRow) -> Option<
     Arc::new(builder.finish())
 }
 
-fn plain_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> Option<String>) -> ArrayRef {
+fn plain_column(rows: &[&TraceRow], read: impl Fn(&TraceRow) -> Option<String>) -> ArrayRef {
     let mut builder = StringBuilder::new();
     for row in rows {
         builder.append_option(read(row));
@@ -207,7 +210,7 @@ fn plain_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> Option<String>) -
     Arc::new(builder.finish())
 }
 
-fn whole_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
+fn whole_column(rows: &[&TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
     let mut builder = Int64Builder::with_capacity(rows.len());
     for row in rows {
         builder.append_value(read(row));
@@ -215,7 +218,7 @@ fn whole_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef 
     Arc::new(builder.finish())
 }
 
-fn instant_column(rows: &[TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
+fn instant_column(rows: &[&TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
     let mut builder = TimestampMicrosecondBuilder::with_capacity(rows.len()).with_timezone("UTC");
     for row in rows {
         builder.append_value(read(row));

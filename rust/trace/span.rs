@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use super::dialect::Facts;
 use crate::error::{Error, Result};
-use crate::otlp::{AcceptedSpan, SpanId, TraceId, WireSpan, proto};
+use crate::otlp::{Glance, SpanId, TraceId, WireSpan, proto};
 
 /// A span with the facts that rows and trees need; its full message is decoded again only to print it.
 #[derive(Debug)]
@@ -30,35 +30,28 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns the span of an accepted message.
-    pub fn new(accepted: AcceptedSpan) -> Self {
-        let AcceptedSpan { message, trace_id, span_id, wire } = accepted;
-        let status = message.status.as_ref().map_or(0, |status| status.code);
-        Self {
-            trace_id,
-            span_id,
-            parent_id: SpanId::from_bytes(&message.parent_span_id),
-            start: message.start_time_unix_nano,
-            end: message.end_time_unix_nano,
-            is_error: status == proto::status::StatusCode::Error as i32,
-            facts: Facts::read(&message),
-            wire,
-        }
-    }
-
-    /// Returns the span that the store kept as `wire`.
+    /// Returns the span that came, or was kept, as `wire`.
     ///
     /// # Errors
     /// [`Error::Decode`] if the bytes are no span with usable ids.
     pub fn from_wire(wire: WireSpan) -> Result<Self> {
-        let message = proto::Span::decode(wire.bytes.clone())
-            .map_err(|fault| Error::Decode(format!("expected a span: {fault}")))?;
+        let malformed = |fault| Error::Decode(format!("expected a span: {fault}"));
+        let span = Glance::of(&wire.bytes).map_err(malformed)?;
         let (Some(trace_id), Some(span_id)) =
-            (TraceId::from_bytes(&message.trace_id), SpanId::from_bytes(&message.span_id))
+            (TraceId::from_bytes(span.trace_id), SpanId::from_bytes(span.span_id))
         else {
             return Err(Error::Decode("expected a span with a trace id and a span id".into()));
         };
-        Ok(Self::new(AcceptedSpan { message, trace_id, span_id, wire }))
+        Ok(Self {
+            trace_id,
+            span_id,
+            parent_id: SpanId::from_bytes(span.parent_span_id),
+            start: span.start,
+            end: span.end,
+            is_error: span.status == proto::status::StatusCode::Error as i32,
+            facts: Facts::read(&span),
+            wire,
+        })
     }
 
     /// Returns the full message.

@@ -128,7 +128,7 @@ fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
     let whole = || spans.chunks(2).map(|spans| batch(spans, 0)).collect::<Vec<_>>();
     // As if one step with the first four had been taken before the machine failed.
     let traces = export(&spans[..4]).spans.into_iter().map(|span| {
-        let span = Arc::new(spanwise::trace::Span::new(span));
+        let span = Arc::new(spanwise::trace::Span::from_wire(span.wire).expect("an accepted span"));
         Trace::new(span.trace_id, 0).with([span])
     });
     let so_far = ImportRecord { source: "a-file".into(), spans: 4, accepted: 4, rejected: 0 };

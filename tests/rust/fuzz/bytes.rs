@@ -33,7 +33,10 @@ fn assert_takes(body: &[u8], content_type: &str) {
     for accepted in export.spans {
         let again = Span::from_wire(accepted.wire.clone()).expect("a replay refuses nothing");
         assert_eq!((again.trace_id, again.span_id), (accepted.trace_id, accepted.span_id));
-        traces.entry(accepted.trace_id).or_default().push(Arc::new(Span::new(accepted)));
+        traces
+            .entry(accepted.trace_id)
+            .or_default()
+            .push(Arc::new(Span::from_wire(accepted.wire).expect("an accepted span")));
     }
     for (trace_id, spans) in traces {
         assert_shown(&Trace::new(trace_id, 0).with(spans));
@@ -78,7 +81,7 @@ fn filter() {
     let spans = [with(span(1, 1, 0), "session.id", "ärger"), failed(span(2, 1, 5), "no"), span(3, 1, 9)];
     let traces = export(&spans).spans.into_iter().map(|accepted| {
         let trace_id = accepted.trace_id;
-        Trace::new(trace_id, 7).with([Arc::new(Span::new(accepted))])
+        Trace::new(trace_id, 7).with([Arc::new(Span::from_wire(accepted.wire).expect("an accepted span"))])
     });
     let rows = Part::of_traces(traces.collect()).batch().expect("rows in memory");
     fuzz("filter", Vec::new(), |source| {
@@ -111,7 +114,10 @@ fn forest() {
             .collect();
         let Some(first) = spans.first() else { return };
         let trace_id = export(std::slice::from_ref(first)).spans.first().map(|span| span.trace_id);
-        let spans = export(&spans).spans.into_iter().map(|accepted| Arc::new(Span::new(accepted)));
+        let spans = export(&spans)
+            .spans
+            .into_iter()
+            .map(|accepted| Arc::new(Span::from_wire(accepted.wire).expect("an accepted span")));
         if let Some(trace_id) = trace_id {
             assert_shown(&Trace::new(trace_id, 0).with(spans));
         }

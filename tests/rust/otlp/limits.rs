@@ -28,7 +28,7 @@ fn assert_limit(within: &Span, beyond: &Span, reason: &str) {
             assert_eq!(export.rejected, rejected, "{}", export.reason);
             assert_eq!(export.spans.len() as u64, 1 - rejected);
             match rejected {
-                0 => assert_eq!(&export.spans[0].message, span),
+                0 => assert_eq!(export.spans[0].wire.bytes, span.encode_to_vec()),
                 _ => assert_eq!(export.reason, format!("1 span rejected: span `2222222222222222`: {reason}")),
             }
         }

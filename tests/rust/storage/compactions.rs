@@ -65,6 +65,36 @@ fn segments_of_one_size_are_merged_in_the_background() {
 }
 
 #[test]
+fn young_documents_are_merged_as_they_were_sealed() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    let mut sealed = Vec::new();
+    for trace in 1..=8 {
+        let made = |span_id| with(span(trace, span_id, trace), "input.value", &"what is it? ".repeat(200));
+        store.ingest(export(&[made(1), made(2)])).expect("ingested");
+        store.flush().expect("flushed");
+        if trace == 7 {
+            sealed = document_files(&folder);
+        }
+    }
+    let before = contents(&store.snapshot());
+    wait_until(|| store.stats().segments == 1);
+    wait_until(|| segment_files(&folder).len() == 2);
+    let merged = document_files(&folder).remove(0);
+    assert_eq!(sealed.len(), 7);
+    assert!(sealed.iter().all(|frame| merged.windows(frame.len()).any(|window| window == frame)));
+    assert_eq!(contents(&store.snapshot()), before);
+    store.close().expect("closed");
+    TraceStore::check(address(&folder)).expect("a sound store");
+}
+
+/// Returns what the files of documents hold.
+fn document_files(folder: &TempDir) -> Vec<Vec<u8>> {
+    let segments = fs::read_dir(folder.path().join("segments")).expect("a folder");
+    segments.filter_map(|segment| fs::read(segment.ok()?.path().join("spans.otlp.zst")).ok()).collect()
+}
+
+#[test]
 fn there_are_never_more_segments_than_there_may_be() {
     let folder = TempDir::new().expect("a folder");
     let options = Options { max_segments: 3, max_segment_traces: 4, ..Options::default() };

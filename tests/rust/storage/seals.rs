@@ -52,3 +52,33 @@ fn a_seal_that_fails_is_named_and_tried_again() {
     store.close().expect("closed");
     assert_eq!(contents(&open(&folder).snapshot()), before);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn upkeep_has_a_lower_priority_than_what_callers_wait_for() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let store = open(&folder);
+    store.ingest(export(&[span(1, 1, 0)])).expect("ingested");
+    store.flush().expect("flushed");
+    for name in ["spanwise-seal", "spanwise-merge", "spanwise-upkeep"] {
+        wait_until(|| niceness_of(name).is_some_and(|nice| nice >= 10));
+    }
+    let process = std::fs::read_to_string("/proc/self/stat").expect("a file");
+    assert_eq!(niceness_of("spanwise-commit"), niceness(&process));
+}
+
+/// Returns how nice a thread is whose name begins so, if there is one.
+#[cfg(target_os = "linux")]
+fn niceness_of(name: &str) -> Option<i32> {
+    let threads = std::fs::read_dir("/proc/self/task").expect("a folder");
+    let mut stats =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+    let of_name = |stat: &String| stat.split_once('(').is_some_and(|(_, rest)| rest.starts_with(name));
+    niceness(&stats.find(of_name)?)
+}
+
+/// Returns what the nineteenth field says; the third follows the name.
+#[cfg(target_os = "linux")]
+fn niceness(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
+}

@@ -82,7 +82,11 @@ fn spans(file: &CapturedFile) -> Vec<Arc<Span>> {
     let now_nanos = RECEIVED.cast_unsigned() * 1_000;
     let export = otlp::decode(body.into(), &file.content_type, encoding, now_nanos).expect("an export");
     assert_eq!(export.rejected, 0, "{}: {}", file.file, export.reason);
-    export.spans.into_iter().map(|accepted| Arc::new(Span::new(accepted))).collect()
+    export
+        .spans
+        .into_iter()
+        .map(|accepted| Arc::new(Span::from_wire(accepted.wire).expect("an accepted span")))
+        .collect()
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The table of attribute names, by example: `tests/cases/facts.json`.
 
+use prost::Message as _;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
+use spanwise::otlp::Glance;
 use spanwise::otlp::proto::{self, KeyValue};
 use spanwise::trace::dialect::{Facts, Findings, TABLE};
 
@@ -70,7 +72,8 @@ fn of_two_names_the_earlier_in_the_table_wins_in_any_order() {
 fn an_id_may_be_a_number_but_not_a_list() {
     let facts = |session: Json| {
         let attributes = json!({"session.id": session});
-        Facts::read(&of_attributes(attributes.as_object().expect("an object"))).session_id
+        let span = of_attributes(attributes.as_object().expect("an object")).encode_to_vec();
+        Facts::read(&Glance::of(&span).expect("a span")).session_id
     };
     assert_eq!(facts(json!(17)).as_deref(), Some("17"));
     assert_eq!(facts(json!(["a"])), None);

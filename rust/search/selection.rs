@@ -51,8 +51,9 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    fn new((place, part): (usize, &'a Part), filter: &Filter, needed: Needed) -> Result<Self> {
-        let rows = part.rows(filter)?;
+    fn new((place, part): (usize, &'a Part), asked: (&Filter, Needed), cancel: &Cancel) -> Result<Self> {
+        let (filter, needed) = asked;
+        let rows = part.rows(filter, &|| cancel.check().is_ok())?;
         Ok(Self { part, place, count: rows.count(), rows, view: part.view(needed)? })
     }
 
@@ -94,7 +95,7 @@ pub(super) fn select<'a>(
 ) -> Result<Vec<Selection<'a>>> {
     let evaluate = |part: (usize, &'a Part)| {
         cancel.check()?;
-        Selection::new(part, filter, needed)
+        Selection::new(part, (filter, needed), cancel)
     };
     let parts = snapshot.parts();
     let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= FEW_ROWS {

@@ -10,7 +10,7 @@ use super::head::HeadBatch;
 use super::ordinals::Ordinals;
 use super::segment::Segment;
 use super::view::View;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::{self, Bits, Live, Needed};
 use crate::otlp::TraceId;
@@ -151,13 +151,16 @@ impl Part {
         }
     }
 
-    /// Returns the rows, not hidden, that `filter` matches.
+    /// Returns the rows, not hidden, that `filter` matches, unless `is_wanted` says no by then.
     ///
     /// # Errors
-    /// Damage met while an index is built anew.
-    pub fn rows(&self, filter: &Filter) -> Result<Live> {
+    /// [`Error::Cancelled`]; damage met while an index is built anew.
+    pub fn rows(&self, filter: &Filter, is_wanted: &dyn Fn() -> bool) -> Result<Live> {
         let rows = match &self.rows {
-            Rows::Sealed(segment) => filter.rows(&*segment.index(filter.needed(Needed::ORDER))?),
+            Rows::Sealed(segment) => {
+                let index = segment.index(filter.needed(Needed::ORDER))?;
+                filter.rows(&index, is_wanted).ok_or(Error::Cancelled)?
+            }
             Rows::Head(batch) => index::Rows::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
         };
         Ok(Live::new(rows, &self.hidden))

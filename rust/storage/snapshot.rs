@@ -7,7 +7,7 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
-use super::ordinals::Ordinals;
+use super::ordinals::{Earlier, Ordinals};
 use super::segment::Segment;
 use super::view::View;
 use crate::error::{Error, Result};
@@ -24,15 +24,18 @@ pub struct Snapshot {
     /// The numbers of the sessions of its segments, found when they are first needed. States of the
     /// same segments share them.
     ordinals: Arc<OnceLock<Ordinals>>,
+    /// Numbers of an earlier state, if any were found.
+    earlier: Option<Arc<Earlier>>,
 }
 
 impl Snapshot {
     /// Returns the state made of `parts`, in which no two rows that are not hidden have one trace.
     pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts, ordinals: Arc::default() }
+        Self { parts, ordinals: Arc::default(), earlier: None }
     }
 
-    /// Returns this state with what was found for `before`, if their segments are the same.
+    /// Returns this state with what was found for `before`: as it is if their segments are the same, else
+    /// to begin with.
     pub(super) fn after(mut self, before: &Self) -> Self {
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
@@ -45,6 +48,10 @@ impl Snapshot {
         drop((now, then));
         if is_same {
             self.ordinals = before.ordinals.clone();
+            self.earlier = before.earlier.clone();
+        } else {
+            let known = before.ordinals.get().map(|ordinals| Arc::new(ordinals.earlier()));
+            self.earlier = known.or_else(|| before.earlier.clone());
         }
         self
     }
@@ -59,7 +66,7 @@ impl Snapshot {
         }
         let needed = Needed::ORDER.and(Field::SessionId);
         let indexes = self.segments().map(|(segment, _)| segment.index(needed)).collect::<Result<_>>()?;
-        Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes)))
+        Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes, self.earlier.as_deref())))
     }
 
     /// Returns how many rows there are outside of segments.
@@ -205,9 +212,9 @@ impl Part {
         (!self.hidden.contains(row)).then_some(row as usize)
     }
 
-    /// Returns, for each code of a session of a batch of the head, its number among `ordinals`, if it has
-    /// one; `None` of a segment.
-    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<u32>]>> {
+    /// Returns, for each code of a session of a batch of the head, the first segment that has it and its
+    /// code there, if one does; `None` of a segment.
+    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<(usize, u32)>]>> {
         match &self.rows {
             Rows::Sealed(_) => None,
             Rows::Head(batch) => Some(batch.known_sessions(ordinals)),

@@ -128,7 +128,7 @@ fn main() {
             let first = rows.select(rank);
             first.map_or(0, |first| rows.from(first).take(20).map(u64::from).sum())
         };
-        let (set, rows) = least(|| filter.rows(&index));
+        let (set, rows) = least(|| filter.rows(&index, &|| true).expect("still wanted"));
         let (first, _) = least(|| page(&rows, 0));
         let (deep, _) = least(|| page(&rows, 99_980));
         println!(

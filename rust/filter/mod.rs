@@ -18,6 +18,7 @@
 
 mod bind;
 mod columns;
+mod cost;
 mod evaluate;
 mod expr;
 mod fault;
@@ -106,9 +107,10 @@ impl Filter {
     }
 
     /// Returns the rows of an index that the filter matches: those that [`Filter::mask`] gives for the
-    /// rows the index was built from. The columns of [`Filter::needed`] must be sound.
-    pub fn rows(&self, index: &Index) -> Rows {
-        plan::rows(&self.predicate, index)
+    /// rows the index was built from. The columns of [`Filter::needed`] must be sound. `None` if
+    /// `is_wanted`, which is asked again and again, has said no by then.
+    pub fn rows(&self, index: &Index, is_wanted: &dyn Fn() -> bool) -> Option<Rows> {
+        plan::rows(&self.predicate, index, is_wanted)
     }
 
     /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.

@@ -2,31 +2,31 @@
 //!
 //! One value's rows are taken as they lie in the index; nothing is copied or counted. Parts of an
 //! `AND` are intersected from the smallest on: its rows are looked up in the others one by one, or, if
-//! they are many, all become bitmaps. What a way costs is estimated in words of a bitmap.
+//! they are many, all become bitmaps ([`super::cost`]). A range of times cuts whatever it stands beside.
 
 use std::ops::Range;
 
 use arrow_buffer::ScalarBuffer;
 
+use super::cost::{FEW_LISTS, Parts, Way, size};
 use super::predicate::Predicate;
-use super::resolve::{Codes, Node, resolve};
+use super::resolve::{Asked, Codes, Node, resolve};
 use crate::index::{Bits, Index, Numbers, Rows, Texts};
 
-/// So many lists are walked side by side; of more, one set is made.
-const FEW_LISTS: usize = 16;
-/// Looking one row up in one part costs about as much as so many words of a bitmap.
-const PROBE: usize = 8;
 /// Rows are sorted as long as they are fewer than one in so many; else they become a bitmap.
 const SPARSE: usize = 256;
 
-/// Returns the rows of `index` of which `predicate` is true.
-pub(super) fn rows(predicate: &Predicate, index: &Index) -> Rows {
-    Plan { rows: index.rows() }.rows(simplified(resolve(predicate, true, index), index.rows()))
+/// Returns the rows of `index` of which `predicate` is true; `None` if they are not wanted any more before
+/// they are found.
+pub(super) fn rows(predicate: &Predicate, index: &Index, is_wanted: &dyn Fn() -> bool) -> Option<Rows> {
+    let question = resolve(predicate, true, &Asked { index, is_wanted });
+    let rows = Plan { rows: index.rows(), is_wanted }.rows(simplified(question, index.rows()));
+    is_wanted().then_some(rows)
 }
 
 /// Whether `predicate` is true of a row.
 pub(super) fn holds(predicate: &Predicate, index: &Index, row: u32) -> bool {
-    contains(&resolve(predicate, true, index), row)
+    contains(&resolve(predicate, true, &Asked { index, is_wanted: &|| true }), row)
 }
 
 /// Flattens parts within parts of their kind, joins the ranges of an `AND` into one, and puts what is
@@ -62,21 +62,6 @@ fn simplified(node: Node<'_>, rows: u32) -> Node<'_> {
     }
 }
 
-/// Returns how many rows a node holds at most.
-fn size(node: &Node<'_>, rows: u32) -> usize {
-    let most = rows as usize;
-    match node {
-        Node::All(parts) => parts.iter().map(|part| size(part, rows)).min().unwrap_or(most),
-        Node::Any(parts) => parts.iter().map(|part| size(part, rows)).sum::<usize>().min(most),
-        Node::Range(range) => range.len(),
-        Node::Texts(_, codes) => codes.rows,
-        Node::Ordered { places, .. } | Node::Ids(_, places) => {
-            places.iter().map(ExactSizeIterator::len).sum()
-        }
-        Node::Scanned(_, _) => most,
-    }
-}
-
 /// Whether a node holds a row.
 fn contains(node: &Node<'_>, row: u32) -> bool {
     let place = row as usize;
@@ -95,30 +80,18 @@ fn contains(node: &Node<'_>, row: u32) -> bool {
     }
 }
 
-/// How to intersect parts as bitmaps.
-struct Way<'p, 'i> {
-    /// These become bitmaps, in this order.
-    united: Vec<&'p Node<'i>>,
-    /// In these every row that is left is looked up.
-    looked_up: Vec<&'p Node<'i>>,
-    cost: usize,
-}
-
-/// Makes sets of the rows of one index.
+/// Makes sets of the rows of one index. Once these are not wanted any more, what is left is taken for empty.
 #[derive(Clone, Copy)]
-struct Plan {
+struct Plan<'w> {
     rows: u32,
+    is_wanted: &'w dyn Fn() -> bool,
 }
 
-impl Plan {
+impl Plan<'_> {
     fn rows(self, node: Node<'_>) -> Rows {
         match node {
             Node::Range(range) => Rows::Range(range),
-            Node::Texts(texts, codes) if codes.count() == 1 => Rows::List(texts.rows(&codes.ranges[0])),
-            Node::Texts(texts, codes) if codes.count() <= FEW_LISTS => {
-                let each = codes.ranges.iter().flat_map(Clone::clone);
-                Rows::Lists(each.map(|code| texts.rows(&(code..code + 1))).collect())
-            }
+            Node::Texts(texts, codes) if codes.count() <= FEW_LISTS => lists(texts, &codes, &(0..self.rows)),
             Node::All(parts) => self.all(&parts),
             node if size(&node, self.rows) < self.rows as usize / SPARSE => self.sparse(&node),
             node => Rows::Bits(Bits::new(self.bits(&node))),
@@ -128,18 +101,20 @@ impl Plan {
     /// Returns the rows of a node that holds few, sorted.
     fn sparse(self, node: &Node<'_>) -> Rows {
         let mut found = Vec::new();
-        self.gather(node, &mut found);
-        found.sort_unstable();
-        found.dedup();
-        Rows::List(ScalarBuffer::from(found))
+        self.gather(node, &(0..self.rows), &mut found);
+        sorted(found)
     }
 
-    /// Appends the rows of a node, in no order; one that several parts hold may come several times.
-    fn gather(self, node: &Node<'_>, found: &mut Vec<u32>) {
+    /// Appends the rows of a node, in no order; one that several parts hold may come several times, and
+    /// some may lie outside of `window`.
+    fn gather(self, node: &Node<'_>, window: &Range<u32>, found: &mut Vec<u32>) {
         match node {
-            Node::Any(parts) => parts.iter().for_each(|part| self.gather(part, found)),
+            Node::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
             Node::All(parts) => self.all(parts).for_each(|row| found.push(row)),
             Node::Range(range) => found.extend(range.clone()),
+            Node::Texts(texts, codes) if codes.count() <= FEW_LISTS => {
+                lists(texts, codes, window).for_each(|row| found.push(row));
+            }
             Node::Texts(texts, codes) => {
                 codes.ranges.iter().for_each(|range| found.extend_from_slice(&texts.rows(range)));
             }
@@ -155,78 +130,36 @@ impl Plan {
 
     /// Returns the rows that all parts hold; the smallest part comes first.
     fn all(self, parts: &[Node<'_>]) -> Rows {
-        let Some((smallest, others)) = parts.split_first() else { return Rows::Range(0..self.rows) };
-        let few = size(smallest, self.rows);
-        if few == 0 {
+        let parts = Parts::new(parts, self.rows);
+        let window = parts.window.clone();
+        let Some((smallest, others)) = parts.asked.split_first() else { return Rows::Range(window) };
+        if size(smallest, self.rows) == 0 || !(self.is_wanted)() {
             return Rows::NONE;
         }
-        if let (Node::Range(range), [Node::Texts(texts, codes)])
-        | (Node::Texts(texts, codes), [Node::Range(range)]) = (smallest, others)
-            && codes.count() == 1
+        if let (Node::Texts(texts, codes), []) = (smallest, others)
+            && codes.count() <= FEW_LISTS
         {
-            return Rows::List(within(&texts.rows(&codes.ranges[0]), range));
+            return lists(texts, codes, &window);
         }
-        let way = self.way(parts);
-        if self.cost_one_by_one(parts) > way.cost {
-            return Rows::Bits(Bits::new(self.intersected(&way)));
+        let way = parts.way();
+        if parts.cost_one_by_one() > way.cost {
+            return Rows::Bits(Bits::new(self.intersected(&window, &way)));
+        }
+        if parts.is_window_first() {
+            let rows = window.filter(|row| parts.asked.iter().all(|part| contains(part, *row)));
+            return Rows::List(rows.collect::<Vec<_>>().into());
         }
         let mut found = Vec::new();
-        let is_in_others = |row: &u32| others.iter().all(|part| contains(part, *row));
-        if let Node::Range(range) = smallest {
-            found.extend(range.clone().filter(is_in_others));
-        } else {
-            self.gather(smallest, &mut found);
-            found.retain(is_in_others);
-            found.sort_unstable();
-            found.dedup();
-        }
-        Rows::List(ScalarBuffer::from(found))
+        self.gather(smallest, &window, &mut found);
+        found.retain(|row| window.contains(row) && others.iter().all(|part| contains(part, *row)));
+        sorted(found)
     }
 
-    /// Returns what it costs to look up the rows of the first part in the others; each lets through about
-    /// as many as it holds of all.
-    fn cost_one_by_one(self, parts: &[Node<'_>]) -> usize {
-        let Some((smallest, others)) = parts.split_first() else { return 0 };
-        let mut left = size(smallest, self.rows);
-        let mut cost = 2 * left;
-        for part in others {
-            cost += left * PROBE;
-            left = self.portion(left, part);
-        }
-        cost
-    }
-
-    /// Returns which parts become bitmaps, the cheapest first, and in which the rows that are left by
-    /// then are looked up.
-    fn way<'p, 'i>(self, parts: &'p [Node<'i>]) -> Way<'p, 'i> {
-        let mut by_cost: Vec<_> = parts.iter().map(|part| (self.cost(part), part)).collect();
-        by_cost.sort_by_key(|(cost, _)| *cost);
-        let mut way = Way { united: Vec::new(), looked_up: Vec::new(), cost: 0 };
-        let mut left = self.rows as usize;
-        for (cost, part) in by_cost {
-            if way.united.is_empty() || cost <= left * PROBE {
-                way.united.push(part);
-                way.cost += cost;
-            } else {
-                way.looked_up.push(part);
-                way.cost += left * PROBE;
-            }
-            left = self.portion(left, part);
-        }
-        way
-    }
-
-    fn portion(self, rows: usize, part: &Node<'_>) -> usize {
-        rows * size(part, self.rows) / (self.rows as usize).max(1)
-    }
-
-    fn intersected(self, way: &Way<'_, '_>) -> Vec<u64> {
-        let mut words = vec![u64::MAX; (self.rows as usize).div_ceil(64)];
-        if let Some((first, others)) = way.united.split_first() {
-            words = self.bits(first);
-            for part in others {
-                self.intersect(part, &mut words);
-            }
+    fn intersected(self, window: &Range<u32>, way: &Way<'_, '_>) -> Vec<u64> {
+        let mut words = vec![0; (self.rows as usize).div_ceil(64)];
+        crate::index::fill(&mut words, window.start as usize..window.end as usize);
+        for part in &way.united {
+            self.intersect(part, &mut words);
         }
         let is_in_all = |row| way.looked_up.iter().all(|part| contains(part, row));
         for (first_row, word) in (0..).step_by(64).zip(&mut words) {
@@ -240,21 +173,6 @@ impl Plan {
             }
         }
         words
-    }
-
-    /// Returns about how many words of a bitmap it costs to make one of a node.
-    fn cost(self, node: &Node<'_>) -> usize {
-        let rows = self.rows as usize;
-        let words = rows / 64 + 1;
-        match node {
-            Node::All(parts) => words + self.cost_one_by_one(parts).min(self.way(parts).cost),
-            Node::Any(parts) => parts.iter().map(|part| self.cost(part)).sum(),
-            Node::Range(_) => words,
-            Node::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
-            Node::Ordered { .. } => words + (2 * size(node, self.rows)).min(rows / 4),
-            Node::Ids(_, _) => words + 2 * size(node, self.rows),
-            Node::Scanned(_, _) => words + rows / 4,
-        }
     }
 
     /// Returns the rows of a node as a bitmap.
@@ -280,6 +198,7 @@ impl Plan {
     /// Adds the rows of a node to `words`.
     fn unite(self, node: &Node<'_>, words: &mut [u64]) {
         match node {
+            _ if !(self.is_wanted)() => {}
             Node::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
             Node::All(parts) => match self.all(parts) {
                 Rows::Bits(bits) => words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word |= own),
@@ -335,21 +254,6 @@ fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl F
     }
 }
 
-/// Returns about how many words it costs to add the rows of some codes, or to take out those of the
-/// others if these are most.
-fn cost_of_codes(texts: &Texts, codes: &Codes, rows: usize) -> usize {
-    let is_most = codes.rows > rows / 2;
-    let frequent = texts.frequent(&(0..texts.distinct() + 1));
-    let changed = frequent.iter().filter(|code| codes.contains(**code) != is_most);
-    let (mut bitmaps, mut by_bitmap) = (0, 0);
-    for code in changed {
-        bitmaps += 1;
-        by_bitmap += texts.count(&(*code..code + 1));
-    }
-    let all = if is_most { rows - codes.rows } else { codes.rows };
-    (bitmaps + usize::from(is_most)) * (rows / 64) + 2 * all.saturating_sub(by_bitmap)
-}
-
 fn scan(numbers: &Numbers, spans: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {
     spans.for_each(|span| numbers.mark_between(span, words));
 }
@@ -358,9 +262,24 @@ fn set(words: &mut [u64], row: u32) {
     words[row as usize / 64] |= 1 << (row % 64);
 }
 
+/// Returns the rows of a few codes that lie in a range, as they lie in the index.
+fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> Rows {
+    let each = codes.ranges.iter().flat_map(Clone::clone);
+    let mut lists: Vec<_> = each.map(|code| within(&texts.rows(&(code..code + 1)), window)).collect();
+    if lists.len() == 1 { Rows::List(lists.remove(0)) } else { Rows::Lists(lists) }
+}
+
 /// Returns the rows of an ascending list that lie in a range.
 fn within(list: &ScalarBuffer<u32>, range: &Range<u32>) -> ScalarBuffer<u32> {
-    let start = list.partition_point(|row| *row < range.start);
-    let end = list.partition_point(|row| *row < range.end);
+    let place = |bound: u32| list.partition_point(|row| *row < bound);
+    // Most ranges hold the whole list, which is seen at its ends.
+    let start = if range.start == 0 { 0 } else { place(range.start) };
+    let end = if list.last().is_none_or(|last| *last < range.end) { list.len() } else { place(range.end) };
     list.slice(start, end.saturating_sub(start))
+}
+
+fn sorted(mut rows: Vec<u32>) -> Rows {
+    rows.sort_unstable();
+    rows.dedup();
+    Rows::List(ScalarBuffer::from(rows))
 }

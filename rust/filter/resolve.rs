@@ -81,16 +81,25 @@ impl Codes {
     }
 }
 
-/// Returns what is left of the question of which rows `predicate` is `truth`. Recursion goes no deeper
-/// than the predicate.
-pub(super) fn resolve<'i>(predicate: &Predicate, truth: bool, index: &'i Index) -> Node<'i> {
+/// What is asked, and whether the answer is still wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'i, 'w> {
+    pub(super) index: &'i Index,
+    pub(super) is_wanted: &'w dyn Fn() -> bool,
+}
+
+/// Returns what is left of the question of which rows `predicate` is `truth`; once that is not wanted any
+/// more, nothing is. Recursion goes no deeper than the predicate.
+pub(super) fn resolve<'i>(predicate: &Predicate, truth: bool, asked: &Asked<'i, '_>) -> Node<'i> {
+    let Asked { index, is_wanted } = *asked;
     match predicate {
+        _ if !is_wanted() => Node::Range(0..0),
         Predicate::And(parts) | Predicate::Or(parts) => {
-            let nodes = parts.iter().map(|part| resolve(part, truth, index)).collect();
+            let nodes = parts.iter().map(|part| resolve(part, truth, asked)).collect();
             let is_and = matches!(predicate, Predicate::And(_));
             if is_and == truth { Node::All(nodes) } else { Node::Any(nodes) }
         }
-        Predicate::Not(part) => resolve(part, !truth, index),
+        Predicate::Not(part) => resolve(part, !truth, asked),
         Predicate::Exists(field) => match index.texts(*field) {
             Some(texts) => {
                 let present = texts.distinct();

@@ -25,7 +25,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 pub use build::build;
 pub use ids::Ids;
 pub use numbers::{Ints, Numbers};
-pub use rows::{Bits, Live, Rows, fill};
+pub use rows::{Bits, Live, Rows, fill, ones};
 pub use texts::Texts;
 
 use crate::otlp::TraceId;

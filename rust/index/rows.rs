@@ -95,7 +95,7 @@ impl Bits {
 
 /// Returns the rows of the bits that are set in the word at `place`.
 #[allow(clippy::cast_possible_truncation, reason = "rows are counted in 32 bits")]
-fn ones(place: usize, word: u64) -> impl Iterator<Item = u32> {
+pub fn ones(place: usize, word: u64) -> impl Iterator<Item = u32> {
     let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
     rest.take_while(|word| *word != 0).map(move |word| (place * 64) as u32 + word.trailing_zeros())
 }

@@ -88,6 +88,21 @@ impl Texts {
         low
     }
 
+    /// As [`Texts::first_code`], for values that are reached at `from` or soon behind it.
+    pub fn first_code_from(&self, from: u32, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
+        let (mut low, mut step) = (from, 1);
+        while step < self.distinct() - low && !is_reached(self.value(low + step - 1)) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = self.distinct().min(low.saturating_add(step));
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_reached(self.value(middle)) { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
     /// Returns how many rows have one of these codes.
     pub fn count(&self, codes: &Range<u32>) -> usize {
         let (start, end) = (self.starts[codes.start as usize], self.starts[codes.end as usize]);

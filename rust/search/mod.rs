@@ -6,11 +6,11 @@
 
 mod merge;
 mod numbered;
+mod pool;
 mod runs;
 mod selection;
 mod sessions;
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use runs::{ids, runs, span, trace};
@@ -70,14 +70,6 @@ impl Cancel {
         if self.0.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
-
-/// The engine's own threads, one a core: searches share them, whoever calls.
-static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
-    rayon::ThreadPoolBuilder::new()
-        .thread_name(|number| format!("spanwise-search-{number}"))
-        .build()
-        .expect("threads can be started while the process starts")
-});
 
 /// Returns `items` as a JSON array; each is a finished JSON value.
 fn json_array(items: &[Vec<u8>]) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! The numbers of sessions in every part of a search, segments and batches of the head.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::selection::Selection;
 use crate::error::Result;
@@ -10,13 +11,17 @@ use crate::storage::{Ordinals, Snapshot};
 pub(super) struct Numbered<'a> {
     ordinals: &'a Ordinals,
     parts: Vec<Source>,
-    count: usize,
+    end: usize,
 }
 
 /// Where the numbers of a part stand.
 enum Source {
     Segment(usize),
-    Head(Vec<u32>),
+    Head {
+        numbers: Vec<u32>,
+        /// The first segment that has the session of each code, and its code there.
+        known: Arc<[Option<(usize, u32)>]>,
+    },
 }
 
 impl<'a> Numbered<'a> {
@@ -34,26 +39,27 @@ impl<'a> Numbered<'a> {
                 parts.push(Source::Segment(snapshot.segments_before(selection.place)));
                 continue;
             };
-            let number = |(code, known): (usize, &Option<u32>)| {
-                known.unwrap_or_else(|| {
-                    let next =
-                        ordinals.count().saturating_add(u32::try_from(others.len()).unwrap_or(u32::MAX));
+            let number = |(code, known): (usize, &Option<(usize, u32)>)| match *known {
+                Some((segment, code)) => ordinals.of_segment(segment)[code as usize],
+                None => {
+                    let next = ordinals.end().saturating_add(u32::try_from(others.len()).unwrap_or(u32::MAX));
                     *others.entry(selection.view.session(code)).or_insert(next)
-                })
+                }
             };
-            parts.push(Source::Head(known.iter().enumerate().map(number).collect()));
+            let numbers = known.iter().enumerate().map(number).collect();
+            parts.push(Source::Head { numbers, known });
         }
-        Ok(Self { ordinals, parts, count: ordinals.count() as usize + others.len() })
+        Ok(Self { ordinals, parts, end: ordinals.end() as usize + others.len() })
     }
 
-    /// Returns how many numbers there are.
-    pub(super) fn count(&self) -> usize {
-        self.count
+    /// Returns a number above those of all sessions.
+    pub(super) fn end(&self) -> usize {
+        self.end
     }
 
-    /// Returns how many sessions the segments have; their numbers come first.
-    pub(super) fn sealed(&self) -> usize {
-        self.ordinals.count() as usize
+    /// Returns how many sessions the segments have.
+    pub(super) fn sealed(&self) -> u64 {
+        u64::from(self.ordinals.count())
     }
 
     /// Whether a selection is of a segment.
@@ -71,7 +77,57 @@ impl<'a> Numbered<'a> {
     pub(super) fn of_part(&self, part: usize) -> &[u32] {
         match &self.parts[part] {
             Source::Segment(segment) => self.ordinals.of_segment(*segment),
-            Source::Head(numbers) => numbers,
+            Source::Head { numbers, .. } => numbers,
         }
     }
+
+    /// Returns a bit for every code of a selection, set if several segments have that session; `None` of a batch of
+    /// the head.
+    pub(super) fn shared(&self, part: usize) -> Option<&[u64]> {
+        match &self.parts[part] {
+            Source::Segment(segment) => Some(self.ordinals.shared(*segment)),
+            Source::Head { .. } => None,
+        }
+    }
+
+    /// Returns the only segment that has a session, as the selection it is and the session's code there. `None` if
+    /// there are several, or none, or no row of it is selected.
+    pub(super) fn only_segment(&self, part: usize, code: usize) -> Option<(usize, usize)> {
+        let (segment, code) = self.home(part, code)?;
+        let selection =
+            self.parts.iter().position(|part| matches!(part, Source::Segment(own) if *own == segment))?;
+        (!is_set(self.ordinals.shared(segment), code)).then_some((selection, code))
+    }
+
+    /// Whether a segment has the session that is `code` in `part`.
+    pub(super) fn is_sealed(&self, part: usize, code: usize) -> bool {
+        self.home(part, code).is_some()
+    }
+
+    /// Whether a selection may have rows of the session that is `code` in `part`.
+    pub(super) fn may_have(&self, other: usize, (part, code): (usize, usize)) -> bool {
+        let Source::Segment(other) = self.parts[other] else { return true };
+        let home = self.home(part, code);
+        home.is_some_and(|(segment, code)| segment == other || is_set(self.ordinals.shared(segment), code))
+    }
+
+    /// Returns a segment that has a session, and its code there.
+    fn home(&self, part: usize, code: usize) -> Option<(usize, usize)> {
+        match &self.parts[part] {
+            Source::Segment(segment) => Some((*segment, code)),
+            Source::Head { known, .. } => known[code].map(|(segment, code)| (segment, code as usize)),
+        }
+    }
+}
+
+/// Whether the bit at `place` is set.
+pub(super) fn is_set(words: &[u64], place: usize) -> bool {
+    words[place / 64] >> (place % 64) & 1 == 1
+}
+
+/// Sets the bit at `place`; returns whether it was not set before.
+pub(super) fn set(words: &mut [u64], place: usize) -> bool {
+    let is_new = !is_set(words, place);
+    words[place / 64] |= 1 << (place % 64);
+    is_new
 }

@@ -1,10 +1,9 @@
 //! Pages of runs, and single traces and spans.
 
-use rayon::prelude::*;
-
 use super::merge::{Place, page_of};
+use super::pool::in_turns;
 use super::selection::{Selection, select};
-use super::{Cancel, Detail, POOL, Page, Window, json_array};
+use super::{Cancel, Detail, Page, Window, json_array};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::Needed;
@@ -14,6 +13,9 @@ use crate::trace::{Trace, detail};
 
 /// The most bytes of decoded documents one page may be made from.
 const MAX_PAGE_BYTES: u64 = 256 << 20;
+
+/// So many documents a thread are read in one turn.
+const DOCUMENTS: usize = 16;
 
 /// Returns the page of traces that `filter` selects, newest start first, then trace id ascending.
 ///
@@ -31,7 +33,7 @@ pub fn runs(
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let places = page_of(&selections, window);
     refuse_oversized(&selections, &places)?;
-    let build = |(selection, row): &Place| {
+    let build = |(_, (selection, row)): (usize, &Place)| {
         cancel.check()?;
         let trace = selections[*selection].part.trace(*row)?;
         let mut item = Vec::new();
@@ -41,7 +43,7 @@ pub fn runs(
         }
         Ok(item)
     };
-    let items: Vec<Vec<u8>> = POOL.install(|| places.par_iter().map(build).collect::<Result<_>>())?;
+    let items = in_turns(&places, DOCUMENTS, build)?;
     Ok(Page { data: json_array(&items), total_count: total as u64 })
 }
 

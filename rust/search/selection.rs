@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use rayon::prelude::*;
-
-use super::{Cancel, POOL};
+use super::Cancel;
+use super::pool::in_turns;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{Live, Needed};
@@ -51,8 +50,9 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    fn new((place, part): (usize, &'a Part), filter: &Filter, needed: Needed) -> Result<Self> {
-        let rows = part.rows(filter)?;
+    fn new((place, part): (usize, &'a Part), asked: (&Filter, Needed), cancel: &Cancel) -> Result<Self> {
+        let (filter, needed) = asked;
+        let rows = part.rows(filter, &|| cancel.check().is_ok())?;
         Ok(Self { part, place, count: rows.count(), rows, view: part.view(needed)? })
     }
 
@@ -84,6 +84,9 @@ impl<'a> Selection<'a> {
 /// So many rows of the head are looked at sooner than another thread is woken.
 const FEW_ROWS: usize = 1_024;
 
+/// So many parts a thread are evaluated in one turn.
+pub(super) const PARTS: usize = 2;
+
 /// Returns what `filter` selects in every part, evaluated in parallel if that is worth it; parts without a match are left
 /// out. The columns that are `needed` of their rows may be read.
 pub(super) fn select<'a>(
@@ -94,13 +97,13 @@ pub(super) fn select<'a>(
 ) -> Result<Vec<Selection<'a>>> {
     let evaluate = |part: (usize, &'a Part)| {
         cancel.check()?;
-        Selection::new(part, filter, needed)
+        Selection::new(part, (filter, needed), cancel)
     };
     let parts = snapshot.parts();
     let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= FEW_ROWS {
         parts.iter().enumerate().map(evaluate).collect::<Result<_>>()?
     } else {
-        POOL.install(|| parts.par_iter().enumerate().map(evaluate).collect::<Result<_>>())?
+        in_turns(parts, PARTS, evaluate)?
     };
     Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
 }

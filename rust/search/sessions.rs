@@ -1,27 +1,30 @@
 //! Pages of sessions: the filter selects traces, then those with a session are grouped.
 //!
-//! Sessions are known by numbers ([`crate::storage::Ordinals`]). How many there are is counted in a
-//! bitmap of numbers. Rows are walked newest first, side by side, and a session is where it is first
+//! Sessions are known by numbers ([`crate::storage::Ordinals`]). How many there are is counted in
+//! bitmaps. Rows are walked newest first, side by side, and a session is where it is first
 //! met: so the page is found without a look at what comes behind it. Only the sessions of the page
 //! are looked at whole.
 
 use std::collections::HashSet;
 
-use rayon::prelude::*;
 use serde::Serialize;
 
-use super::numbered::Numbered;
-use super::selection::{OrderKey, Selection, select};
-use super::{Cancel, POOL, Page, Window};
+use super::numbered::{Numbered, is_set, set};
+use super::pool::in_turns;
+use super::selection::{OrderKey, PARTS, Selection, select};
+use super::{Cancel, Page, Window};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Needed, fill};
+use crate::index::{Needed, ones};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
 
 /// So many rows are walked between two looks at whether the search is still wanted.
 const STRIDE: usize = 1 << 14;
+
+/// So many sessions a thread are looked at in one turn.
+const SESSIONS: usize = 64;
 
 /// One session as an answer shows it (specification, "`TraceSessionStats`").
 #[derive(Debug, Default, Serialize)]
@@ -56,42 +59,44 @@ pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &C
     let numbered = Numbered::new(snapshot, &selections)?;
     let total_count = count(&selections, &numbered, cancel)?;
     let page = cut(&selections, &numbered, window, cancel)?;
-    let described = page.par_iter().map(|session| describe(&selections, session, cancel));
-    let rows: Vec<SessionRow<'_>> = POOL.install(|| described.collect::<Result<_>>())?;
+    let described = |(_, session): (usize, &Place)| describe(&selections, &numbered, *session, cancel);
+    let rows: Vec<SessionRow<'_>> = in_turns(&page, SESSIONS, described)?;
     let data = serde_json::to_vec(&rows)
         .map_err(|fault| Error::Batch(format!("a session row cannot be printed: {fault}")))?;
     Ok(Page { data, total_count })
 }
 
-/// Returns how many sessions have a selected row.
+/// Returns how many sessions have a selected row. Those that only one segment has are counted by its own codes.
 fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel) -> Result<u64> {
-    let words = numbered.count().div_ceil(64);
     let is_every =
         numbered.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbered));
-    let count_part = |(part, selection): (usize, &Selection<'_>)| -> Result<Vec<u64>> {
+    let codes_of_part = |(part, selection): (usize, &Selection<'_>)| -> Result<Vec<u64>> {
         cancel.check()?;
-        let mut met = vec![0_u64; words];
+        let mut codes = vec![0; selection.view.session_codes().div_ceil(64)];
         if !is_every || !numbered.is_segment(part) {
-            let numbers = numbered.of_part(part);
-            selection.rows.for_each(|row| {
-                if let Some(code) = selection.view.session_code(row as usize) {
-                    met[numbers[code] as usize / 64] |= 1 << (numbers[code] % 64);
-                }
-            });
+            selection.view.for_each_session(&selection.rows, |code| _ = set(&mut codes, code));
         }
-        Ok(met)
+        Ok(codes)
     };
-    let either = |mut one: Vec<u64>, other: Vec<u64>| {
-        one.iter_mut().zip(other).for_each(|(word, own)| *word |= own);
-        Ok(one)
-    };
-    let none = || vec![0; words];
-    let mut met =
-        POOL.install(|| selections.par_iter().enumerate().map(count_part).try_reduce(none, either))?;
-    if is_every {
-        fill(&mut met, 0..numbered.sealed());
+    let codes: Vec<Vec<u64>> = in_turns(selections, PARTS, codes_of_part)?;
+    let mut total = if is_every { numbered.sealed() } else { 0 };
+    let mut met = vec![0; numbered.end().div_ceil(64)];
+    for (part, own) in codes.iter().enumerate() {
+        let numbers = numbered.of_part(part);
+        for (place, own) in own.iter().enumerate() {
+            let only = !numbered.shared(part).map_or(u64::MAX, |shared| shared[place]);
+            total += u64::from((own & only).count_ones());
+            for code in ones(place, own & !only).map(|code| code as usize) {
+                let is_counted = !numbered.is_segment(part)
+                    && match numbered.only_segment(part, code) {
+                        Some((segment, code)) => is_every || is_set(&codes[segment], code),
+                        None => is_every && numbered.is_sealed(part, code),
+                    };
+                total += u64::from(!is_counted && set(&mut met, numbers[code] as usize));
+            }
+        }
     }
-    Ok(met.iter().map(|word| u64::from(word.count_ones())).sum())
+    Ok(total)
 }
 
 /// Tells whether all sessions of a segment have a selected row: nothing but hidden rows is missing, and
@@ -115,18 +120,21 @@ fn has_every_session<'a>(numbered: &'a Numbered<'_>) -> impl Fn((usize, &Selecti
     }
 }
 
+/// A session: a selection that has it, and its code there.
+type Place = (usize, usize);
+
 /// Returns the sessions of one page, in order.
-fn cut<'a>(
-    selections: &'a [Selection<'a>],
+fn cut(
+    selections: &[Selection<'_>],
     numbered: &Numbered<'_>,
     window: Window,
     cancel: &Cancel,
-) -> Result<Vec<&'a [u8]>> {
+) -> Result<Vec<Place>> {
     let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
     let end = offset.saturating_add(window.limit);
     let mut walk = Walk::new(selections);
-    let mut met = vec![0_u64; numbered.count().div_ceil(64)];
-    let (mut before, mut alike, mut page) = (0, Vec::new(), Vec::new());
+    let mut met = vec![0; numbered.end().div_ceil(64)];
+    let (mut before, mut alike, mut page) = (0, Vec::<Place>::new(), Vec::new());
     let mut instant = None;
     for step in 0_usize.. {
         if step % STRIDE == 0 {
@@ -138,13 +146,9 @@ fn cut<'a>(
             // All that begin at one instant are ordered among themselves before the page is cut.
             let count = alike.len();
             if before + count > offset {
-                let mut sessions: Vec<&[u8]> = alike
-                    .iter()
-                    .map(|(part, code): &(usize, usize)| selections[*part].view.session(*code))
-                    .collect();
-                sessions.sort_unstable();
+                alike.sort_unstable_by_key(|(part, code)| selections[*part].view.session(*code));
                 let first = offset.saturating_sub(before);
-                page.extend(sessions.into_iter().skip(first).take(end - before.max(offset)));
+                page.extend(alike.iter().skip(first).take(end - before.max(offset)));
             }
             before += count;
             alike.clear();
@@ -152,9 +156,7 @@ fn cut<'a>(
         }
         let Some((part, row)) = next.filter(|_| before < end) else { return Ok(page) };
         let Some(code) = selections[part].view.session_code(row) else { continue };
-        let number = numbered.of_part(part)[code] as usize;
-        if met[number / 64] >> (number % 64) & 1 == 0 {
-            met[number / 64] |= 1 << (number % 64);
+        if set(&mut met, numbered.of_part(part)[code] as usize) {
             alike.push((part, code));
         }
     }
@@ -199,9 +201,11 @@ struct Member<'a> {
 }
 
 /// Returns the selected rows of a session.
-fn members<'a>(selections: &'a [Selection<'a>], session: &[u8]) -> Vec<Member<'a>> {
+fn members<'a>(selections: &'a [Selection<'a>], numbered: &Numbered<'_>, session: Place) -> Vec<Member<'a>> {
     let mut members = Vec::new();
-    for part in selections {
+    let having = selections.iter().enumerate().filter(|(part, _)| numbered.may_have(*part, session));
+    let session = selections[session.0].view.session(session.1);
+    for (_, part) in having {
         for row in part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row)) {
             let row = row as usize;
             let details = DETAILS.map(|field| part.view.text(field, row));
@@ -215,17 +219,18 @@ fn members<'a>(selections: &'a [Selection<'a>], session: &[u8]) -> Vec<Member<'a
 /// Returns the finished row of a session, of which at least one row is selected.
 fn describe<'a>(
     selections: &'a [Selection<'a>],
-    session: &'a [u8],
+    numbered: &Numbered<'_>,
+    session: Place,
     cancel: &Cancel,
 ) -> Result<SessionRow<'a>> {
     cancel.check()?;
-    let members = members(selections, session);
+    let members = members(selections, numbered, session);
     let latest = |at: usize| members.iter().find_map(|member| member.details[at]);
     let mut seen = HashSet::new();
     let in_order = members.iter().rev().filter_map(|member| member.details[1]);
     let agents: Vec<&str> = in_order.filter(|agent| seen.insert(*agent)).collect();
     let mut row = SessionRow {
-        session_id: std::str::from_utf8(session).unwrap_or_default(),
+        session_id: std::str::from_utf8(selections[session.0].view.session(session.1)).unwrap_or_default(),
         user_id: latest(0),
         agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
         team_id: latest(2),

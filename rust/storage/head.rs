@@ -30,7 +30,7 @@ impl Entry {
 }
 
 /// By whose numbers sessions were looked up, and what was found for each code.
-type KnownSessions = (u64, Arc<[Option<u32>]>);
+type KnownSessions = (u64, Arc<[Option<(usize, u32)>]>);
 
 /// Traces in the order of search results, with their rows as Arrow.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct HeadBatch {
     entries: Vec<Arc<Entry>>,
     /// Every commit asks each batch for each of its traces, nearly always in vain.
     by_trace_id: HashMap<TraceId, u32>,
-    /// The numbers of its sessions as they were looked up last.
+    /// Which segments have its sessions, as they were looked up last.
     known_sessions: Mutex<Option<KnownSessions>>,
 }
 
@@ -64,8 +64,9 @@ impl HeadBatch {
         &self.entries
     }
 
-    /// Returns, for each code of a session, the number it has among `ordinals`, if any; looked up once.
-    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> Arc<[Option<u32>]> {
+    /// Returns, for each code of a session, the first segment of `ordinals` that has it and its code there,
+    /// if one does; looked up once.
+    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> Arc<[Option<(usize, u32)>]> {
         let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((id, known)) = known.as_ref()
             && *id == ordinals.id()

@@ -1,51 +1,90 @@
 //! One number for each session, whatever segments it occurs in.
 //!
 //! A segment knows its sessions by codes of its own. Numbers that all segments share are found once for
-//! a set of segments, by walking their sorted sessions side by side; so a search counts and compares
-//! sessions without looking at their ids.
+//! a set of segments, by walking their sorted sessions side by side; so a search compares sessions without
+//! looking at their ids. When segments come and go, those that stay keep their numbers: the sessions of a
+//! new one are looked for among the others. Most sessions lie within one segment; which do not is known, so
+//! that a search counts the others by the segment's own codes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use rayon::prelude::*;
 
 use crate::index::{Index, Texts};
 use crate::schema::Field;
 
-/// The sessions of some segments, numbered from zero.
+/// The sessions of some segments, each with a number.
 #[derive(Debug)]
 pub struct Ordinals {
     /// Tells these numbers from any others.
     id: u64,
     segments: Vec<Arc<Index>>,
     /// For each segment the number of every code.
-    of_codes: Vec<Vec<u32>>,
+    of_codes: Vec<Arc<[u32]>>,
+    /// For each segment a bit for every code, set if another segment has the session too.
+    shared: Vec<Vec<u64>>,
+    /// All numbers are below.
+    end: u32,
+    /// How many of them are the number of a session.
     count: u32,
 }
 
+/// Numbers that segments had in an earlier state. Segments that are gone are not held.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    of_segments: Vec<(Weak<Index>, Arc<[u32]>)>,
+    end: u32,
+}
+
+/// Stands for a number that is not known yet.
+const UNKNOWN: u32 = u32::MAX;
+
 impl Ordinals {
-    /// Numbers the sessions of `segments`, whose session ids are sound.
-    pub(super) fn new(segments: Vec<Arc<Index>>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+    /// Numbers the sessions of `segments`, whose session ids are sound; as `earlier` did, if most of them
+    /// were numbered there.
+    pub(super) fn new(segments: Vec<Arc<Index>>, earlier: Option<&Earlier>) -> Self {
         let texts: Vec<&Texts> = segments.iter().filter_map(|index| index.texts(Field::SessionId)).collect();
-        let bounds = cuts(&texts);
-        let pieces: Vec<Piece> =
-            bounds.par_windows(2).map(|pair| Piece::numbered(&texts, &pair[0], &pair[1])).collect();
-        let (mut of_codes, mut count) = (vec![Vec::new(); texts.len()], 0);
-        for piece in pieces {
-            for (all, own) in of_codes.iter_mut().zip(piece.of_codes) {
-                all.extend(own.into_iter().map(|number| number + count));
-            }
-            count += piece.count;
+        let (of_codes, end) = earlier
+            .and_then(|earlier| earlier.extended(&segments, &texts))
+            .unwrap_or_else(|| numbered(&texts));
+        Self::of(segments, of_codes, end)
+    }
+
+    fn of(segments: Vec<Arc<Index>>, of_codes: Vec<Arc<[u32]>>, end: u32) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mut holders = vec![0_u8; end as usize];
+        for number in of_codes.iter().flat_map(|numbers| numbers.iter()) {
+            let holders = &mut holders[*number as usize];
+            *holders = holders.saturating_add(1);
         }
-        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), segments, of_codes, count }
+        let shared = of_codes.par_iter().map(|numbers| {
+            let shared = |number: &u32| u64::from(holders[*number as usize] > 1);
+            let word = |numbers: &[u32]| numbers.iter().rev().fold(0, |word, own| word << 1 | shared(own));
+            numbers.chunks(64).map(word).collect()
+        });
+        let shared = shared.collect();
+        let count = holders.iter().filter(|holders| **holders > 0).count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), segments, of_codes, shared, end, count }
+    }
+
+    /// Returns these numbers for later states.
+    pub(super) fn earlier(&self) -> Earlier {
+        let known = self.segments.iter().map(Arc::downgrade).zip(self.of_codes.iter().cloned());
+        Earlier { of_segments: known.collect(), end: self.end }
     }
 
     /// Returns how many sessions there are.
     pub fn count(&self) -> u32 {
         self.count
+    }
+
+    /// Returns a number above those of all sessions.
+    pub fn end(&self) -> u32 {
+        self.end
     }
 
     /// Returns how many segments there are.
@@ -58,19 +97,93 @@ impl Ordinals {
         &self.of_codes[segment]
     }
 
+    /// Returns a bit for every code of a segment: whether other segments have that session too.
+    pub fn shared(&self, segment: usize) -> &[u64] {
+        &self.shared[segment]
+    }
+
     pub(super) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Returns the number of a session, if a segment has it.
-    pub(super) fn find(&self, session: &[u8]) -> Option<u32> {
-        self.segments.iter().zip(&self.of_codes).find_map(|(index, numbers)| {
+    /// Returns the first segment that has a session, and its code there.
+    pub(super) fn find(&self, session: &[u8]) -> Option<(usize, u32)> {
+        self.segments.iter().enumerate().find_map(|(segment, index)| {
             let texts = index.texts(Field::SessionId)?;
             let code = texts.first_code(|text| text >= session);
-            let is_there = code < texts.distinct() && texts.value(code) == session;
-            is_there.then(|| numbers[code as usize])
+            (code < texts.distinct() && texts.value(code) == session).then_some((segment, code))
         })
     }
+}
+
+impl Earlier {
+    /// Returns the numbers of every segment and where they end, if most sessions are numbered already.
+    fn extended(&self, segments: &[Arc<Index>], texts: &[&Texts]) -> Option<(Vec<Arc<[u32]>>, u32)> {
+        let known = |index: &Arc<Index>| {
+            let is_it = |(known, _): &&(Weak<Index>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(index));
+            self.of_segments.iter().find(is_it).map(|(_, numbers)| numbers.clone())
+        };
+        let mut of_codes: Vec<Option<Arc<[u32]>>> = segments.iter().map(known).collect();
+        let all: usize = texts.iter().map(|texts| texts.distinct() as usize).sum();
+        let old: usize = of_codes.iter().flatten().map(|numbers| numbers.len()).sum();
+        // Numbers of segments that are gone are not given out again.
+        if 2 * old < all || self.end as usize > 2 * all {
+            return None;
+        }
+        let mut end = self.end;
+        for place in 0..segments.len() {
+            if of_codes[place].is_none() {
+                let others =
+                    texts.iter().zip(&of_codes).filter_map(|(texts, own)| Some((*texts, own.as_deref()?)));
+                let mut numbers = looked_up(texts[place], &others.collect::<Vec<_>>());
+                for number in numbers.iter_mut().filter(|number| **number == UNKNOWN) {
+                    (*number, end) = (end, end + 1);
+                }
+                of_codes[place] = Some(numbers.into());
+            }
+        }
+        Some((of_codes.into_iter().flatten().collect(), end))
+    }
+}
+
+/// Returns the number of every session of a segment that one of the others has too; [`UNKNOWN`] of those that
+/// none has.
+fn looked_up(own: &Texts, others: &[(&Texts, &[u32])]) -> Vec<u32> {
+    let found = others.par_iter().map(|(texts, numbers)| {
+        let mut common = Vec::new();
+        let swapped = texts.distinct() < own.distinct();
+        let (few, many) = if swapped { (*texts, own) } else { (own, *texts) };
+        let mut place = 0;
+        for code in 0..few.distinct() {
+            let text = few.value(code);
+            place = many.first_code_from(place, |other| other >= text);
+            if place < many.distinct() && many.value(place) == text {
+                let (own, other) = if swapped { (place, code) } else { (code, place) };
+                common.push((own, numbers[other as usize]));
+            }
+        }
+        common
+    });
+    let mut numbers = vec![UNKNOWN; own.distinct() as usize];
+    for (code, number) in found.collect::<Vec<_>>().into_iter().flatten() {
+        numbers[code as usize] = number;
+    }
+    numbers
+}
+
+/// Returns the numbers of every segment, from zero in the order of the sessions, and where they end.
+fn numbered(texts: &[&Texts]) -> (Vec<Arc<[u32]>>, u32) {
+    let bounds = cuts(texts);
+    let pieces: Vec<Piece> =
+        bounds.par_windows(2).map(|pair| Piece::numbered(texts, &pair[0], &pair[1])).collect();
+    let (mut of_codes, mut end) = (vec![Vec::new(); texts.len()], 0);
+    for piece in pieces {
+        for (all, own) in of_codes.iter_mut().zip(piece.of_codes) {
+            all.extend(own.into_iter().map(|number| number + end));
+        }
+        end += piece.count;
+    }
+    (of_codes.into_iter().map(Arc::from).collect(), end)
 }
 
 /// Returns, for each of a few neighbouring pieces of all sessions, the first code of every segment.

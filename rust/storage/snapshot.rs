@@ -7,10 +7,10 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
-use super::ordinals::Ordinals;
+use super::ordinals::{Earlier, Ordinals};
 use super::segment::Segment;
 use super::view::View;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::{self, Bits, Live, Needed};
 use crate::otlp::TraceId;
@@ -24,15 +24,18 @@ pub struct Snapshot {
     /// The numbers of the sessions of its segments, found when they are first needed. States of the
     /// same segments share them.
     ordinals: Arc<OnceLock<Ordinals>>,
+    /// Numbers of an earlier state, if any were found.
+    earlier: Option<Arc<Earlier>>,
 }
 
 impl Snapshot {
     /// Returns the state made of `parts`, in which no two rows that are not hidden have one trace.
     pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts, ordinals: Arc::default() }
+        Self { parts, ordinals: Arc::default(), earlier: None }
     }
 
-    /// Returns this state with what was found for `before`, if their segments are the same.
+    /// Returns this state with what was found for `before`: as it is if their segments are the same, else
+    /// to begin with.
     pub(super) fn after(mut self, before: &Self) -> Self {
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
@@ -45,6 +48,10 @@ impl Snapshot {
         drop((now, then));
         if is_same {
             self.ordinals = before.ordinals.clone();
+            self.earlier = before.earlier.clone();
+        } else {
+            let known = before.ordinals.get().map(|ordinals| Arc::new(ordinals.earlier()));
+            self.earlier = known.or_else(|| before.earlier.clone());
         }
         self
     }
@@ -59,7 +66,7 @@ impl Snapshot {
         }
         let needed = Needed::ORDER.and(Field::SessionId);
         let indexes = self.segments().map(|(segment, _)| segment.index(needed)).collect::<Result<_>>()?;
-        Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes)))
+        Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes, self.earlier.as_deref())))
     }
 
     /// Returns how many rows there are outside of segments.
@@ -151,13 +158,16 @@ impl Part {
         }
     }
 
-    /// Returns the rows, not hidden, that `filter` matches.
+    /// Returns the rows, not hidden, that `filter` matches, unless `is_wanted` says no by then.
     ///
     /// # Errors
-    /// Damage met while an index is built anew.
-    pub fn rows(&self, filter: &Filter) -> Result<Live> {
+    /// [`Error::Cancelled`]; damage met while an index is built anew.
+    pub fn rows(&self, filter: &Filter, is_wanted: &dyn Fn() -> bool) -> Result<Live> {
         let rows = match &self.rows {
-            Rows::Sealed(segment) => filter.rows(&*segment.index(filter.needed(Needed::ORDER))?),
+            Rows::Sealed(segment) => {
+                let index = segment.index(filter.needed(Needed::ORDER))?;
+                filter.rows(&index, is_wanted).ok_or(Error::Cancelled)?
+            }
             Rows::Head(batch) => index::Rows::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
         };
         Ok(Live::new(rows, &self.hidden))
@@ -202,9 +212,9 @@ impl Part {
         (!self.hidden.contains(row)).then_some(row as usize)
     }
 
-    /// Returns, for each code of a session of a batch of the head, its number among `ordinals`, if it has
-    /// one; `None` of a segment.
-    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<u32>]>> {
+    /// Returns, for each code of a session of a batch of the head, the first segment that has it and its
+    /// code there, if one does; `None` of a segment.
+    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<(usize, u32)>]>> {
         match &self.rows {
             Rows::Sealed(_) => None,
             Rows::Head(batch) => Some(batch.known_sessions(ordinals)),

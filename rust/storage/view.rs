@@ -7,7 +7,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, DictionaryArray};
 
 use super::head::HeadBatch;
-use crate::index::Index;
+use crate::index::{Index, Live};
 use crate::schema::Field;
 
 /// The rows of one part, hidden ones included.
@@ -85,6 +85,30 @@ impl View {
                 (code < texts.distinct()).then_some(code as usize)
             }
             Source::Head(batch) => sessions(batch).key(row),
+        }
+    }
+
+    /// Calls `visit` with the code of the session of every one of these rows that has one.
+    pub fn for_each_session(&self, rows: &Live, mut visit: impl FnMut(usize)) {
+        match &self.rows {
+            Source::Sealed(index) => {
+                let Some(texts) = index.texts(Field::SessionId) else { return };
+                let missing = texts.distinct();
+                rows.for_each(|row| {
+                    let code = texts.code(row as usize);
+                    if code < missing {
+                        visit(code as usize);
+                    }
+                });
+            }
+            Source::Head(batch) => {
+                let sessions = sessions(batch);
+                rows.for_each(|row| {
+                    if let Some(code) = sessions.key(row as usize) {
+                        visit(code);
+                    }
+                });
+            }
         }
     }
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from spanwise import ConfigurationError, Filter, TraceStore
-from spanwise.bench import results, rows, sending
+from spanwise.bench import bare, results, rows, sending
 from spanwise.bench.documents import SPANS_A_REQUEST, Request, Writer
 from spanwise.bench.faults import WrongAnswerError
 from spanwise.bench.literals import Literals
@@ -28,6 +28,7 @@ from spanwise.bench.stages import build, check
 from spanwise.bench.tables import geometric_mean, milliseconds, ratio, share
 from spanwise.bench.wire import CONTENT_TYPE, attribute, varint
 from spanwise.cli import commands
+from spanwise.errors import StoreDamagedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -239,6 +240,31 @@ def test_the_check_notices_one_trace_that_is_missing(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(WrongAnswerError, match="spanwise finds"):
         check.run(plan)
+
+
+def test_rows_without_documents_are_searched_and_have_no_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "CHUNK", 200)
+    monkeypatch.setattr(bare, "SEGMENT", 600)
+    plan = plan_of(Shape(1_000, "none", 7), tmp_path)
+    build.run(plan)
+    check.run(plan)
+    assert plan.rows().num_rows == 1_000
+    store = TraceStore.open(str(plan.store))
+    stats = json.loads(store.stats())
+    every = Filter.compile(b"{}")
+    with pytest.raises(StoreDamagedError, match=r"spans\.otlp\.zst` is damaged at byte 0"):
+        store.search_runs(every, 1, 20)
+    assert store.search_ids(every, 1, 20).total_count == 1_000
+    store.close()
+    assert stats["segments"] == 2
+
+
+def test_a_stage_that_needs_documents_says_so(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(
+        commands, ["bench", "--documents", "none", "--only", "build", "--only", "http", "--target", str(tmp_path)]
+    )
+    assert answer.exit_code == 1
+    assert "expected documents for the stage `http`" in answer.output
 
 
 def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,6 @@ class Plan(NamedTuple):
         return self.folder / "rows.arrow"
 
     def rows(self) -> pa.Table:
-        """Returns the rows, a table of `rows.SCHEMA`, newest first, in memory."""
+        """Returns the rows, a table of `rows.SCHEMA`, newest first, in memory; of rows without documents a sample."""
         with pa.OSFile(str(self.rows_file)) as file, pa.ipc.open_file(file) as reader:
             return reader.read_all()

@@ -16,7 +16,10 @@ FILE = "results.json"
 
 
 class Built(msgspec.Struct):
-    """The store: how long it took to fill and to compact, and its size. Bytes are those of spans as they were sent."""
+    """The store: how long it took to fill and to compact, and its size. Bytes are those of spans as they were sent.
+
+    Of rows without documents there is no span, and the second time is that of their indexes.
+    """
 
     fill_seconds: float
     compact_seconds: float

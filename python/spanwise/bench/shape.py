@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-Documents = Literal["real", "small"]
+Documents = Literal["real", "small", "none"]
 
 DAYS = 30
 LATEST = datetime(2026, 11, 20, tzinfo=UTC)
@@ -45,7 +45,8 @@ class Shape(msgspec.Struct, frozen=True):
 
     Attributes:
         traces: how many.
-        documents: `real`: a median of 6 and up to 500 spans a trace, about 1 KB each; `small`: one short span a trace.
+        documents: `real`: a median of 6 and up to 500 spans a trace, about 1 KB each; `small`: one short span a trace;
+            `none`: rows alone, without spans.
         seed: the same seed gives the same traces.
     """
 

@@ -15,17 +15,18 @@ from spanwise.cli._flags import errors_as_lines
 if TYPE_CHECKING:
     from types import ModuleType
 
-_PACKAGES = (*PEERS, "numpy")
+_PACKAGES = (*PEERS, "numpy", "google_crc32c")
 
 
 @click.command()
 @click.option("--traces", type=click.IntRange(min=1_000), default=20_000, show_default=True, help="How many traces.")
 @click.option(
     "--documents",
-    type=click.Choice(["real", "small"]),
+    type=click.Choice(["real", "small", "none"]),
     default="real",
     show_default=True,
-    help="real: a median of 6 and up to 500 spans a trace, about 1 KB each; small: one span of half a KB a trace.",
+    help="real: a median of 6 and up to 500 spans a trace, about 1 KB each; small: one span of half a KB a trace; "
+    "none: rows alone, searched without peers.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=7, show_default=True, help="Other seeds, other traces.")
 @click.option(

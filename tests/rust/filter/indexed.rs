@@ -109,7 +109,7 @@ pub(crate) fn plain(row: &TraceRow) -> Plain {
 
 fn found(filter: &Filter, index: &Index) -> Vec<bool> {
     assert!(index.is_sound(filter.needed(Needed::ORDER)));
-    let rows = filter.rows(index);
+    let rows = filter.rows(index, &|| true).expect("still wanted");
     let found: Vec<bool> = (0..index.rows()).map(|row| rows.contains(row)).collect();
     assert_eq!(found.iter().filter(|found| **found).count(), rows.count());
     let mut last = None;
@@ -160,6 +160,27 @@ fn an_index_of_many_rows_answers_as_their_columns_do() {
             assert_eq!(found(&compiled, &index), mask(&compiled, &batch), "{filter}");
         }
     }
+}
+
+#[test]
+fn rows_that_are_not_wanted_any_more_are_not_found() {
+    let index = indexed(&rows(9_000, 40, 7));
+    let filter = compiled(
+        r#"{"op":"OR","conditions":[{"op":"CONTAINS","key":"name","value":"a"},{"op":"AND","conditions":[
+            {"op":"EQ","key":"status","value":"ERROR"},{"op":"NOT","condition":{"op":"EXISTS","key":"user_id"}}]}]}"#,
+    );
+    let asked_before_it_was = |unwanted: usize| {
+        let asked = std::cell::Cell::new(0);
+        let is_wanted = || asked.replace(asked.get() + 1) < unwanted;
+        (filter.rows(&index, &is_wanted).map(|rows| rows.count()), asked.get())
+    };
+    let (all, times) = asked_before_it_was(usize::MAX);
+    assert!(all.is_some_and(|count| count > 0));
+    assert!(times > 6, "every part asks, {times} times in all");
+    for unwanted in 0..times {
+        assert_eq!(asked_before_it_was(unwanted).0, None);
+    }
+    assert_eq!(asked_before_it_was(times).0, all);
 }
 
 #[test]

@@ -103,6 +103,15 @@ proptest! {
         let store = TraceStore::open(path, Options::default()).expect("a store");
         for event in &events {
             happen(&store, event);
+            // Each state after the first numbers its sessions as the one before did.
+            if !matches!(event, Event::Span(..)) {
+                let snapshot = store.snapshot();
+                let all = rows(&snapshot);
+                let window = Window { page: 1, limit };
+                let page = search::sessions(&snapshot, &Filter::all(), window, &Cancel::default());
+                let expected = sessions(&all.iter().collect::<Vec<_>>()).len() as u64;
+                prop_assert_eq!(page.expect("a page").total_count, expected);
+            }
         }
         let snapshot = store.snapshot();
         let rows = rows(&snapshot);

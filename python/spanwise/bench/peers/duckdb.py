@@ -1,4 +1,7 @@
-"""DuckDB: a table in memory, as `CREATE TABLE ... AS` makes it from Arrow, with no index made by hand."""
+"""DuckDB: a table in memory, as `CREATE TABLE ... AS` makes it from Arrow, with no index made by hand.
+
+Of rows without documents, which are too many for that, it reads the files of the store; then only its answers count.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from spanwise.bench.peers.sql import Dialect, run_queries, session_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -23,14 +27,11 @@ _DIALECT = Dialect(
 
 
 class DuckDB:
-    """A connection to a database in memory."""
+    """A connection to a database in memory, in which `traces` has the columns that are asked for."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        """Copies `rows` into a table."""
-        self._database = duckdb.connect()
-        self._database.register("given", rows)
-        self._database.execute("CREATE TABLE traces AS SELECT * FROM given")
-        self._database.unregister("given")
+    def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
+        """Takes over the connection."""
+        self._database = database
 
     def prepare(self, question: Question) -> Callable[[], Answer]:
         """Returns what answers `question`."""
@@ -58,5 +59,19 @@ class DuckDB:
 
 
 def open_engine(rows: pa.Table) -> DuckDB:
-    """Returns DuckDB over `rows`."""
-    return DuckDB(rows)
+    """Returns DuckDB over a copy of `rows`."""
+    database = duckdb.connect()
+    database.register("given", rows)
+    database.execute("CREATE TABLE traces AS SELECT * FROM given")
+    database.unregister("given")
+    return DuckDB(database)
+
+
+def open_files(store: Path) -> DuckDB:
+    """Returns DuckDB over the rows of a closed store, as they lie in its files."""
+    database = duckdb.connect()
+    files = str(store / "segments" / "*" / "traces.parquet").replace("'", "''")
+    # In the files a time is an instant; questions are asked in UTC.
+    instant = "make_timestamp(epoch_us(start_time)) AS start_time"
+    database.execute(f"CREATE VIEW traces AS SELECT * REPLACE ({instant}) FROM '{files}'")  # noqa: S608  # our own files
+    return DuckDB(database)

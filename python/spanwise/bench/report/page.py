@@ -51,7 +51,9 @@ spanwise bench                       # 20,000 traces, about two minutes
   last byte is read.
 - p99 is the nearest rank of all runs, so with fewer than 100 runs the slowest. Load is that of the minute before a
   stage began: on an idle machine it is near 0.
-- There is no data set of 100 million traces: rows without documents cannot be put into a store.
+- **Rows without documents** show how searches grow where no disk would hold the documents. The bench writes their
+  files itself, in the form a store has on disk, and they are searched alone: the peers could not hold so many rows in
+  memory. DuckDB reads the same files to judge the answers, one of each query, before anything is timed.
 """
 
 
@@ -70,7 +72,8 @@ def page(measured: Sequence[Results], plot: str, data: str) -> str:
 
 
 def _title(found: DataSet) -> str:
-    return f"{found.traces:,} traces, {found.documents} documents"
+    what = "rows without documents" if found.documents == "none" else f"{found.documents} documents"
+    return f"{found.traces:,} traces, {what}"
 
 
 def _sections(results: Results, found: DataSet) -> Iterator[str]:
@@ -87,7 +90,8 @@ def _sections(results: Results, found: DataSet) -> Iterator[str]:
     if found.store:
         yield f"### The store\n\n{_store(found)}\n"
     if found.queries:
-        yield f"### Beside the peers\n\n{_queries(found)}\n"
+        heading = "Beside the peers" if found.geometric_mean else "Searches"
+        yield f"### {heading}\n\n{_queries(found)}\n"
     if found.http:
         yield f"### Over HTTP, with full span trees\n\n{_http(found.http)}\n"
     if found.ingest:
@@ -106,28 +110,41 @@ def _circumstances(stages: dict[str, Circumstances]) -> str:
 
 def _store(found: DataSet) -> str:
     store, checked = found.store, found.checked_answers
-    spans = int(store["spans"])
-    text = (
-        f"{spans:,} spans of {store['sent_bytes'] / spans:,.0f} bytes, sent in {store['fill_seconds']:,.0f} s in "
-        f"process by one generator ({spans / store['fill_seconds']:,.0f} spans/s, its own work included), compacted in "
-        f"{store['compact_seconds']:,.0f} s: {megabytes(store['disk_bytes'])} on disk, "
-        f"{store['disk_bytes'] / spans:,.0f} bytes a span. Seed {found.seed}."
-    )
+    text = (_filled if store["spans"] else _laid)(found, store) + f" Seed {found.seed}."
     if checked:
         text += f" {checked} answers were compared with DuckDB's before anything was timed; all were equal."
     return prose(text)
 
 
+def _filled(_: DataSet, store: dict[str, float]) -> str:
+    spans = int(store["spans"])
+    return (
+        f"{spans:,} spans of {store['sent_bytes'] / spans:,.0f} bytes, sent in {store['fill_seconds']:,.0f} s in "
+        f"process by one generator ({spans / store['fill_seconds']:,.0f} spans/s, its own work included), compacted in "
+        f"{store['compact_seconds']:,.0f} s: {megabytes(store['disk_bytes'])} on disk, "
+        f"{store['disk_bytes'] / spans:,.0f} bytes a span."
+    )
+
+
+def _laid(found: DataSet, store: dict[str, float]) -> str:
+    return (
+        f"{found.traces:,} rows without documents, written in {store['fill_seconds']:,.0f} s, indexed in "
+        f"{store['compact_seconds']:,.0f} s: {megabytes(store['disk_bytes'])} on disk, "
+        f"{store['disk_bytes'] / found.traces:,.0f} bytes a row."
+    )
+
+
 def _queries(found: DataSet) -> str:
     engines = [name for name in NAMES if name in found.queries[0].engines]
+    peers = [name for name in engines if name != OURS]
     head = ["page 1 of 20 with the exact total", "found", "Spanwise p50", "p99", "runs"]
-    head += [f"{NAMES[name]} p50" for name in engines if name != OURS] + ["faster than the fastest"]
+    head += [f"{NAMES[name]} p50" for name in peers] + ["faster than the fastest"] * bool(peers)
     rows = []
     for row in found.queries:
         ours = row.engines[OURS]
         cells = [row.title, f"{row.found:,}", milliseconds(ours.median_ms), milliseconds(ours.p99_ms), str(ours.runs)]
-        cells += [milliseconds(row.engines[name].median_ms) for name in engines if name != OURS]
-        rows.append([*cells, ratio(row.ratio) if row.ratio else "-"])
+        cells += [milliseconds(row.engines[name].median_ms) for name in peers]
+        rows.append([*cells, ratio(row.ratio)] if row.ratio else cells)
     parts = [table(head, rows)]
     if found.geometric_mean:
         parts.append(f"Geometric mean: {ratio(found.geometric_mean)} faster than the fastest peer of each query.")
@@ -137,6 +154,8 @@ def _queries(found: DataSet) -> str:
     ]
     if deep:
         parts.append(table(["deep pages", "page 1", f"page {_deep_page(found):,}", "factor"], deep))
+    if not peers:
+        return "\n\n".join(parts)
     memory = [(NAMES[name], megabytes(taken)) for name, taken in found.memory_bytes.items()]
     parts.append(table(["private memory with all rows", ""], memory))
     whose = (

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 STAGES = ("build", "check", "engine", "http", "ingest", "open")
 """In their order: each needs the store of the first."""
+WITHOUT_DOCUMENTS = ("build", "check", "engine", "open")
+"""Those that can be done where there are rows alone."""
 
 
 def run(plan: Plan, chosen: Collection[str], *, again: bool) -> None:
     """Does the chosen stages that are not done yet; with `again` those that are done too, but for the building.
 
     Raises:
-        ConfigurationError: a stage is chosen that needs the store, which is not built.
+        ConfigurationError: a stage is chosen that needs the store, which is not built, or documents, if it has none.
         WrongAnswerError: an answer differs from that of DuckDB.
     """
     for stage in STAGES:
@@ -35,6 +37,8 @@ def run(plan: Plan, chosen: Collection[str], *, again: bool) -> None:
             continue
         if stage != "build" and plan.results.build is None:
             raise ConfigurationError(f"expected a built store in `{plan.folder}`, do `--only build` first")
+        if plan.shape.documents == "none" and stage not in WITHOUT_DOCUMENTS:
+            raise ConfigurationError(f"expected documents for the stage `{stage}`, got rows without any")
         import_module(f"{__name__}.{stage}").run(plan)
         plan.results.command = plan.command
         results.write(plan.folder, plan.results)

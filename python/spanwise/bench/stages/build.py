@@ -1,4 +1,7 @@
-"""Builds the store through the real door: the same export requests that an instrumented program would send."""
+"""Builds the store through the real door: the same export requests that an instrumented program would send.
+
+Rows without documents have no such door; `bare.py` writes their files.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from spanwise.bench import machine
+from spanwise.bench import bare, machine
 from spanwise.bench.documents import Writer
 from spanwise.bench.results import Built
 from spanwise.bench.rows import CHUNK, chunks, draw, newest_first, to_table
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from spanwise.bench.plan import Plan
     from spanwise.bench.shape import Documents
 
-NEEDED_BYTES: dict[Documents, int] = {"real": 8_000, "small": 1_200}
+NEEDED_BYTES: dict[Documents, int] = {"real": 8_000, "small": 1_200, "none": 260}
 """Free disk for each trace while it is built: about twice what is left in the end, and a little."""
 _SPARE_BYTES = 3 << 30
 _SENDERS = 4
@@ -54,19 +57,12 @@ def run(plan: Plan) -> None:
     load = machine.load()
     plan.store.mkdir(parents=True, exist_ok=True)
     _expect_disk(plan)
-    store = TraceStore.open(str(plan.store))
-    try:
-        progress = _fill(plan, store)
-        plan.say("build: compacting")
-        begun = time.perf_counter()
-        store.compact()
-        compact_seconds = time.perf_counter() - begun
-    finally:
-        store.close()
-    _write_rows(plan)
+    is_bare = plan.shape.documents == "none"
+    progress, last_seconds = (_lay if is_bare else _send)(plan)
+    _write_rows(plan, bare.sampled(plan.shape) if is_bare else range(chunks(plan.shape)))
     plan.results.build = Built(
         fill_seconds=progress.seconds,
-        compact_seconds=compact_seconds,
+        compact_seconds=last_seconds,
         spans=progress.spans,
         sent_bytes=progress.sent_bytes,
         disk_bytes=machine.folder_bytes(plan.store),
@@ -82,6 +78,25 @@ def _expect_disk(plan: Plan) -> None:
             f"{plan.shape.traces:,} traces with {plan.shape.documents} documents need {needed >> 20:,} MiB "
             f"of disk at `{plan.folder}`, {free >> 20:,} MiB are free"
         )
+
+
+def _lay(plan: Plan) -> tuple[_Progress, float]:
+    """Writes rows without documents; returns what that took, and the seconds that indexing took."""
+    fill_seconds, index_seconds = bare.build(plan)
+    return _Progress(chunks(plan.shape), seconds=fill_seconds), index_seconds
+
+
+def _send(plan: Plan) -> tuple[_Progress, float]:
+    """Fills the store and compacts it; returns what the filling took, and the seconds that compacting took."""
+    store = TraceStore.open(str(plan.store))
+    try:
+        progress = _fill(plan, store)
+        plan.say("build: compacting")
+        begun = time.perf_counter()
+        store.compact()
+        return progress, time.perf_counter() - begun
+    finally:
+        store.close()
 
 
 def _fill(plan: Plan, store: TraceStore) -> _Progress:
@@ -134,10 +149,10 @@ def send(store: TraceStore, request: Request) -> None:
         return
 
 
-def _write_rows(plan: Plan) -> None:
-    """Writes the rows as the generator drew them; the store is not asked."""
+def _write_rows(plan: Plan, chosen: range) -> None:
+    """Writes the rows of some chunks as the generator drew them; the store is not asked."""
     plan.say("build: writing the rows for the peers")
-    table = newest_first(to_table(draw(plan.shape, chunk)) for chunk in range(chunks(plan.shape)))
+    table = newest_first(to_table(draw(plan.shape, chunk)) for chunk in chosen)
     staged: Path = plan.rows_file.with_suffix(".new")
     with pa.OSFile(str(staged), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)

@@ -8,12 +8,16 @@ SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
 ENGINE := $(VENV)/.engine
 PACKAGES := $(VENV)/.packages
 
-.PHONY: demo test lint types rust python wheel wheel-test supply bench bench-parts clean
+# The oldest agno that is served; the environment has the newest.
+AGNO := 2.7.2
+OLD_AGNO := target/agno-$(AGNO)
+
+.PHONY: demo test lint types rust python old-agno wheel wheel-test supply bench bench-parts clean
 
 demo: $(ENGINE)
 	$(BIN)/spanwise demo
 
-test: lint types rust python wheel-test supply
+test: lint types rust python old-agno wheel-test supply
 
 # The virtual environment, with everything that development needs.
 $(PACKAGES): pyproject.toml
@@ -41,8 +45,16 @@ types: $(ENGINE)
 rust:
 	cargo test --quiet
 
+# Two files of tests at a time: most of what they do is wait for services.
 python: $(ENGINE)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# What is said of agno holds for its oldest version too. What that needs is what the newest needs.
+old-agno: $(ENGINE)
+	test -d $(OLD_AGNO) || $(BIN)/python -m pip install --quiet --no-deps --target $(OLD_AGNO) agno==$(AGNO)
+	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -c 'import agno, sys; sys.exit("$(OLD_AGNO)" not in agno.__file__)'
+	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+		tests/live/test_agno.py tests/live/test_agno_client.py tests/live/test_agno_sessions.py tests/python/test_adapters.py
 
 # An abi3 wheel for every Python from 3.11 on; maturin finds and writes the manylinux tag it satisfies.
 wheel: $(PACKAGES)
@@ -56,7 +68,7 @@ wheel-test: wheel
 # Licences, sources and duplicates of the crates; known faults of the Python packages. Where the index of faults
 # cannot be reached, pip-audit says of every package that it was not audited.
 supply: $(PACKAGES)
-	test -x $(TOOLS)/bin/cargo-deny || cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
+	test -x $(TOOLS)/bin/cargo-deny || CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
 	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 

@@ -1,47 +1,55 @@
-"""A real S3 server in a process of its own, and a proxy before it that misbehaves when told to."""
+"""Real servers of objects, each in a process of its own on the loopback, with one bucket."""
 
 from __future__ import annotations
 
-import http.client
-import socket
+import base64
+import hashlib
+import hmac
+import json
+import os
+import shutil
 import subprocess
 import sys
-import threading
 import time
-from collections import Counter
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import ClassVar, Self
+from urllib.parse import unquote
 
 import httpx
+import pytest
+from proxy import Proxy
 from running import free_port
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 START_SECONDS = 30
-BUCKET = "spanwise-tests"
-CREDENTIAL = "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+BUCKET = "tests"
 SECRET = "a-secret-that-nobody-may-see"  # noqa: S105  # it is looked for where it must not be
+PATIENCE = "1 second"
+NEEDED = "TESTS_SKIP_NOTHING"
+"""Set where a machine must have what tests need."""
 
 
-class S3Server:
-    """A server with one bucket. Always leave it by `with`."""
+class Server:
+    """A server with one bucket. Always leave it by `with`.
 
-    def __init__(self, log: Path) -> None:
-        """Starts the server and creates the bucket; what it says goes to `log`."""
-        self.port = free_port()
-        self.endpoint = f"http://127.0.0.1:{self.port}"
+    Attributes:
+        scheme: of the addresses of what it serves.
+        patience: the variable that says how long a store waits for an answer.
+        port: where it listens.
+    """
+
+    scheme: ClassVar[str]
+    patience: ClassVar[str]
+
+    def __init__(self, log: Path, *command: str | Path, port: int, **variables: str) -> None:
+        """Starts `command` and creates the bucket; what it says goes to `log`."""
+        self.port = port
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}")
         with log.open("wb") as output:
-            script = Path(__file__).with_name("s3_server.py")
-            self._process = subprocess.Popen([sys.executable, script, str(self.port)], stdout=output, stderr=output)
-        # The server asks for a signature, and does not look at it.
-        self._http = httpx.Client(base_url=f"{self.endpoint}/{BUCKET}", headers={"Authorization": CREDENTIAL})
+            self._process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | variables)
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                self._http.put("").raise_for_status()
+                self.create_bucket()
                 break
             except httpx.TransportError:
                 assert self._process.poll() is None, log.read_text()
@@ -52,131 +60,161 @@ class S3Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.close()
+        self.http.close()
         self._process.kill()
         self._process.wait()
 
+    def create_bucket(self) -> None:
+        """Creates the bucket."""
+        raise NotImplementedError
+
+    def environment(self, port: int | None = None) -> dict[str, str]:
+        """Returns the variables with which a store reaches it, soon out of patience; `port`: of a proxy before it."""
+        raise NotImplementedError
+
     def keys(self, prefix: str) -> list[str]:
         """Returns the names of the objects that begin with `prefix`."""
-        answer = self._http.get("", params={"list-type": "2", "prefix": prefix})
+        raise NotImplementedError
+
+    def content(self, key: str) -> bytes:
+        """Returns the content of one object."""
+        raise NotImplementedError
+
+    def replace(self, key: str, content: bytes) -> None:
+        """Writes an object over another."""
+        raise NotImplementedError
+
+
+class S3(Server):
+    """moto's server, which speaks S3."""
+
+    scheme = "s3"
+    patience = "AWS_READ_TIMEOUT"
+    # The server asks for a signature, and does not look at it.
+    signed: ClassVar[dict[str, str]] = {
+        "authorization": "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, "
+        "SignedHeaders=host, Signature=0"
+    }
+
+    def __init__(self, log: Path) -> None:
+        port = free_port()
+        super().__init__(log, sys.executable, Path(__file__).with_name("s3_server.py"), str(port), port=port)
+
+    def create_bucket(self) -> None:
+        self.http.headers = httpx.Headers(self.signed)
+        self.http.put(f"/{BUCKET}").raise_for_status()
+
+    def environment(self, port: int | None = None) -> dict[str, str]:
+        return {
+            "AWS_ENDPOINT": f"http://127.0.0.1:{port or self.port}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "tests",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            self.patience: PATIENCE,
+        }
+
+    def keys(self, prefix: str) -> list[str]:
+        answer = self.http.get(f"/{BUCKET}", params={"list-type": "2", "prefix": prefix})
         text = answer.raise_for_status().text
         return [piece.split("</Key>")[0] for piece in text.split("<Key>")[1:]]
 
     def content(self, key: str) -> bytes:
-        """Returns the content of one object."""
-        return self._http.get(key).raise_for_status().content
+        return self.http.get(f"/{BUCKET}/{key}").raise_for_status().content
 
     def replace(self, key: str, content: bytes) -> None:
-        """Writes an object over another."""
-        self._http.put(key, content=content).raise_for_status()
+        self.http.put(f"/{BUCKET}/{key}", content=content).raise_for_status()
 
 
-def environment(endpoint: str) -> dict[str, str]:
-    """Returns the variables with which a store reaches the bucket at `endpoint`, soon out of patience."""
-    return {
-        "AWS_ENDPOINT": endpoint,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "tests",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_READ_TIMEOUT": "1 second",
-    }
+class WordsOfGoogle(S3):
+    """The same, behind a door that understands what Google Cloud Storage's XML interface says in other words."""
 
+    scheme = "gs"
+    patience = "GOOGLE_READ_TIMEOUT"
 
-class _Request(BaseHTTPRequestHandler):
-    proxy: Proxy
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-    def _pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        kind = f"{self.command} {self.path.split('?')[0]}"
-        fault = self.proxy.fault_of(kind)
-        if fault == "slow down":
-            text = b"<Error><Code>SlowDown</Code><Message>a-secret-that-nobody-may-see</Message></Error>"
-            return self._answer(503, {}, text)
-        if fault == "cut before":
-            return self._cut()
-        if fault == "stall":
-            self.proxy.stopped.wait(3)
-            return self._cut()
-        status, headers, content = self._forward(body)
-        if fault == "cut after":
-            return self._cut()
-        if fault == "half":
-            self._answer(status, headers, content, sent=content[: len(content) // 2])
-            return self._cut()
-        return self._answer(status, headers, content)
-
-    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass_on  # noqa: N815  # the names of the base class
-
-    def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        upstream = http.client.HTTPConnection("127.0.0.1", self.proxy.target, timeout=30)
-        upstream.request(self.command, self.path, body, dict(self.headers.items()))
-        answer = upstream.getresponse()
-        content = answer.read()
-        upstream.close()
-        return answer.status, dict(answer.getheaders()), content
-
-    def _answer(self, status: int, headers: dict[str, str], content: bytes, sent: bytes | None = None) -> None:
-        self.send_response_only(status)
-        for name, value in headers.items():
-            if name.lower() not in {"connection", "transfer-encoding", "content-length"}:
-                self.send_header(name, value)
-        length = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(content))
-        self.send_header("Content-Length", length)
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content if sent is None else sent)
-        self.close_connection = True
-
-    def _cut(self) -> None:
-        self.close_connection = True
-        self.wfile.flush()
-        self.connection.shutdown(socket.SHUT_RDWR)
-
-
-class Proxy(ThreadingHTTPServer):
-    """Passes requests on to a server, unless a test says what becomes of them. Always leave it by `with`."""
-
-    daemon_threads = True
-
-    def __init__(self, target: int) -> None:
-        """Listens on a free port; `target` is the port of the server behind."""
-        super().__init__(("127.0.0.1", 0), type("Request", (_Request,), {"proxy": self}))
-        self.target = target
-        self.endpoint = f"http://127.0.0.1:{self.server_port}"
-        self.stopped = threading.Event()
-        self.seen: Counter[str] = Counter()
-        self._rule: Callable[[str], str | None] = lambda _: None
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def __init__(self, log: Path) -> None:
+        super().__init__(log)
+        self._door = Proxy(self.port, self._worded)
+        self._door.__enter__()
+        self.port = self._door.server_port
 
     def __exit__(self, *_: object) -> None:
-        self.stopped.set()
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
+        self._door.__exit__()
+        super().__exit__()
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Says nothing: connections are cut on purpose."""
+    def environment(self, port: int | None = None) -> dict[str, str]:
+        account = {"private_key": SECRET, "private_key_id": "1", "client_email": "tests", "disable_oauth": True}
+        return {
+            "GOOGLE_BASE_URL": f"http://127.0.0.1:{port or self.port}",
+            "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account),
+            "GOOGLE_ALLOW_HTTP": "true",
+            self.patience: PATIENCE,
+        }
 
-    def fault_of(self, kind: str) -> str | None:
-        """Returns what becomes of a request, by its method and path; `None`: it is passed on."""
-        fault = self._rule(kind)
-        self.seen[fault or "passed on"] += 1
-        return fault
+    @classmethod
+    def _worded(cls, path: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
+        said = {name.lower(): value for name, value in headers.items()}
+        if generation := said.pop("x-goog-if-generation-match", None):
+            assert generation == "0", "an object is created, and never replaced"
+            said["if-none-match"] = "*"
+        place, mark, query = path.partition("?")
+        # The client names Google's host whatever the address, and writes `/` as `%2F`.
+        return unquote(place) + mark + query, said | {"host": "127.0.0.1"} | cls.signed
 
-    @contextmanager
-    def misbehaving(self, rule: Callable[[str], str | None]) -> Iterator[None]:
-        """Lets `rule` say what becomes of requests meanwhile."""
-        self._rule = rule
-        try:
-            yield
-        finally:
-            self._rule = lambda _: None
+
+class Azurite(Server):
+    """Microsoft's own server for tests, which speaks Azure Blob Storage."""
+
+    scheme = "az"
+    patience = "AZURE_READ_TIMEOUT"
+    program = "azurite-blob"
+    account = "tests"
+    key = base64.b64encode(SECRET.encode()).decode()
+
+    def __init__(self, log: Path) -> None:
+        """Skips the test where it is not installed, and could be without great effort."""
+        program = shutil.which(self.program)
+        if program is None:
+            message = f"`{self.program}` is not installed: `npm install --global azurite`"
+            assert NEEDED not in os.environ or shutil.which("npm") is None, message
+            pytest.skip(message)
+        port = free_port()
+        flags = ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
+        place = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
+        super().__init__(log, program, *place, *flags, port=port, AZURITE_ACCOUNTS=f"{self.account}:{self.key}")
+
+    def create_bucket(self) -> None:
+        self.http.params = httpx.QueryParams(self._permission())
+        self.http.put(self._path(), params={"restype": "container"}).raise_for_status()
+
+    def environment(self, port: int | None = None) -> dict[str, str]:
+        return {
+            "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port or self.port}/{self.account}",
+            "AZURE_STORAGE_ACCOUNT_NAME": self.account,
+            "AZURE_STORAGE_ACCOUNT_KEY": self.key,
+            "AZURE_ALLOW_HTTP": "true",
+            self.patience: PATIENCE,
+        }
+
+    def keys(self, prefix: str) -> list[str]:
+        answer = self.http.get(self._path(), params={"restype": "container", "comp": "list", "prefix": prefix})
+        text = answer.raise_for_status().text
+        return [piece.split("</Name>")[0] for piece in text.split("<Name>")[1:]]
+
+    def content(self, key: str) -> bytes:
+        return self.http.get(self._path(key)).raise_for_status().content
+
+    def replace(self, key: str, content: bytes) -> None:
+        headers = {"x-ms-blob-type": "BlockBlob"}
+        self.http.put(self._path(key), content=content, headers=headers).raise_for_status()
+
+    def _path(self, *key: str) -> str:
+        return "/".join(["", self.account, BUCKET, *key])
+
+    def _permission(self) -> dict[str, str]:
+        """Returns an account's shared access signature, which allows everything for ever."""
+        said = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": "2099-01-01T00:00:00Z"}
+        said |= {"sip": "", "spr": "", "sv": "2019-12-12"}
+        text = "\n".join([self.account, *said.values(), ""])
+        signed = hmac.new(SECRET.encode(), text.encode(), hashlib.sha256).digest()
+        return {name: value for name, value in said.items() if value} | {"sig": base64.b64encode(signed).decode()}

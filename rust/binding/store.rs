@@ -87,6 +87,19 @@ impl PyTraceStore {
         }
     }
 
+    /// Returns what `search` finds of the page that a caller asks for by its number and limit.
+    fn page(
+        &self,
+        py: Python<'_>,
+        (page, limit): (u64, usize),
+        cancel: Option<Bound<'_, PyCancel>>,
+        search: impl FnOnce(&Snapshot, Window, &Cancel) -> crate::error::Result<Page> + Send,
+    ) -> PyResult<PyPage> {
+        let cancel = cancel.map(Bound::unbind);
+        detached(py, || search(&self.snapshot(), window(page, limit)?, withdrawal(cancel.as_ref())))
+            .map(|page| PyPage { page })
+    }
+
     pub(super) fn store(&self) -> crate::error::Result<&TraceStore> {
         match &self.opened {
             Opened::Writing(store) => Ok(store),
@@ -171,14 +184,10 @@ impl PyTraceStore {
         detail: bool,
         cancel: Option<Bound<'_, PyCancel>>,
     ) -> PyResult<PyPage> {
-        let cancel = cancel.map(Bound::unbind);
         let shown = if detail { Detail::Full } else { Detail::Summary };
-        detached(py, || {
-            let window = window(page, limit)?;
-            let withdrawn = withdrawal(cancel.as_ref());
-            search::runs(&self.snapshot(), &filter.filter, window, shown, withdrawn)
+        self.page(py, (page, limit), cancel, |stored, window, withdrawn| {
+            search::runs(stored, &filter.filter, window, shown, withdrawn)
         })
-        .map(|page| PyPage { page })
     }
 
     /// Returns one page of the ids of traces, newest first, without reading the traces.
@@ -191,13 +200,9 @@ impl PyTraceStore {
         limit: usize,
         cancel: Option<Bound<'_, PyCancel>>,
     ) -> PyResult<PyPage> {
-        let cancel = cancel.map(Bound::unbind);
-        detached(py, || {
-            let window = window(page, limit)?;
-            let withdrawn = withdrawal(cancel.as_ref());
-            search::ids(&self.snapshot(), &filter.filter, window, withdrawn)
+        self.page(py, (page, limit), cancel, |stored, window, withdrawn| {
+            search::ids(stored, &filter.filter, window, withdrawn)
         })
-        .map(|page| PyPage { page })
     }
 
     /// Returns one page of sessions, newest last trace first.
@@ -210,13 +215,9 @@ impl PyTraceStore {
         limit: usize,
         cancel: Option<Bound<'_, PyCancel>>,
     ) -> PyResult<PyPage> {
-        let cancel = cancel.map(Bound::unbind);
-        detached(py, || {
-            let window = window(page, limit)?;
-            let withdrawn = withdrawal(cancel.as_ref());
-            search::sessions(&self.snapshot(), &filter.filter, window, withdrawn)
+        self.page(py, (page, limit), cancel, |stored, window, withdrawn| {
+            search::sessions(stored, &filter.filter, window, withdrawn)
         })
-        .map(|page| PyPage { page })
     }
 
     /// Returns the JSON of one trace; `None` if there is none or the filter refuses it.

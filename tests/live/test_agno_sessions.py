@@ -5,22 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from agno.client import AgentOSClient
 from agno.db.base import SessionType
 from agno.utils.http import aclose_default_clients
-from hosting import hosting, run
+from hosting import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine
 
     from running import Running
-
-
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted")) as service:
-        yield service
 
 
 def asked(service: Running, ask: Callable[[AgentOSClient], Coroutine[Any, Any, Any]]) -> Any:

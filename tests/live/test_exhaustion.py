@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from exports import export_of
-from hosting import hosting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from running import Running
 
@@ -190,14 +188,6 @@ FORMS: dict[str, tuple[str, bytes, int, str]] = {
     "no boundary": ("multipart/form-data", b"--x--\r\n", 400, "BAD_REQUEST"),
     "a part without an end": ("multipart/form-data; boundary=x", PARTS[:60], 400, "BAD_REQUEST"),
 }
-
-
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder: Path = tmp_path_factory.mktemp("forms")
-    with hosting(folder) as service:
-        yield service
-        assert service.stop() == 0
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -11,18 +11,11 @@ from hosting import factory_calls, hosting, run
 from socketing import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from running import Running
 
 STATUSES = {"BAD_REQUEST": 400, "FORBIDDEN": 403, "NOT_FOUND": 404, "INTERNAL_SERVER_ERROR": 500}
-
-
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("faulty")) as service:
-        yield service
-        assert service.stop() == 0
 
 
 def over_http(service: Running, factory: str, given: Any) -> tuple[int, str]:

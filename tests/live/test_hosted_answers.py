@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from hosting import hosting, run
+from hosting import run
 
 from spanwise.components import Kind
 from spanwise.http.run_answers import AgentRun, Begun, Hosted, Run, TeamRun, WorkflowRun
@@ -14,8 +14,6 @@ from spanwise.http.session_shapes import SessionDetail, SessionList
 from spanwise.models import Config, Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from running import Running
 
 RUN = {Kind.AGENT: AgentRun, Kind.TEAM: TeamRun, Kind.WORKFLOW: WorkflowRun}
@@ -25,12 +23,6 @@ ANSWERED = {
     Kind.WORKFLOW: ["steps", "built"],
 }
 CASES = [(kind, component) for kind, components in ANSWERED.items() for component in components]
-
-
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted")) as service:
-        yield service
 
 
 def known(answer: bytes, shape: Any) -> Any:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from calling import as_admin, as_caller, jwks_file
-from hosting import hosting
+from calling import as_admin, as_caller
 
 from spanwise.auth.config import ADMIN_SCOPE
 from spanwise.components import Kind
@@ -44,14 +43,6 @@ FORMS: dict[str, dict[str, str]] = {
 
 def name_of(row: Row) -> str:
     return f"{row.method} {row.path}"
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("guarded")
-    with hosting(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
-        yield service
-        assert service.stop() == 0
 
 
 def kind_of(row: Row) -> Kind:

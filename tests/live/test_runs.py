@@ -11,17 +11,9 @@ import pytest
 from hosting import events_of, factory_calls, frames_of, hosting, run, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from running import Running
-
-
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted")) as service:
-        yield service
-        assert service.stop() == 0
 
 
 def trace_of(service: Running, run_id: str) -> dict[str, Any]:

@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from calling import as_admin, as_caller, jwks_file
-from hosting import hosting, run
+from calling import as_admin, as_caller
+from hosting import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import httpx
     from running import Running
 
 RUNNING = ("agents:run", "agents:read", "sessions:read", "sessions:delete", "traces:read")
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("guarded")
-    with hosting(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
-        yield service
-        assert service.stop() == 0
 
 
 def run_as(service: Running, caller: str, component: str = "agents/echo", **fields: str) -> httpx.Response:

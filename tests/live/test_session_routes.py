@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hosting import hosting, run
+from hosting import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import httpx
     from running import Running
-
-
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted")) as service:
-        yield service
-        assert service.stop() == 0
 
 
 def ids(answer: httpx.Response) -> list[str]:

@@ -88,9 +88,21 @@ def test_what_must_not_be_lost_is_tried_again(tmp_path: Path) -> None:
         database.fails = False
         await storing
         assert len(await journal.do(lambda stored: stored.events("a", -1, 10))) == 1
+        await journal.close()
+
+    asyncio.run(scene())
+
+
+def test_what_is_tried_again_keeps_no_service_from_ending(tmp_path: Path) -> None:
+    async def scene() -> None:
+        database, journal = await opened(tmp_path)
         database.fails = True
+        storing = asyncio.create_task(journal.do_at_last(lambda stored: stored.add_events([event("a", 0)])))
+        await asyncio.sleep(0.5)
+        assert not storing.done()
+        journal.end()
         with pytest.raises(OSError, match="disk full"):
-            await journal.do_at_last(lambda stored: stored.add_events([event("a", 1)]))
+            await asyncio.wait_for(storing, 1)
         await journal.close()
 
     asyncio.run(scene())

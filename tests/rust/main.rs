@@ -8,5 +8,6 @@ mod storage;
 mod bulk;
 mod search;
 mod fuzz;
+mod memory;
 mod random;
 mod spans;

@@ -34,16 +34,21 @@ StreamEvents: TypeAlias = Annotated[
 ]
 
 
-class CreateForm(Struct, frozen=True, kw_only=True):
-    """The form that begins a run."""
+class RunForm(Struct, frozen=True, kw_only=True):
+    """What both forms that set a run going have."""
 
-    message: Annotated[str, Meta(description="What the component is asked.")]
     stream: Streamed = True
     background: Background = False
     session_id: Session = None
     user_id: User = None
     factory_input: FactoryInput = None
     stream_events: StreamEvents = True
+
+
+class CreateForm(RunForm, frozen=True, kw_only=True):
+    """The form that begins a run."""
+
+    message: Annotated[str, Meta(description="What the component is asked.")]
     session_state: Annotated[
         str | None, Meta(description="A JSON object, as text: what the session remembers from now on, beside the rest.")
     ] = None
@@ -55,18 +60,12 @@ class CreateForm(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class ContinueForm(Struct, frozen=True, kw_only=True):
+class ContinueForm(RunForm, frozen=True, kw_only=True):
     """The form that continues a run. Answers are `tools` of agents, `requirements` of teams, else the third."""
 
     tools: Answers = None
     requirements: Answers = None
     step_requirements: Answers = None
-    stream: Streamed = True
-    background: Background = False
-    session_id: Session = None
-    user_id: User = None
-    factory_input: FactoryInput = None
-    stream_events: StreamEvents = True
 
 
 class CancelForm(Struct, frozen=True, kw_only=True):

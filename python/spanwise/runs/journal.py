@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from spanwise.errors import StoreError
@@ -22,7 +23,7 @@ Asked: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
 """What is to be done, and who waits for it."""
 
 MOST_TOGETHER = 256
-RETRY_SECONDS = (0.05, 0.25, 1.0)
+RETRY_SECONDS = (0.05, 0.25, 1.0, 2.0, 4.0, 8.0, 15.0)
 MOST_UNSTORED = 10_000
 """Events of one run that wait for a database that fails; a run with more cannot be kept whole, and ends as an error."""
 
@@ -46,6 +47,7 @@ class Journal:
         self._flushing: asyncio.Task[None] | None = None
         self._waiting: list[Asked] = []
         self._working: asyncio.Task[None] | None = None
+        self._is_ending = asyncio.Event()
 
     async def open(self) -> list[RunRecord]:
         """Opens the database and returns the runs that nobody finished."""
@@ -63,14 +65,23 @@ class Journal:
         return await done
 
     async def do_at_last(self, work: Callable[[Database], Result]) -> Result:
-        """Returns what `work` returns, tried again a few times if the database fails: for what must not be lost."""
+        """Returns what `work` returns, tried again for half a minute if the database fails: for what must not be lost.
+
+        A server of databases that is started anew is back by then.
+        """
         for seconds in RETRY_SECONDS:
             try:
                 return await self.do(work)
             except Exception as error:  # noqa: BLE001  # whatever the database raises, it is tried again
                 _log.warning("the database failed, it is tried again in %g s: %s", seconds, type(error).__name__)
-            await asyncio.sleep(seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_ending.wait(), seconds)
+                break
         return await self.do(work)
+
+    def end(self) -> None:
+        """Has whatever is tried again be tried once more, at once: the service is about to end."""
+        self._is_ending.set()
 
     async def _work(self) -> None:
         while self._waiting:

@@ -133,6 +133,7 @@ class Runs:
         self._is_open = False
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=END_SECONDS)
+        self._journal.end()
         while self._tasks:
             for live in list(self._live.values()):
                 live.is_interrupted = True

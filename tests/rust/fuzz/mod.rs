@@ -8,7 +8,6 @@
 //! This mutator is blind: it does not see which branches an input takes, as `cargo fuzz` would.
 
 mod bytes;
-mod memory;
 mod mutate;
 mod store;
 

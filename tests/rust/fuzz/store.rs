@@ -13,7 +13,7 @@ use spanwise::otlp::WireSpan;
 use spanwise::storage::{Options, TraceStore};
 
 use super::fuzz;
-use super::memory::Memory;
+use crate::memory::Memory;
 use crate::spans::{below, export, span, with};
 use crate::storage::forge;
 

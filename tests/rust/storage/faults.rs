@@ -10,7 +10,7 @@ use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, Pu
 use spanwise::storage::{Options, TraceStore};
 
 use super::contents::{Contents, contents, id_of, traces_in};
-use super::memory::Memory;
+use crate::memory::Memory;
 use crate::spans::{export, span};
 
 /// How an operation fails.

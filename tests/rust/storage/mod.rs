@@ -13,7 +13,6 @@ mod gated;
 mod golden;
 mod history;
 mod limits;
-mod memory;
 mod model;
 mod processes;
 mod purge;

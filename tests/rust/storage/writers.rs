@@ -7,7 +7,7 @@ use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
 use super::contents::{contents, id_of, traces_in};
-use super::memory::Memory;
+use crate::memory::Memory;
 use crate::spans::{export, span};
 
 /// Opens the store without its lock, as a second machine over one object store would.

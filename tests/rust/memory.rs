@@ -1,6 +1,8 @@
-//! A place of objects in memory: what a folder is, without a disk to wait for.
+//! A place of objects in memory: what a folder is, without a disk to wait for, and of any bytes.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -11,8 +13,49 @@ type Contents = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
 /// Objects by their path. Clones are the same place.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     contents: Contents,
+}
+
+impl Memory {
+    /// Returns the files of a folder as objects.
+    pub(crate) fn of_folder(root: &Path) -> Self {
+        let memory = Self::default();
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let name = path.strip_prefix(root).expect("inside").to_str().expect("UTF-8").to_owned();
+                    memory.set(&name, fs::read(&path).expect("a file"));
+                }
+            }
+        }
+        memory
+    }
+
+    /// Returns a copy that changes by itself.
+    pub(crate) fn copied(&self) -> Self {
+        Self { contents: Arc::new(Mutex::new(locked(&self.contents).clone())) }
+    }
+
+    /// Makes an object, or makes it another one.
+    pub(crate) fn set(&self, path: &str, content: Vec<u8>) {
+        locked(&self.contents).insert(path.to_owned(), content.into());
+    }
+
+    /// Returns the paths that begin with `folder` and end in `suffix`.
+    pub(crate) fn paths(&self, folder: &str, suffix: &str) -> Vec<String> {
+        let contents = locked(&self.contents);
+        contents.keys().filter(|path| path.starts_with(folder) && path.ends_with(suffix)).cloned().collect()
+    }
+
+    /// Returns an object that must be there.
+    pub(crate) fn content(&self, path: &str) -> Vec<u8> {
+        locked(&self.contents)[path].to_vec()
+    }
 }
 
 fn locked(contents: &Contents) -> MutexGuard<'_, BTreeMap<String, Bytes>> {

@@ -158,11 +158,12 @@ impl PyTraceStore {
         content_encoding: Option<&str>,
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
-            // The head keeps spans as slices of the body, so the engine needs bytes of its own.
-            let body = Bytes::copy_from_slice(body);
             let encoding = Encoding::of(content_type)?;
-            let export = otlp::decode(body, content_type, content_encoding, now_nanos())?;
-            let ingested = self.store()?.ingest(export)?;
+            let decode = || {
+                // The head keeps spans as slices of the body, so the engine needs bytes of its own.
+                otlp::decode(Bytes::copy_from_slice(body), content_type, content_encoding, now_nanos())
+            };
+            let ingested = self.store()?.ingest_decoded(decode)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,

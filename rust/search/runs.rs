@@ -1,7 +1,9 @@
 //! Pages of runs, and single traces and spans.
 
+use std::hint::black_box;
+
 use super::merge::{Place, page_of};
-use super::pool::in_turns;
+use super::pool::in_rounds;
 use super::selection::{Selection, select};
 use super::{Cancel, Detail, Page, Window, json_array};
 use crate::error::{Error, Result};
@@ -9,10 +11,12 @@ use crate::filter::Filter;
 use crate::index::Needed;
 use crate::otlp::{SpanId, TraceId};
 use crate::storage::Snapshot;
+use crate::storage::turns::Turns;
 use crate::trace::{Trace, detail};
 
-/// The most bytes of decoded documents one page may be made from.
+/// The most bytes of decoded documents one page may be made from, and all pages that are made at once.
 const MAX_PAGE_BYTES: u64 = 256 << 20;
+static PAGES: Turns = Turns::of(MAX_PAGE_BYTES);
 
 /// So many documents a thread are read in one turn.
 const DOCUMENTS: usize = 16;
@@ -21,7 +25,7 @@ const DOCUMENTS: usize = 16;
 ///
 /// # Errors
 /// [`Error::TooLarge`] if the page's documents exceed 256 MiB, naming a limit that fits;
-/// [`Error::Cancelled`]; damage met while reading a document.
+/// [`Error::Cancelled`], also while other pages take all of that; damage met while reading a document.
 pub fn runs(
     snapshot: &Snapshot,
     filter: &Filter,
@@ -32,7 +36,7 @@ pub fn runs(
     let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let places = page_of(&selections, window);
-    refuse_oversized(&selections, &places)?;
+    let _page = PAGES.take(bytes_of_page(&selections, &places)?, || cancel.check())?;
     let build = |(_, (selection, row)): (usize, &Place)| {
         cancel.check()?;
         let trace = selections[*selection].part.trace(*row)?;
@@ -43,7 +47,7 @@ pub fn runs(
         }
         Ok(item)
     };
-    let items = in_turns(&places, DOCUMENTS, build)?;
+    let items = in_rounds(&places, DOCUMENTS, build)?;
     Ok(Page { data: json_array(&items), total_count: total as u64 })
 }
 
@@ -88,16 +92,27 @@ pub fn span(
     Ok(is_there.then_some(item))
 }
 
+/// Returns a trace, unless the filter refuses it. The time must not tell a trace of somebody else from one
+/// that is not there: every part is asked for the id, and the filter looks at one row of a segment and one of
+/// the head, if there are both, whatever was found.
 fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Trace>> {
-    let Some((place, row)) = snapshot.find(trace_id) else { return Ok(None) };
-    let part = &snapshot.parts()[place];
-    if !part.is_match(filter, row)? {
-        return Ok(None);
+    let parts = snapshot.parts();
+    let mut found = None;
+    for part in parts {
+        found = part.find(trace_id).map(|row| (part, row)).or(found);
     }
-    part.trace(row).map(Some)
+    let other = parts.last().filter(|last| last.is_sealed() != parts[0].is_sealed());
+    for part in parts.first().into_iter().chain(other).filter(|part| part.count() > 0) {
+        if found.is_none_or(|(at, _)| at.is_sealed() != part.is_sealed()) {
+            let _nobody_asked = black_box(part.is_match(filter, 0));
+        }
+    }
+    let Some((part, row)) = found else { return Ok(None) };
+    part.is_match(filter, row)?.then(|| part.trace(row)).transpose()
 }
 
-fn refuse_oversized(selections: &[Selection<'_>], places: &[Place]) -> Result<()> {
+/// Returns how many bytes the documents of a page have, at most [`MAX_PAGE_BYTES`].
+fn bytes_of_page(selections: &[Selection<'_>], places: &[Place]) -> Result<u64> {
     let mut bytes = 0_u64;
     for (fitting, (selection, row)) in places.iter().enumerate() {
         bytes = bytes.saturating_add(selections[*selection].part.document_bytes(*row));
@@ -109,5 +124,5 @@ fn refuse_oversized(selections: &[Selection<'_>], places: &[Place]) -> Result<()
             )));
         }
     }
-    Ok(())
+    Ok(bytes.min(MAX_PAGE_BYTES))
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Cancel;
-use super::pool::in_turns;
+use super::pool::in_rounds;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{Live, Needed};
@@ -103,7 +103,7 @@ pub(super) fn select<'a>(
     let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= FEW_ROWS {
         parts.iter().enumerate().map(evaluate).collect::<Result<_>>()?
     } else {
-        in_turns(parts, PARTS, evaluate)?
+        in_rounds(parts, PARTS, evaluate)?
     };
     Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
 }

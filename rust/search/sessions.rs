@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::numbered::{Numbered, is_set, set};
-use super::pool::in_turns;
+use super::pool::in_rounds;
 use super::selection::{OrderKey, PARTS, Selection, select};
 use super::{Cancel, Page, Window};
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &C
     let total_count = count(&selections, &numbered, cancel)?;
     let page = cut(&selections, &numbered, window, cancel)?;
     let described = |(_, session): (usize, &Place)| describe(&selections, &numbered, *session, cancel);
-    let rows: Vec<SessionRow<'_>> = in_turns(&page, SESSIONS, described)?;
+    let rows: Vec<SessionRow<'_>> = in_rounds(&page, SESSIONS, described)?;
     let data = serde_json::to_vec(&rows)
         .map_err(|fault| Error::Batch(format!("a session row cannot be printed: {fault}")))?;
     Ok(Page { data, total_count })
@@ -78,7 +78,7 @@ fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel)
         }
         Ok(codes)
     };
-    let codes: Vec<Vec<u64>> = in_turns(selections, PARTS, codes_of_part)?;
+    let codes: Vec<Vec<u64>> = in_rounds(selections, PARTS, codes_of_part)?;
     let mut total = if is_every { numbered.sealed() } else { 0 };
     let mut met = vec![0; numbered.end().div_ceil(64)];
     for (part, own) in codes.iter().enumerate() {

@@ -59,6 +59,7 @@ mod state;
 pub mod store;
 mod taken;
 mod threads;
+pub mod turns;
 mod upkeep;
 mod view;
 mod wal;

@@ -137,6 +137,11 @@ impl Part {
         Self { rows: Rows::Sealed(segment), hidden }
     }
 
+    /// Whether it is a segment, not a batch of the head.
+    pub fn is_sealed(&self) -> bool {
+        matches!(self.rows, Rows::Sealed(_))
+    }
+
     /// Returns how many rows there are, hidden ones included.
     pub fn count(&self) -> usize {
         match &self.rows {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 use crossbeam_channel::Sender;
 use serde::Serialize;
@@ -22,6 +23,7 @@ use super::place::Place;
 use super::recover::{self, recover};
 use super::snapshot::Snapshot;
 use super::threads::Threads;
+use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Export, wire};
@@ -90,6 +92,7 @@ struct Shared {
     published: Arc<Published>,
     max_waiting_bytes: u64,
     waiting_bytes: AtomicU64,
+    turns: Turns,
     is_closed: AtomicBool,
     running: Mutex<Option<Running>>,
 }
@@ -138,6 +141,7 @@ impl TraceStore {
             published,
             max_waiting_bytes,
             waiting_bytes,
+            turns: Turns::of(available_parallelism().map_or(1, |count| count.get() as u64)),
             is_closed,
             running,
         };
@@ -151,8 +155,18 @@ impl TraceStore {
     /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored.
     /// [`Error::Closed`].
     pub fn ingest(&self, export: Export) -> Result<Ingested> {
+        self.ingest_decoded(|| Ok(export))
+    }
+
+    /// Stores the spans of a request that is decoded as soon as it has its turn: until its spans are as small
+    /// as they came, it may take many times what was sent.
+    ///
+    /// # Errors
+    /// Those of `decode`, else as [`TraceStore::ingest`].
+    pub fn ingest_decoded(&self, decode: impl FnOnce() -> Result<Export>) -> Result<Ingested> {
         let received = now_micros();
-        let Export { spans, message, rejected, reason } = export;
+        let turn = self.shared.turns.take(1, || Ok(()))?;
+        let Export { spans, message, rejected, reason } = decode()?;
         self.shared.refuse_if_closed()?;
         if spans.is_empty() {
             return Ok(Ingested { accepted: 0, rejected, reason });
@@ -162,6 +176,7 @@ impl TraceStore {
         let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
         let arrival = Arrival::new(received, spans, encoded);
         let _waiting = self.shared.admit(arrival.encoded.len() as u64)?;
+        drop(turn);
         let outcome = self.shared.ask(|answer| Order::Ingest { arrival, answer })?;
         let reason = if reason.is_empty() { outcome.reason } else { reason };
         Ok(Ingested { accepted: outcome.accepted, rejected: rejected + outcome.surplus, reason })

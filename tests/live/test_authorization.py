@@ -105,6 +105,14 @@ def test_another_method_is_no_way_in(guarded: Running, method: str) -> None:
         assert guarded.http.request(method, path, headers=as_admin()).status_code == 405
 
 
+@pytest.mark.parametrize("path", ["/health", "/traces", f"/traces/{OWN}", "/traces/search", "/nope"])
+def test_a_head_is_answered_as_its_get_is(guarded: Running, path: str) -> None:
+    """Most paths are answered without a search in the table, and HEAD is none of theirs."""
+    for headers in ({}, as_admin()):
+        asked, head = (guarded.http.request(method, path, headers=headers) for method in ("GET", "HEAD"))
+        assert (head.status_code, head.content) == (asked.status_code, b"")
+
+
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix"])
 def test_no_header_is_a_way_in(guarded: Running, header: str) -> None:
     assert_unauthenticated(guarded.http.get("/traces", headers={header: "/health"}))

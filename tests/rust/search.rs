@@ -216,17 +216,34 @@ fn instant(millis: u64) -> String {
 
 #[test]
 fn a_trace_the_filter_refuses_is_absent() {
-    let run = Run { trace: 1, start: 0, session: None, user: Some(1), agent: None, is_error: false };
-    let (_folder, store) = stored(&mut vec![run.clone()], 1, 9, 0);
-    let trace_id = TraceId::from_hex(&run.trace_id()).expect("an id");
-    let span_id = SpanId::from_hex("0000000000000001").expect("an id");
     let own = Filter::all().restrict("user_id", "user.id-1").expect("a restriction");
     let foreign = Filter::all().restrict("user_id", "user.id-2").expect("a restriction");
-    let snapshot = store.snapshot();
-    assert!(search::trace(&snapshot, trace_id, &own).expect("a trace").is_some());
-    assert!(search::span(&snapshot, trace_id, span_id, &own).expect("a span").is_some());
-    assert_eq!(search::trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
-    assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign).expect("no span"), None);
+    let span_id = SpanId::from_hex("0000000000000001").expect("an id");
+    // In segments alone, in both, and in the head alone; one of them deleted or not.
+    for (seal_after, doomed) in [0, 1, 2, 9].into_iter().flat_map(|after| [(after, 0), (after, 2)]) {
+        let run =
+            |trace| Run { trace, start: trace, session: None, user: Some(1), agent: None, is_error: false };
+        let mut runs: Vec<_> = (1..=4).map(run).collect();
+        let traces: Vec<_> = runs.iter().map(Run::trace_id).collect();
+        let (_folder, store) = stored(&mut runs, 1, seal_after, doomed);
+        let snapshot = store.snapshot();
+        for trace in traces {
+            let is_there = runs.iter().any(|run| run.trace_id() == trace);
+            let trace_id = TraceId::from_hex(&trace).expect("an id");
+            assert_eq!(search::trace(&snapshot, trace_id, &own).expect("an answer").is_some(), is_there);
+            assert_eq!(
+                search::span(&snapshot, trace_id, span_id, &own).expect("an answer").is_some(),
+                is_there
+            );
+            assert_eq!(search::trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
+            assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign).expect("no span"), None);
+        }
+    }
+    let folder = TempDir::new().expect("a folder");
+    let empty =
+        TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
+    let trace_id = TraceId::from_hex(&"1".repeat(32)).expect("an id");
+    assert_eq!(search::trace(&empty.snapshot(), trace_id, &own).expect("no trace"), None);
 }
 
 #[test]

@@ -207,6 +207,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ({"status": ["OK", "FINE"]}, "expected `status` to be one of UNSET, OK, ERROR, got `FINE`"),
         ({"attributes": ["{}", "[]"]}, "expected `attributes` to be a map or a JSON object"),
         ({"attributes": ["{}", "{"]}, "truncated"),
+        ({"attributes": ["{}", '{"a":' + "[" * 100_000]}, "recursion"),
         ({"events": ["[]", "[1]"]}, "expected `events` to be a list of structs or of JSON objects"),
         ({"start_time": [1, -1]}, "expected `start_time` to be an instant"),
     ],
@@ -220,6 +221,14 @@ def test_a_row_that_is_no_span_is_refused_with_its_place(
     (line,) = [line for line in done.output.splitlines() if line.startswith("refused: ")]
     assert line.startswith(f"refused: {tmp_path}/spans.parquet, span 1: ")
     assert reason in line
+
+
+def test_of_many_refusals_the_first_are_named_and_all_are_counted(tmp_path: Path) -> None:
+    done = imported(tmp_path, pa.table(spans(kind=["SIDEWAYS"] * 500)))
+    lines = [line for line in done.output.splitlines() if line.startswith("refused: ")]
+    assert "Spans in the store: 0. Refused: 500." in done.output
+    assert len(lines) == 101
+    assert lines[99].startswith(f"refused: {tmp_path}/spans.parquet, span 99: ")
 
 
 def zstd(content: bytes) -> bytes:

@@ -28,6 +28,7 @@ COLUMNS = ("created_at", "span", "resource", "resource_schema_url", "scope", "sc
 SCHEMA = pa.schema([pa.schema(span_schema()).field(name).with_nullable(name != "span") for name in COLUMNS])
 
 _SQLITE = b"SQLite format 3\x00"
+_MOST_NAMED = 100
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,20 @@ class SpanFile:
         if "span" in batch.schema.names:
             yield conformed(batch)
         else:
-            for spans, received in read_spans(batch, self._refuse):
+            for spans, received in read_spans(batch, self._refuse_row):
                 yield with_received(spans, received)
         self._rows += batch.num_rows
 
-    def _refuse(self, row: int, reason: str) -> None:
-        self.refused.append(Refused(f"{self.name}, span {self._rows + row}", reason, 1))
+    def _refuse_row(self, row: int, reason: str) -> None:
+        self._refuse(f"{self.name}, span {self._rows + row}", reason, 1)
+
+    def _refuse(self, where: str, reason: str, count: int) -> None:
+        """Names the first refusals, and counts the others."""
+        if len(self.refused) < _MOST_NAMED:
+            self.refused.append(Refused(where, reason, count))
+            return
+        others = sum(refused.count for refused in self.refused[_MOST_NAMED:])
+        self.refused[_MOST_NAMED:] = [Refused(self.name, "others, for such reasons", others + count)]
 
     def _read(self, tell: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         head = head_of(self.path, None)
@@ -140,7 +149,7 @@ class SpanFile:
         for message, content_type in found:
             batch, rejected, reason = otlp_spans(message, content_type)
             if rejected:
-                self.refused.append(Refused(self.name, reason, rejected))
+                self._refuse(self.name, reason, rejected)
             yield pa.record_batch(batch)
 
 

@@ -98,7 +98,7 @@ def read_spans(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[tuple[pa.Recor
         for at in range(lot.num_rows):
             try:
                 rows.append(_row(begin + at, {wanted: column[at] for wanted, column in values.items()}))
-            except (ValueError, TypeError, msgspec.MsgspecError) as error:
+            except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
                 refuse(begin + at, str(error))
         yield from _checked(rows, refuse)
 

@@ -23,9 +23,10 @@ from spanwise.traces.sources import Source, files_in, is_sqlite
 def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_table: str, schema: str | None) -> None:
     """Import the spans of each PATH into the data folder DIR, which is made if there is none.
 
-    PATH is a file, or a folder of files, with spans: OTLP (protobuf or JSON, also a message a line), Parquet or Arrow
-    as `spanwise export` writes them, gzip or zstd around OTLP and Arrow. Or it is the database of agno: a SQLite
-    file, or an address such as `postgresql+psycopg://user@host/name`.
+    PATH is a file, or a folder of files, with spans: OTLP (protobuf or JSON, also a message a line, or messages after
+    their lengths), Parquet or Arrow (as `spanwise export` writes them, or a column for each thing that is said of a
+    span); gzip, zlib or zstd around OTLP and Arrow. Or it is the database of agno: a SQLite file, or an address such
+    as `postgresql+psycopg://user@host/name`.
 
     Importing again what is there changes nothing. An import of files that was interrupted goes on where it was. No
     other process may have the folder open.

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from spanwise._engine import otlp_spans
 from spanwise.errors import ConfigurationError
 from spanwise.traces.otlp import CONTENT_TYPE, attributes_of
-from spanwise.traces.sources import Refused, conformed
+from spanwise.traces.sources import Refused, with_received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,7 +114,7 @@ class AgnoDatabase:
                 self._refuse(row, str(error))
         batch, rejected, reason = otlp_spans(_export([span for _, span, _ in usable]), CONTENT_TYPE)
         if not rejected:
-            yield _received(batch, [received for _, _, received in usable])
+            yield with_received(pa.record_batch(batch), [received for _, _, received in usable])
         elif len(usable) == 1:
             self._refuse(rows[0], reason)
         else:  # which ones is known once each stands alone
@@ -180,9 +180,3 @@ def _micros(text: str) -> int:
 
 def _export(spans: list[dict[str, Any]]) -> bytes:
     return msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
-
-
-def _received(batch: object, received: list[int | None]) -> pa.RecordBatch:
-    columns = conformed(pa.record_batch(batch))
-    created = pa.array(received, columns.schema.field("created_at").type)
-    return columns.set_column(columns.schema.get_field_index("created_at"), columns.schema.field("created_at"), created)

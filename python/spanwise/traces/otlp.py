@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 CONTENT_TYPE = "application/json"
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_INT64 = range(-(2**63), 2**63)
 
 
 class Verdict(Struct, frozen=True):
@@ -107,16 +109,18 @@ def _value(value: object) -> dict[str, Any]:  # noqa: PLR0911  # one line for ea
     match value:
         case bool():
             return {"boolValue": value}
-        case int():
+        case int() if value in _INT64:
             return {"intValue": str(value)}
         case float():
-            return {"doubleValue": value if value - value == 0 else str(value)}
+            return {"doubleValue": _NOT_FINITE.get(str(value), value)}
         case str():
             return {"stringValue": value.encode("utf-8", "replace").decode()}
         case bytes():
             return {"bytesValue": b64encode(value).decode()}
         case Mapping():
             return {"kvlistValue": {"values": attributes_of({str(key): each for key, each in value.items()})}}
+        case None:
+            return {}
         case Sequence():
             return {"arrayValue": {"values": [_value(each) for each in value]}}
         case _:

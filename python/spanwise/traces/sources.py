@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from spanwise._engine import otlp_spans, span_schema
 from spanwise.errors import ConfigurationError, DecodeError
+from spanwise.traces.otlp_file import Content, compression_of, head_of, messages
+from spanwise.traces.span_columns import columns_of, read_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,13 +27,8 @@ COLUMNS = ("created_at", "span", "resource", "resource_schema_url", "scope", "sc
 # What others wrote may leave out every column but the spans themselves.
 SCHEMA = pa.schema([pa.schema(span_schema()).field(name).with_nullable(name != "span") for name in COLUMNS])
 
-_HEAD = 16
-_PIECE = 8 * 1024 * 1024
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SQLITE = b"SQLite format 3\x00"
-_PROTOBUF = "application/x-protobuf"
-_JSON = "application/json"
-_RESOURCE_SPANS = 0x0A  # field 1 of `TracesData`, length-delimited
+_MOST_NAMED = 100
 
 
 @dataclass(frozen=True)
@@ -75,6 +71,7 @@ class SpanFile:
 
     path: Path
     refused: list[Refused] = field(default_factory=list)
+    _rows: int = 0
 
     def __post_init__(self) -> None:
         """Looks at the file.
@@ -105,54 +102,55 @@ class SpanFile:
 
         try:
             for batch in self._read(tell):
-                yield conformed(batch)
+                yield from self._conformed(batch)
         except (DecodeError, OSError, pa.ArrowException) as error:
             self.refused.append(Refused(self.name, str(error)))
         tell(self.size)
 
+    def _conformed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if "span" in batch.schema.names:
+            yield conformed(batch)
+        else:
+            for spans, received in read_spans(batch, self._refuse_row):
+                yield with_received(spans, received)
+        self._rows += batch.num_rows
+
+    def _refuse_row(self, row: int, reason: str) -> None:
+        self._refuse(f"{self.name}, span {self._rows + row}", reason, 1)
+
+    def _refuse(self, where: str, reason: str, count: int) -> None:
+        """Names the first refusals, and counts the others."""
+        if len(self.refused) < _MOST_NAMED:
+            self.refused.append(Refused(where, reason, count))
+            return
+        others = sum(refused.count for refused in self.refused[_MOST_NAMED:])
+        self.refused[_MOST_NAMED:] = [Refused(self.name, "others, for such reasons", others + count)]
+
     def _read(self, tell: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        head = _head(self.path, None)
-        compression = next((name for magic, name in _COMPRESSED.items() if head.startswith(magic)), None)
+        head = head_of(self.path, None)
+        compression = compression_of(head)
         if compression is not None:
-            head = _head(self.path, compression)
+            head = head_of(self.path, compression)
         if head.startswith(b"PAR1") and compression is None:
             return _parquet(self.path, self.size, tell)
         if head.startswith(b"ARROW1") and compression is None:
             return _arrow_file(self.path, self.size, tell)
-        content = _Content(self.path, compression, tell)
+        content = Content(self.path, compression, tell)
         if head.startswith(b"\xff\xff\xff\xff"):
             return iter(pa.ipc.open_stream(content.stream))
-        if head.lstrip().startswith(b"{"):
-            return self._otlp(_json_messages(content), _JSON)
-        if head.startswith(bytes([_RESOURCE_SPANS])):
-            return self._otlp(_protobuf_messages(content), _PROTOBUF)
         if not head:
             return iter(())
-        raise DecodeError("expected spans as OTLP, Parquet or Arrow, found something else")
+        found = messages(content, head)
+        if found is None:
+            raise DecodeError("expected spans as OTLP, Parquet or Arrow, found something else")
+        return self._otlp(found)
 
-    def _otlp(self, messages: Iterator[bytes], content_type: str) -> Iterator[pa.RecordBatch]:
-        for message in messages:
+    def _otlp(self, found: Iterator[tuple[bytes, str]]) -> Iterator[pa.RecordBatch]:
+        for message, content_type in found:
             batch, rejected, reason = otlp_spans(message, content_type)
             if rejected:
-                self.refused.append(Refused(self.name, reason, rejected))
+                self._refuse(self.name, reason, rejected)
             yield pa.record_batch(batch)
-
-
-class _Content:
-    """The bytes of a file as they come, inflated."""
-
-    def __init__(self, path: Path, compression: str | None, tell: Callable[[int], None]) -> None:
-        self._file = pa.OSFile(str(path))
-        self.stream = self._file if compression is None else pa.CompressedInputStream(self._file, compression)
-        self._tell = tell
-
-    def read(self, length: int) -> bytes:
-        piece: bytes = self.stream.read(length)
-        self._tell(self._file.tell())
-        return piece
-
-    def rest(self) -> bytes:
-        return b"".join(iter(lambda: self.read(_PIECE), b""))
 
 
 def files_in(path: Path) -> list[SpanFile]:
@@ -169,19 +167,24 @@ def files_in(path: Path) -> list[SpanFile]:
 
 def is_sqlite(path: Path) -> bool:
     """Returns whether a file is a SQLite database."""
-    return path.is_file() and _head(path, None).startswith(_SQLITE[:_HEAD])
+    return path.is_file() and head_of(path, None).startswith(_SQLITE)
 
 
 def conformed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Returns the columns of `SCHEMA`; those that a batch does not have are null.
+    """Returns the columns of `SCHEMA` of a batch with encoded spans; those that it does not have are null.
 
     Raises:
-        DecodeError: it has no spans, or a column is of another type.
+        pyarrow.ArrowException: a column is of another type.
     """
-    if "span" not in batch.schema.names:
-        raise DecodeError(f"expected a column `span` of encoded spans, found {', '.join(batch.schema.names) or 'none'}")
     columns = [_column(batch, wanted) for wanted in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def with_received(batch: pa.RecordBatch, received: list[int | None]) -> pa.RecordBatch:
+    """Returns the columns of `SCHEMA` with when each trace was first received, in microseconds since 1970."""
+    columns = conformed(batch)
+    created = columns.schema.field("created_at")
+    return columns.set_column(columns.schema.get_field_index(created.name), created, pa.array(received, created.type))
 
 
 def _column(batch: pa.RecordBatch, wanted: pa.Field) -> pa.Array:
@@ -198,18 +201,12 @@ def _column(batch: pa.RecordBatch, wanted: pa.Field) -> pa.Array:
     return column.cast(wanted.type)
 
 
-def _head(path: Path, compression: str | None) -> bytes:
-    with pa.OSFile(str(path)) as file:
-        stream = file if compression is None else pa.CompressedInputStream(file, compression)
-        head: bytes = stream.read(_HEAD)
-        return head
-
-
 def _parquet(path: Path, size: int, tell: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
     file: Any = pq.ParquetFile(path, memory_map=True)
     rows, read = max(file.metadata.num_rows, 1), 0
-    names = [name for name in COLUMNS if name in file.schema_arrow.names]
-    for batch in file.iter_batches(batch_size=16_384, columns=names or None):
+    there = file.schema_arrow.names
+    names = [name for name in COLUMNS if name in there] if "span" in there else list(columns_of(there).values())
+    for batch in file.iter_batches(batch_size=16_384, columns=names):
         yield batch
         read += batch.num_rows
         tell(size * read // rows)
@@ -221,59 +218,3 @@ def _arrow_file(path: Path, size: int, tell: Callable[[int], None]) -> Iterator[
         for place in range(file.num_record_batches):
             yield file.get_batch(place)
             tell(size * (place + 1) // file.num_record_batches)
-
-
-def _json_messages(content: _Content) -> Iterator[bytes]:
-    """Yields the messages of a file that holds one, or one on each line."""
-    pending = bytearray()
-    while b"\n" not in pending and (piece := content.read(_PIECE)):
-        pending += piece
-    if not _is_json(pending.partition(b"\n")[0]):
-        yield bytes(pending) + content.rest()
-        return
-    while pending:
-        *lines, rest = pending.split(b"\n")
-        piece = content.read(_PIECE)
-        pending = rest + piece
-        if not piece:
-            lines, pending = [*lines, rest], bytearray()
-        yield from (bytes(line) for line in lines if line.strip())
-
-
-def _is_json(text: bytearray) -> bool:
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return False
-    return True
-
-
-def _protobuf_messages(content: _Content) -> Iterator[bytes]:
-    """Yields messages of about a piece's size: parts of a message that stand behind one another are messages."""
-    pending = bytearray()
-    while piece := content.read(_PIECE):
-        pending += piece
-        end = _whole_fields(pending)
-        if end:
-            yield bytes(pending[:end])
-            del pending[:end]
-    if pending:
-        yield bytes(pending)
-
-
-def _whole_fields(message: bytearray) -> int:
-    """Returns where the last whole `resource_spans` of a message that is cut short ends."""
-    end = at = 0
-    while at < len(message) and message[at] == _RESOURCE_SPANS:
-        length, shift, at = 0, 0, at + 1
-        while at < len(message):
-            byte = message[at]
-            length, shift, at = length | (byte & 0x7F) << shift, shift + 7, at + 1
-            if byte < 0x80:  # noqa: PLR2004  # the last byte of a varint
-                break
-        else:
-            break
-        at += length
-        if at <= len(message):
-            end = at
-    return end

@@ -48,7 +48,7 @@ mod tests {
     fn a_round_is_over_before_the_next_one_begins() {
         let round = 3 * POOL.current_num_threads();
         let ended = AtomicUsize::new(0);
-        let items: Vec<usize> = (0..=4 * turn).collect();
+        let items: Vec<usize> = (0..=4 * round).collect();
         let done = in_rounds(&items, 3, |(place, item)| {
             let before = ended.load(Ordering::SeqCst);
             std::thread::yield_now();
@@ -56,7 +56,7 @@ mod tests {
             Ok((place == *item && before >= place / round * round, *item))
         });
         let done = done.expect("no fault");
-        assert!(done.iter().all(|(is_in_turn, _)| *is_in_turn));
+        assert!(done.iter().all(|(is_in_round, _)| *is_in_round));
         assert!(done.iter().map(|(_, item)| *item).eq(items));
     }
 

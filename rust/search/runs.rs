@@ -18,7 +18,7 @@ use crate::trace::{Trace, detail};
 const MAX_PAGE_BYTES: u64 = 256 << 20;
 static PAGES: Turns = Turns::of(MAX_PAGE_BYTES);
 
-/// So many documents a thread are read in one turn.
+/// So many documents a thread are read in one round.
 const DOCUMENTS: usize = 16;
 
 /// Returns the page of traces that `filter` selects, newest start first, then trace id ascending.

@@ -84,7 +84,7 @@ impl<'a> Selection<'a> {
 /// So many rows of the head are looked at sooner than another thread is woken.
 const FEW_ROWS: usize = 1_024;
 
-/// So many parts a thread are evaluated in one turn.
+/// So many parts a thread are evaluated in one round.
 pub(super) const PARTS: usize = 2;
 
 /// Returns what `filter` selects in every part, evaluated in parallel if that is worth it; parts without a match are left

@@ -23,7 +23,7 @@ use crate::time::write_instant;
 /// So many rows are walked between two looks at whether the search is still wanted.
 const STRIDE: usize = 1 << 14;
 
-/// So many sessions a thread are looked at in one turn.
+/// So many sessions a thread are looked at in one round.
 const SESSIONS: usize = 64;
 
 /// One session as an answer shows it (specification, "`TraceSessionStats`").

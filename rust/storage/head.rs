@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 
-use super::ordinals::Ordinals;
+use super::ordinals::{KnownSessions, Ordinals};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::trace::row::to_batch;
@@ -29,9 +29,6 @@ impl Entry {
     }
 }
 
-/// By whose numbers sessions were looked up, and what was found for each code.
-type KnownSessions = (u64, Arc<[Option<(usize, u32)>]>);
-
 /// Traces in the order of search results, with their rows as Arrow.
 #[derive(Debug)]
 pub(super) struct HeadBatch {
@@ -39,8 +36,8 @@ pub(super) struct HeadBatch {
     entries: Vec<Arc<Entry>>,
     /// Every commit asks each batch for each of its traces, nearly always in vain.
     by_trace_id: HashMap<TraceId, u32>,
-    /// Which segments have its sessions, as they were looked up last.
-    known_sessions: Mutex<Option<KnownSessions>>,
+    /// Which segments have its sessions, as they were looked up last, and by whose numbers.
+    known_sessions: Mutex<Option<(u64, KnownSessions)>>,
 }
 
 impl HeadBatch {
@@ -64,9 +61,8 @@ impl HeadBatch {
         &self.entries
     }
 
-    /// Returns, for each code of a session, the first segment of `ordinals` that has it and its code there,
-    /// if one does; looked up once.
-    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> Arc<[Option<(usize, u32)>]> {
+    /// Returns what `ordinals` know of each code of a session; looked up once.
+    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> KnownSessions {
         let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((id, known)) = known.as_ref()
             && *id == ordinals.id()

@@ -16,6 +16,9 @@ use rayon::prelude::*;
 use crate::index::{Index, Texts};
 use crate::schema::Field;
 
+/// For each code of a session the first segment that has the session, and its code there; `None` if none has it.
+pub type KnownSessions = Arc<[Option<(usize, u32)>]>;
+
 /// The sessions of some segments, each with a number.
 #[derive(Debug)]
 pub struct Ordinals {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
-use super::ordinals::{Earlier, Ordinals};
+use super::ordinals::{Earlier, KnownSessions, Ordinals};
 use super::segment::Segment;
 use super::view::View;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl Snapshot {
         drop((now, then));
         if is_same {
             self.ordinals = before.ordinals.clone();
-            self.earlier = before.earlier.clone();
+            self.earlier.clone_from(&before.earlier);
         } else {
             let known = before.ordinals.get().map(|ordinals| Arc::new(ordinals.earlier()));
             self.earlier = known.or_else(|| before.earlier.clone());
@@ -217,9 +217,8 @@ impl Part {
         (!self.hidden.contains(row)).then_some(row as usize)
     }
 
-    /// Returns, for each code of a session of a batch of the head, the first segment that has it and its
-    /// code there, if one does; `None` of a segment.
-    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<(usize, u32)>]>> {
+    /// Returns what `ordinals` know of the sessions of a batch of the head; `None` of a segment.
+    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<KnownSessions> {
         match &self.rows {
             Rows::Sealed(_) => None,
             Rows::Head(batch) => Some(batch.known_sessions(ordinals)),

@@ -32,6 +32,9 @@ const SAMPLE_OF_ONE: usize = 64 << 10;
 const COPIED_BYTES: u64 = 256 << 20;
 const COPIED_ROWS: usize = 250_000;
 
+/// Documents are read together until they have so many bytes once decoded.
+const GROUP_BYTES: u64 = 32 << 20;
+
 /// One of the segments that are merged.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
@@ -92,23 +95,26 @@ fn merge(
         return Ok(None);
     }
     let written = write(objects, cache, |record| {
+        let at_once = objects.reads_at_once();
         let is_copied = is_copied(due, &order)?;
-        let dictionary = if is_copied { Vec::new() } else { train(inputs, &order)? };
+        let dictionary = if is_copied { Vec::new() } else { train(inputs, &order, at_once)? };
         write_dictionary(objects, record, &dictionary)?;
         let path = record.documents_path();
         let mut documents = DocumentWriter::merging(path.clone(), objects.create(&path)?, &dictionary)?;
         let mut places = Vec::with_capacity(order.len());
-        for (input, row) in &order {
+        for group in groups(inputs, &order) {
             if is_closing.load(Ordering::Relaxed) {
                 return Err(Error::Closed);
             }
-            let segment = &inputs[*input].segment;
-            places.push(if is_copied {
-                let (frame, decoded) = segment.frame(*row)?;
-                documents.append_frame(&frame, decoded)?
+            if is_copied {
+                for (frame, decoded) in read_together(inputs, group, at_once, Segment::frame)? {
+                    places.push(documents.append_frame(&frame, decoded)?);
+                }
             } else {
-                documents.append(&segment.document(*row)?)?
-            });
+                for document in read_together(inputs, group, at_once, Segment::document)? {
+                    places.push(documents.append(&document)?);
+                }
+            }
         }
         record.documents = documents.finish()?;
         let batches = inputs.iter().map(|input| input.segment.read_rows()).collect::<Result<Vec<_>>>()?;
@@ -148,19 +154,65 @@ fn surviving(inputs: &[Input]) -> Vec<(usize, usize)> {
     order
 }
 
+/// Parts rows into groups that are read together.
+fn groups<'a>(
+    inputs: &[Input],
+    mut rows: &'a [(usize, usize)],
+) -> impl Iterator<Item = &'a [(usize, usize)]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |(input, row): &&(usize, usize)| {
+            bytes += inputs[*input].segment.document_bytes(*row);
+            bytes <= GROUP_BYTES
+        };
+        let count = rows.iter().take_while(fits).count().max(1).min(rows.len());
+        let (group, rest) = rows.split_at(count);
+        rows = rest;
+        Some(group).filter(|group| !group.is_empty())
+    })
+}
+
+/// Reads the documents of `rows` by `read`, in their order: where reading takes long to begin, `at_once` of
+/// them at a time. Neighbours are read by one thread, for they stand in one block.
+fn read_together<T: Send>(
+    inputs: &[Input],
+    rows: &[(usize, usize)],
+    at_once: usize,
+    read: impl Fn(&Segment, usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let read = |rows: &[(usize, usize)]| {
+        rows.iter().map(|(input, row)| read(&inputs[*input].segment, *row)).collect::<Result<Vec<_>>>()
+    };
+    if at_once < 2 {
+        return read(rows);
+    }
+    std::thread::scope(|scope| {
+        let shares = rows.chunks(rows.len().div_ceil(at_once).max(1));
+        let readers: Vec<_> = shares.map(|share| scope.spawn(move || read(share))).collect();
+        let mut documents = Vec::with_capacity(rows.len());
+        for reader in readers {
+            let read = reader.join();
+            documents.extend(read.unwrap_or_else(|_| Err(Error::storage("segments", "reading panicked")))?);
+        }
+        Ok(documents)
+    })
+}
+
 /// Learns a dictionary from a sample of the rows that are kept.
-fn train(inputs: &[Input], order: &[(usize, usize)]) -> Result<Vec<u8>> {
+fn train(inputs: &[Input], order: &[(usize, usize)], at_once: usize) -> Result<Vec<u8>> {
     let size = |(input, row): &(usize, usize)| {
         let bytes = inputs[*input].segment.document_bytes(*row);
         usize::try_from(bytes).map_or(SAMPLE_OF_ONE, |bytes| bytes.min(SAMPLE_OF_ONE))
     };
     let all: usize = order.iter().map(size).sum();
     let (mut samples, mut sizes) = (Vec::new(), Vec::new());
-    for (input, row) in order.iter().step_by(all.div_ceil(SAMPLE_BYTES).max(1)) {
-        let document = inputs[*input].segment.document(*row)?;
-        let sample = &document[..document.len().min(SAMPLE_OF_ONE)];
-        samples.extend_from_slice(sample);
-        sizes.push(sample.len());
+    let chosen: Vec<_> = order.iter().step_by(all.div_ceil(SAMPLE_BYTES).max(1)).copied().collect();
+    for group in groups(inputs, &chosen) {
+        for document in read_together(inputs, group, at_once, Segment::document)? {
+            let sample = &document[..document.len().min(SAMPLE_OF_ONE)];
+            samples.extend_from_slice(sample);
+            sizes.push(sample.len());
+        }
     }
     Ok(Dictionary::train(&samples, &sizes))
 }

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from bucket import S3, Azurite, Server
+from bucket import BUCKET, S3, Azurite, Server
 from click.testing import CliRunner
 from exports import captures
+from proxy import Proxy
 from running import Running
 from storing import EVERYTHING, ingest, shown, together
 
 from spanwise import TraceStore
 from spanwise.cli import commands
+from spanwise.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("reach")
@@ -47,7 +51,7 @@ def answers(url: str, *, received: bool) -> list[Any]:
 @pytest.fixture(scope="module")
 def filled(server: Server, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a store with every captured export, some sealed, some not."""
-    url = f"{server.scheme}://tests/{tmp_path_factory.mktemp('filled').name}"
+    url = f"{server.scheme}://{BUCKET}/{tmp_path_factory.mktemp('filled').name}"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment().items():
             patch.setenv(name, value)
@@ -88,15 +92,22 @@ def test_what_a_service_over_a_bucket_exports_is_what_the_command_exports(tmp_pa
     assert found == by_service["ndjson"].count(b"\n") > 10
 
 
-@pytest.mark.parametrize("server", [S3, Azurite], indirect=True, ids=lambda kind: kind.scheme, scope="session")
-def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Server) -> None:
+def filled_with_large_documents(url: str) -> tuple[TraceStore, dict[int, str]]:
+    """Returns an open store with a hundred traces in two segments, and the inputs of the traces."""
     rng = random.Random(1)
     # More than a piece of an export and the blocks that are read with it.
-    texts = {number: {"input.value": rng.randbytes(50_000).hex()} for number in range(1, 101)}
+    texts = {number: rng.randbytes(50_000).hex() for number in range(1, 101)}
     store = TraceStore.open(url)
     for begin in range(1, 101, 50):
-        store.ingest(together({number: texts[number] for number in range(begin, begin + 50)}), "application/json")
+        traces = {number: {"input.value": texts[number]} for number in range(begin, begin + 50)}
+        store.ingest(together(traces), "application/json")
         store.flush()
+    return store, texts
+
+
+@pytest.mark.parametrize("server", [S3, Azurite], indirect=True, ids=lambda kind: kind.scheme, scope="session")
+def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Server) -> None:
+    store, texts = filled_with_large_documents(url)
     first = set(server.keys(f"{folder}/segments/"))
     export, stream = store.export(EVERYTHING, "ndjson"), store.export_spans(EVERYTHING)
     pieces = [next(export)]
@@ -107,9 +118,7 @@ def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Ser
     assert first <= set(server.keys(f"{folder}/segments/")), "two readers are under way"
     pieces += export
     lines = [json.loads(line) for line in b"".join(pieces).splitlines()]
-    assert {int(line["trace_id"], 16): line["input"] for line in lines} == {
-        number: text["input.value"] for number, text in texts.items()
-    }
+    assert {int(line["trace_id"], 16): line["input"] for line in lines} == texts
     assert first <= set(server.keys(f"{folder}/segments/")), "one reader is under way"
     assert pa.table(stream).num_rows == 100
     del export, stream
@@ -119,3 +128,41 @@ def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Ser
         time.sleep(0.05)
     store.close()
     assert TraceStore.check(url)
+
+
+def test_a_reader_in_another_process_is_told_that_its_objects_went(url: str) -> None:
+    store, _ = filled_with_large_documents(url)
+    export = TraceStore.look(url).export(EVERYTHING, "ndjson")
+    next(export)
+    store.delete(EVERYTHING)
+    store.compact(purge=True)
+    with pytest.raises(UnavailableError, match=r"was removed by another process.*begin again"):
+        list(export)
+    assert list(TraceStore.look(url).export(EVERYTHING, "ndjson")) == []
+    store.close()
+
+
+def test_a_merge_reads_several_documents_at_once(url: str, server: Server, reach: Callable[..., None]) -> None:
+    condition = threading.Condition()
+    under_way = most = 0
+
+    def waits_for_others(kind: str) -> None:
+        nonlocal under_way, most
+        if kind.startswith("GET") and kind.endswith("spans.otlp.zst"):
+            with condition:
+                under_way += 1
+                most = max(most, under_way)
+                condition.notify_all()
+                # A document may lie across two blocks, so two are no proof.
+                condition.wait_for(lambda: most > 3, 0.5)
+                under_way -= 1
+
+    with Proxy(server.port) as proxy:
+        reach(proxy)
+        store, texts = filled_with_large_documents(url)
+        with proxy.misbehaving(waits_for_others):
+            store.compact()
+        assert most > 3
+        lines = [json.loads(line) for line in b"".join(store.export(EVERYTHING, "ndjson")).splitlines()]
+        assert {int(line["trace_id"], 16): line["input"] for line in lines} == texts
+        store.close()

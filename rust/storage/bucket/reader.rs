@@ -136,18 +136,20 @@ impl BucketReader {
         bytes: u64,
     ) -> Result<Bytes> {
         let fetched = fetched.recv().map_err(|_| Error::storage(&self.path, "it was given up"))?;
-        let fetched = fetched.map_err(|fault| self.failed(place, &fault))?;
+        let fetched = fetched.map_err(|fault| self.failed(&fault))?;
         if fetched.len() as u64 == bytes {
             return Ok(fetched);
         }
         Err(Error::damage(&self.path, place, format!("expected {bytes} bytes, got {}", fetched.len())))
     }
 
-    fn failed(&self, offset: u64, fault: &object_store::Error) -> Error {
+    fn failed(&self, fault: &object_store::Error) -> Error {
         match fault {
-            object_store::Error::NotFound { .. } => {
-                Error::damage(&self.path, offset, "the object was removed")
-            }
+            // What this process has open it does not remove.
+            object_store::Error::NotFound { .. } => Error::Busy(format!(
+                "`{}` was removed by another process, which has merged it or deleted from it; begin again",
+                self.path
+            )),
             // The same read may succeed later.
             fault => Error::Busy(format!("`{}`: {}", self.path, told(fault))),
         }

@@ -29,7 +29,7 @@ const SAMPLE_BYTES: usize = 4 << 20;
 const SAMPLE_OF_ONE: usize = 64 << 10;
 
 /// A segment with more bytes of documents than this, or more rows, is compressed anew, with a dictionary.
-const COPIED_BYTES: u64 = 256 << 20;
+const COPIED_BYTES: u64 = 512 << 20;
 const COPIED_ROWS: usize = 250_000;
 
 /// Documents are read together until they have so many bytes once decoded.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::selection::Selection;
 use crate::error::Result;
-use crate::storage::{Ordinals, Snapshot};
+use crate::storage::{Home, Ordinals, Snapshot};
 
 /// For each selection the number of every code of a session. Equal sessions have equal numbers.
 pub(super) struct Numbered<'a> {
@@ -20,7 +20,7 @@ enum Source {
     Head {
         numbers: Vec<u32>,
         /// The first segment that has the session of each code, and its code there.
-        known: Arc<[Option<(usize, u32)>]>,
+        known: Arc<[Option<Home>]>,
     },
 }
 
@@ -39,12 +39,12 @@ impl<'a> Numbered<'a> {
                 parts.push(Source::Segment(snapshot.segments_before(selection.place)));
                 continue;
             };
-            let number = |(code, known): (usize, &Option<(usize, u32)>)| match *known {
-                Some((segment, code)) => ordinals.of_segment(segment)[code as usize],
-                None => {
-                    let next = ordinals.end().saturating_add(u32::try_from(others.len()).unwrap_or(u32::MAX));
-                    *others.entry(selection.view.session(code)).or_insert(next)
+            let number = |(code, known): (usize, &Option<Home>)| {
+                if let Some((segment, code)) = *known {
+                    return ordinals.of_segment(segment)[code as usize];
                 }
+                let next = ordinals.end().saturating_add(u32::try_from(others.len()).unwrap_or(u32::MAX));
+                *others.entry(selection.view.session(code)).or_insert(next)
             };
             let numbers = known.iter().enumerate().map(number).collect();
             parts.push(Source::Head { numbers, known });

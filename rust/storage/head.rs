@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 
-use super::ordinals::Ordinals;
+use super::ordinals::{Home, Ordinals};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::trace::row::to_batch;
@@ -30,7 +30,7 @@ impl Entry {
 }
 
 /// By whose numbers sessions were looked up, and what was found for each code.
-type KnownSessions = (u64, Arc<[Option<(usize, u32)>]>);
+type KnownSessions = (u64, Arc<[Option<Home>]>);
 
 /// Traces in the order of search results, with their rows as Arrow.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl HeadBatch {
 
     /// Returns, for each code of a session, the first segment of `ordinals` that has it and its code there,
     /// if one does; looked up once.
-    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> Arc<[Option<(usize, u32)>]> {
+    pub(super) fn known_sessions(&self, ordinals: &Ordinals) -> Arc<[Option<Home>]> {
         let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((id, known)) = known.as_ref()
             && *id == ordinals.id()

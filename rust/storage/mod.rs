@@ -69,7 +69,7 @@ pub use folder::Folder;
 pub use manifest::ImportRecord;
 pub use objects::Objects;
 pub use options::Options;
-pub use ordinals::Ordinals;
+pub use ordinals::{Home, Ordinals};
 pub use snapshot::{Part, Snapshot};
 pub use store::{Ingested, Stats, TraceStore};
 pub use view::View;

@@ -39,6 +39,9 @@ pub(super) struct Earlier {
     end: u32,
 }
 
+/// A segment that has a session, and the code of the session there.
+pub type Home = (usize, u32);
+
 /// Stands for a number that is not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -107,7 +110,7 @@ impl Ordinals {
     }
 
     /// Returns the first segment that has a session, and its code there.
-    pub(super) fn find(&self, session: &[u8]) -> Option<(usize, u32)> {
+    pub(super) fn find(&self, session: &[u8]) -> Option<Home> {
         self.segments.iter().enumerate().find_map(|(segment, index)| {
             let texts = index.texts(Field::SessionId)?;
             let code = texts.first_code(|text| text >= session);

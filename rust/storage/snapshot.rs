@@ -7,7 +7,7 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 
 use super::head::HeadBatch;
-use super::ordinals::{Earlier, Ordinals};
+use super::ordinals::{Earlier, Home, Ordinals};
 use super::segment::Segment;
 use super::view::View;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl Snapshot {
         drop((now, then));
         if is_same {
             self.ordinals = before.ordinals.clone();
-            self.earlier = before.earlier.clone();
+            self.earlier.clone_from(&before.earlier);
         } else {
             let known = before.ordinals.get().map(|ordinals| Arc::new(ordinals.earlier()));
             self.earlier = known.or_else(|| before.earlier.clone());
@@ -214,7 +214,7 @@ impl Part {
 
     /// Returns, for each code of a session of a batch of the head, the first segment that has it and its
     /// code there, if one does; `None` of a segment.
-    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<(usize, u32)>]>> {
+    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<Arc<[Option<Home>]>> {
         match &self.rows {
             Rows::Sealed(_) => None,
             Rows::Head(batch) => Some(batch.known_sessions(ordinals)),

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
@@ -23,12 +24,16 @@ from spanwise.database.sqlite import SqliteDatabase
 
 
 def renew_store(folder: str) -> None:
-    """Opens a store, which replays what is not sealed and builds indexes anew, and rewrites its segments."""
+    """Opens a store, which replays what is not sealed and builds indexes anew, and rewrites its segments.
+
+    Says when it has begun, and how many seconds it took.
+    """
     os.write(1, b"begun\n")
+    begun = time.monotonic()
     store = TraceStore.open(folder)
     store.compact()
     store.close()
-    os.write(1, b"done\n")
+    os.write(1, f"done {time.monotonic() - begun}\n".encode())
 
 
 def open_databases(folder: Path) -> None:

@@ -188,14 +188,20 @@ def stream(port: int, end: float, count: int) -> Outcome:
     waiting = selectors.DefaultSelector()
 
     def begin() -> None:
-        reader = socket.create_connection(("127.0.0.1", port), timeout=30)
-        reader.sendall(asked)
+        try:
+            reader = socket.create_connection(("127.0.0.1", port), timeout=30)
+            reader.sendall(asked)
+        except OSError as error:
+            answers[f"stream {type(error).__name__}"] += 1
+            time.sleep(_RETRY_SECONDS)
+            return
         reader.settimeout(0)
         waiting.register(reader, selectors.EVENT_READ, [time.monotonic() + 20, b""])
 
-    for _ in range(count):
-        begin()
     while time.monotonic() < end:
+        if len(waiting.get_map()) < count:
+            begin()
+            continue
         time.sleep(0.1)
         for key, _ in waiting.select(0.1):
             reader: socket.socket = key.fileobj  # type: ignore[assignment]  # what was registered
@@ -205,7 +211,6 @@ def stream(port: int, end: float, count: int) -> Outcome:
                 answers[f"stream {key.data[1][9:12].decode() or 'closed'}"] += 1
                 waiting.unregister(reader)
                 reader.close()
-                begin()
     for key in list(waiting.get_map().values()):
         key.fileobj.close()  # type: ignore[union-attr]  # likewise
     return Outcome(answers, [])

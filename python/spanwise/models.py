@@ -58,6 +58,7 @@ class Deleted(Struct, frozen=True):
 Text: TypeAlias = str | UnsetType
 # Not every database holds the character NUL.
 WITHOUT_NUL = r"^[^\x00]*$"
+StoredText: TypeAlias = Annotated[str, Meta(pattern=WITHOUT_NUL)]
 Items = TypeVar("Items")
 
 

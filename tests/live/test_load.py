@@ -164,7 +164,11 @@ def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: Runnin
         readers.enter_context(reader_of(hosted, "/workflows/long-winded/runs", b"message=8&session_id=s-long"))
         streaming = {"run": 0.0, "stream": 1.0, "socket": 0.0}
         assert settled(lambda: gauges(hosted), lambda found: found == streaming) == streaming
-        (long,) = hosted.http.get("/workflows/long-winded/runs?session_id=s-long").json()
+        runs = settled(
+            lambda: hosted.http.get("/workflows/long-winded/runs?session_id=s-long").json(),
+            lambda found: [each["status"] for each in found] == ["COMPLETED"],
+        )
+        (long,) = runs
         assert long["status"] == "COMPLETED"
         mebibytes = resident_mebibytes(hosted)
         for _ in range(READERS):

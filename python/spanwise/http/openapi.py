@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from spanwise.http.factory_inputs import add_inputs, say_input
 from spanwise.http.forms import MEDIA_TYPES
-from spanwise.models import API_VERSION, ErrorBody, OtlpStatus
+from spanwise.models import API_VERSION, WITHOUT_NUL, ErrorBody, OtlpStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,7 +157,7 @@ def _operation(row: Row, described: dict[Shape, Node], schemas: dict[str, Node])
 
 def _path_parameters(path: str) -> list[Node]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": WITHOUT_NUL}}
         for name in _PARAMETER.findall(path)
     ]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.models import Text
+from spanwise.models import StoredText, Text
 
 Objects: TypeAlias = list[dict[str, Any]]
 RunStatus: TypeAlias = Annotated[
@@ -94,19 +94,21 @@ class Cancelled(Struct, frozen=True):
 class RunQuery(Struct, frozen=True, kw_only=True):
     """Which run is read."""
 
-    session_id: Annotated[Text, Meta(description="The conversation that the run must be of, if given.")] = UNSET
+    session_id: Annotated[
+        StoredText | UnsetType, Meta(description="The conversation that the run must be of, if given.")
+    ] = UNSET
     factory_input: Annotated[Text, Meta(description="Of a workflow factory: a JSON object, as text.")] = UNSET
 
 
 class RunListQuery(Struct, frozen=True, kw_only=True):
     """Which runs are listed."""
 
-    session_id: Annotated[str, Meta(description="The conversation.")]
-    status: Annotated[Text, Meta(description="Only runs in this state.")] = UNSET
+    session_id: Annotated[StoredText, Meta(description="The conversation.")]
+    status: Annotated[StoredText | UnsetType, Meta(description="Only runs in this state.")] = UNSET
     factory_input: Annotated[Text, Meta(description="Of a workflow factory: a JSON object, as text.")] = UNSET
 
 
 class CancelQuery(Struct, frozen=True, kw_only=True):
     """Which run is ended."""
 
-    session_id: Annotated[Text, Meta(description="The same as in the form.")] = UNSET
+    session_id: Annotated[StoredText | UnsetType, Meta(description="The same as in the form.")] = UNSET

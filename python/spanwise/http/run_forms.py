@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from spanwise.models import WITHOUT_NUL
+from spanwise.models import StoredText
 
-Id: TypeAlias = Annotated[str, Meta(pattern=WITHOUT_NUL)] | None
+Id: TypeAlias = StoredText | None
 Session: TypeAlias = Annotated[Id, Meta(description="The conversation; where a token names one, that one.")]
 SessionOfRun: TypeAlias = Annotated[Id, Meta(description="The conversation that the run must be of, if given.")]
 User: TypeAlias = Annotated[Id, Meta(description="Who asks; where a token was verified, its `sub`.")]

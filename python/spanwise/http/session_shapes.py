@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.models import WITHOUT_NUL, PaginationInfo, Text, Time
+from spanwise.models import WITHOUT_NUL, PaginationInfo, StoredText, Text, Time
 
 LONGEST_NAME = 160
 
@@ -25,7 +25,7 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
     """Which session is meant, beside its id. What does not fit is as if it were not there."""
 
     type: Annotated[KindName | UnsetType, Meta(description="The kind of its component.")] = UNSET
-    user_id: Annotated[Text, Meta(description="Whose it is.")] = UNSET
+    user_id: Annotated[StoredText | UnsetType, Meta(description="Whose it is.")] = UNSET
     db_id: Annotated[Text, Meta(description="The database of sessions; there is one, `runs`.")] = UNSET
 
 
@@ -43,8 +43,10 @@ class SessionRunsQuery(SessionQuery, frozen=True, kw_only=True):
 class SessionListQuery(SessionQuery, frozen=True, kw_only=True):
     """Which sessions are listed, and in which order. What is given is AND-ed."""
 
-    component_id: Annotated[Text, Meta(description="Of this agent, team or workflow.")] = UNSET
-    session_name: Annotated[Text, Meta(description="With this text in their name, whatever the case.")] = UNSET
+    component_id: Annotated[StoredText | UnsetType, Meta(description="Of this agent, team or workflow.")] = UNSET
+    session_name: Annotated[
+        StoredText | UnsetType, Meta(description="With this text in their name, whatever the case.")
+    ] = UNSET
     sort_by: Annotated[
         Literal["created_at", "updated_at", "session_name"], Meta(description="What they are ordered by.")
     ] = "created_at"

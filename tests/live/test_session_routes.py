@@ -54,7 +54,7 @@ def test_a_session_is_listed_by_what_it_is(hosted: Running) -> None:
         ("db_id=other", 404),
         ("db_id=runs", 200),
         ("db_id=", 200),
-        ("session_name=%00", 400),
+        ("session_name=%00", 422),
         ("session_name=%25", 200),
         ("user_id=" + "x" * 1025, 400),
         ("page=2147483648", 200),

@@ -120,6 +120,10 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
     sockets_of_a_user: Annotated[
         int, Meta(ge=1, description="WebSockets of one verified user at once; beyond them the answer is 503.")
     ] = 16
+    refusals_per_second: Annotated[
+        int,
+        Meta(ge=1, description="Answers a second to callers that nobody knows (401); beyond them they wait in turn."),
+    ] = 1000
     join_callers_trace: Annotated[
         bool,
         Meta(

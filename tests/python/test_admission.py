@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from starlette.requests import Request
 
 from spanwise import AuthorizationConfig, ConfigurationError, Service
 from spanwise.errors import ForbiddenError, UnauthenticatedError
-from spanwise.http.authorization import Admission, admission
+from spanwise.http.authorization import Admission, Asked, admission
 from spanwise.http.routes import TABLE, Row
 from spanwise.settings import Settings
 
@@ -68,3 +69,20 @@ def test_code_says_whether_it_is_on_before_settings_do() -> None:
     assert not Service(authorization=False, settings=on).settings.authorization
     with pytest.raises(ConfigurationError, match="no key is given"):
         _ = Service(authorization=True, authorization_config=AuthorizationConfig()).app
+
+
+def test_who_is_refused_waits_in_turn_and_who_is_known_does_not() -> None:
+    ours = admission(KEYS, Settings(authorization=True, refusals_per_second=5))
+    answered: list[str] = []
+
+    async def ask(name: str, headers: dict[str, str]) -> None:
+        asked = Asked("GET", "/traces", None, name)
+        with suppress(UnauthenticatedError):
+            await ours.identify(list(headers.values()), asked)
+        answered.append(name)
+
+    async def all_at_once() -> None:
+        await asyncio.gather(ask("first", {}), ask("second", {}), ask("third", {}), ask("known", as_caller("alice")))
+
+    asyncio.run(all_at_once())
+    assert answered == ["first", "known", "second", "third"]

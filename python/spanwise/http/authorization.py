@@ -5,6 +5,7 @@ Source: design, section 9; RFC 6750.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -12,6 +13,7 @@ from spanwise.auth.audit import AuditLog, Decision, Verdict
 from spanwise.auth.config import completed, configured_sources, key_material
 from spanwise.auth.identity import EVERYONE, Identity, bearer_token
 from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.pace import RefusalPace
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
@@ -136,6 +138,7 @@ class TokenAdmission:
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
+        self._pace = RefusalPace(settings.refusals_per_second)
 
     @property
     def jwks_age_seconds(self) -> float | None:
@@ -171,7 +174,7 @@ class TokenAdmission:
             self._decide(identity, asked, lambda: _demand(identity, row, component_id))
 
     async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:
-        """Returns who is calling.
+        """Returns who is calling. Who is refused waits for its turn.
 
         Raises:
             UnauthenticatedError: its token is missing, forged, expired or says too little.
@@ -180,6 +183,8 @@ class TokenAdmission:
             token = await self._verifier.verify_or_fetch(bearer_token(authorization))
         except UnauthenticatedError as error:
             self._write(asked, None, error)
+            if delay := self._pace.delay():
+                await asyncio.sleep(delay)
             raise
         return Identity.of(token, self._config)
 

@@ -17,3 +17,7 @@ pub mod bulk;
 pub mod search;
 #[cfg(feature = "python")]
 mod binding;
+
+#[cfg(feature = "python")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

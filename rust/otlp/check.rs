@@ -1,8 +1,8 @@
 //! Which spans may come in: each is checked by itself, and a bad one does not keep the others out.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use ahash::HashSet;
 use bytes::Bytes;
 use prost::Message;
 use prost::encoding::WireType;
@@ -44,7 +44,7 @@ impl Intake {
             arrived: 0,
             decoded_bytes: 0,
             origin: None,
-            copies: HashSet::new(),
+            copies: HashSet::default(),
         }
     }
 

@@ -125,7 +125,8 @@ impl Kind {
         match self {
             Self::Part(_) | Self::Bytes => field.wire_type == WireType::LengthDelimited,
             Self::Text => {
-                field.wire_type == WireType::LengthDelimited && std::str::from_utf8(field.content).is_ok()
+                field.wire_type == WireType::LengthDelimited
+                    && simdutf8::basic::from_utf8(field.content).is_ok()
             }
             Self::Number(wire_type) => field.wire_type == wire_type,
         }

@@ -58,17 +58,29 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
-    fn read(&mut self) -> std::result::Result<Field<'a>, DecodeError> {
+    /// Returns the next field if it is one of nearly all: a number below 16 and less than 16 KiB, or eight bytes.
+    fn read_common(&mut self) -> Option<Field<'a>> {
         const LENGTH_DELIMITED: u8 = WireType::LengthDelimited as u8;
-        // Nearly all fields: a number below 16 and less than 128 bytes.
-        if let [key, length, rest @ ..] = self.rest
-            && key & 0x87 == LENGTH_DELIMITED
-            && *key > 7
-            && *length < 0x80
-            && let Some((content, rest)) = rest.split_at_checked(usize::from(*length))
-        {
-            self.rest = rest;
-            return Ok(Field { number: u32::from(key >> 3), wire_type: WireType::LengthDelimited, content });
+        const SIXTY_FOUR_BIT: u8 = WireType::SixtyFourBit as u8;
+        let (key, rest) = self.rest.split_first().filter(|(key, _)| (8..0x80).contains(*key))?;
+        let (wire_type, (content, rest)) = match (key & 7, rest) {
+            (LENGTH_DELIMITED, [length @ ..0x80, rest @ ..]) => {
+                (WireType::LengthDelimited, rest.split_at_checked(usize::from(*length))?)
+            }
+            (LENGTH_DELIMITED, [low, high @ ..0x80, rest @ ..]) => {
+                let length = usize::from(low & 0x7f) | usize::from(*high) << 7;
+                (WireType::LengthDelimited, rest.split_at_checked(length)?)
+            }
+            (SIXTY_FOUR_BIT, rest) => (WireType::SixtyFourBit, rest.split_at_checked(8)?),
+            _ => return None,
+        };
+        self.rest = rest;
+        Some(Field { number: u32::from(key >> 3), wire_type, content })
+    }
+
+    fn read(&mut self) -> std::result::Result<Field<'a>, DecodeError> {
+        if let Some(field) = self.read_common() {
+            return Ok(field);
         }
         let (number, wire_type) = decode_key(&mut self.rest)?;
         let here = self.rest;

@@ -77,7 +77,8 @@ pub(super) fn prepare(
         entries.extend(trace.entry);
         moved.extend(trace.moved);
     }
-    let written = if entries.is_empty() { None } else { Some(write_segment(objects, cache, &entries)?) };
+    let written =
+        if entries.is_empty() { None } else { Some(write_segment(objects, cache, &entries, false)?) };
     let looked = sealed.into_iter().map(|(segment, _)| segment).collect();
     Ok((surplus, Adoption { written, looked, moved, progress: None }))
 }
@@ -211,7 +212,7 @@ impl Committer {
         if entries.is_empty() {
             return Ok(None);
         }
-        write_segment(self.objects.as_ref(), &self.cache(), &entries).map(Some)
+        write_segment(self.objects.as_ref(), &self.cache(), &entries, false).map(Some)
     }
 
     /// Returns how far imports are once this one is so far.

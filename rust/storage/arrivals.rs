@@ -6,9 +6,9 @@
 //! Documents of traces that are sealed are read here, together, before the write-ahead put and not
 //! beside it: a document that cannot be read must refuse its request while nothing is durable yet.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ahash::{HashMap, HashSet};
 use bytes::Bytes;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -34,7 +34,7 @@ impl Arrival {
     /// Sorts the spans of a request by trace, so that the committer need not.
     pub(super) fn new(received: i64, spans: Vec<Arc<Span>>, encoded: Bytes) -> Self {
         let mut traces: Vec<(TraceId, Vec<Arc<Span>>)> = Vec::new();
-        let mut places = HashMap::new();
+        let mut places = HashMap::default();
         // The spans of a trace come side by side as a rule.
         let mut last = 0;
         for span in spans {
@@ -161,7 +161,7 @@ fn cut_surplus(present: Option<&Trace>, spans: &mut Vec<Arc<Span>>, limit: usize
         return 0;
     }
     let arrived = spans.len();
-    let mut new_ids = HashSet::new();
+    let mut new_ids = HashSet::default();
     spans.retain(|span| {
         let is_known = present.is_some_and(|trace| trace.span(span.span_id).is_some());
         let fits = is_known || new_ids.contains(&span.span_id) || count + new_ids.len() < limit;

@@ -21,6 +21,7 @@ use super::manifest::ImportRecord;
 use super::objects::{Objects, Put, put};
 use super::options::Options;
 use super::pace::Pace;
+use super::pressure::Pressure;
 use super::seal::{Cut, Written};
 use super::snapshot::Snapshot;
 use super::state::State;
@@ -136,6 +137,7 @@ pub(super) struct Committer {
     pub(super) held_back: VecDeque<Order>,
     pub(super) compaction: Compaction,
     pub(super) pace: Pace,
+    pub(super) pressure: Pressure,
 }
 
 /// A request with the one who waits for its answer.
@@ -203,7 +205,12 @@ impl Committer {
         let now = Instant::now();
         let until = |instant: Instant| instant.saturating_duration_since(now);
         let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
-        let retry = self.retry_at.map_or(LONG, until).min(merge.map_or(LONG, until));
+        let retry = [self.retry_at, merge, self.compaction.put_off_until]
+            .into_iter()
+            .flatten()
+            .map(until)
+            .min()
+            .unwrap_or(LONG);
         let age = self.state.generations.last().and_then(|open| open.since);
         let cut = age.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
         retry.min(cut.map_or(LONG, until))

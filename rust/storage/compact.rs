@@ -29,6 +29,8 @@ pub(super) struct Compaction {
     pub(super) under_way: Option<Vec<Input>>,
     /// Whether segments changed since it was last asked what is due.
     pub(super) may_be_due: bool,
+    /// When what awaits compression may be due, if it was put off.
+    pub(super) put_off_until: Option<Instant>,
     /// Not before this is anything merged unless somebody asks.
     pub(super) retry_at: Option<Instant>,
     pub(super) fault: Option<Error>,
@@ -48,7 +50,15 @@ pub(super) struct Asked {
 impl Compaction {
     pub(super) fn new(merges: Sender<Merge>) -> Self {
         let asked = VecDeque::new();
-        Self { merges, under_way: None, may_be_due: true, retry_at: None, fault: None, asked }
+        Self {
+            merges,
+            under_way: None,
+            may_be_due: true,
+            put_off_until: None,
+            retry_at: None,
+            fault: None,
+            asked,
+        }
     }
 }
 
@@ -74,13 +84,18 @@ impl Committer {
             }
         }
         let is_free = self.stopped.is_none() && self.compaction.under_way.is_none();
-        let is_waiting = self.compaction.retry_at.is_some_and(|instant| instant > Instant::now());
-        if is_free && !is_waiting && self.compaction.may_be_due {
+        let now = Instant::now();
+        let is_waiting = self.compaction.retry_at.is_some_and(|instant| instant > now);
+        let is_time = self.compaction.put_off_until.is_some_and(|instant| instant <= now);
+        if is_free && !is_waiting && (self.compaction.may_be_due || is_time) {
             let (order, extents) = self.in_time();
-            match Plan::of(&self.options).due(&extents) {
-                Some(due) => self.begin_merge(&order[due]),
-                None => self.compaction.may_be_due = false,
+            let pressure = self.pressure.until();
+            if let Some(due) = Plan::of(&self.options).due(&extents, pressure.is_none()) {
+                return self.begin_merge(&order[due]);
             }
+            self.compaction.may_be_due = false;
+            let awaits = extents.iter().any(|extent| extent.awaits_compression);
+            self.compaction.put_off_until = pressure.filter(|_| awaits);
         }
     }
 
@@ -126,7 +141,9 @@ impl Committer {
 
     fn groups(&self, purge: bool) -> VecDeque<Vec<String>> {
         let (order, extents) = self.in_time();
-        let is_rebuilt = |extent: &Extent| extent.dead_rows > if purge { 0 } else { extent.rows };
+        let is_rebuilt = |extent: &Extent| {
+            extent.awaits_compression || extent.dead_rows > if purge { 0 } else { extent.rows }
+        };
         let ranges = Plan::of(&self.options).all(&extents, is_rebuilt).into_iter();
         let id = |place: &usize| self.state.sealed[*place].record.id.clone();
         ranges.map(|range| order[range].iter().map(id).collect()).collect()
@@ -151,8 +168,10 @@ impl Committer {
             return self.merge_failed(refusal);
         }
         self.compaction.under_way = Some(inputs.clone());
+        (self.compaction.may_be_due, self.compaction.put_off_until) = (true, None);
         let is_asked = self.compaction.asked.front().is_some_and(|asked| asked.groups.is_some());
-        if self.compaction.merges.send(Merge { inputs, is_asked }).is_err() {
+        let is_hurried = self.pressure.until().is_some();
+        if self.compaction.merges.send(Merge { inputs, is_asked, is_hurried }).is_err() {
             self.merge_failed(Error::storage("segments", "the merging thread has died"));
         }
         self.publish_progress();
@@ -284,6 +303,7 @@ impl Sealed {
         // Memory is that of the whole segment: its dictionaries may be needed as a whole. Its columns are
         // about as large as its index.
         let memory = self.segment.index_bytes();
-        Extent { rows, bytes: live(self.record.documents.bytes), memory, dead_rows }
+        let awaits_compression = self.record.awaits_compression;
+        Extent { rows, bytes: live(self.record.documents.bytes), memory, dead_rows, awaits_compression }
     }
 }

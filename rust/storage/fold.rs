@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::commit::{Committer, Order};
-use super::seal::{Written, discard};
+use super::seal::{Cut, Written, discard};
 use crate::error::{Error, Result};
 
 /// How long a failed seal waits before it is tried again.
@@ -27,6 +27,8 @@ impl Committer {
                 || (self.is_overfull() && open.objects > 0)
         });
         if is_due {
+            let open = self.state.open_generation();
+            self.pressure.measure(open.bytes, open.since.map_or(Duration::MAX, |since| since.elapsed()));
             self.state.cut();
             self.publish_progress();
         }
@@ -68,8 +70,9 @@ impl Committer {
             }
             self.retry_at = None;
             match self.state.generations[0].cut.clone() {
-                Some(cut) if !cut.is_empty() => {
-                    self.is_sealing = self.cuts.send(cut).is_ok();
+                Some(entries) if !entries.is_empty() => {
+                    let is_hurried = self.pressure.until().is_some();
+                    self.is_sealing = self.cuts.send(Cut { entries, is_hurried }).is_ok();
                     if !self.is_sealing {
                         self.stop("the sealing thread has died".into());
                     }

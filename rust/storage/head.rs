@@ -1,8 +1,8 @@
 //! One immutable batch of the head: rows in memory, each pointing to its trace.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ahash::HashMap;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 

@@ -82,6 +82,9 @@ pub(super) struct SegmentRecord {
     /// `spans.dict`, once the segment was compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) dictionary: Option<FileRecord>,
+    /// Whether documents were written in a hurry, and are to be compressed once there is time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) awaits_compression: bool,
 }
 
 /// The size and checksum of an object.

@@ -28,7 +28,7 @@ const SAMPLE_BYTES: usize = 4 << 20;
 /// Of one document no more than this.
 const SAMPLE_OF_ONE: usize = 64 << 10;
 
-/// A segment with more bytes of documents than this, or more rows, is compressed anew, with a dictionary.
+/// A segment with more bytes of documents than this, or more rows, is compressed anew, with a dictionary, once there is time.
 const COPIED_BYTES: u64 = 512 << 20;
 const COPIED_ROWS: usize = 250_000;
 
@@ -51,6 +51,8 @@ pub(super) struct Merge {
     pub(super) inputs: Vec<Input>,
     /// Somebody waits for the smallest segment there can be.
     pub(super) is_asked: bool,
+    /// There is no time to compress documents.
+    pub(super) is_hurried: bool,
 }
 
 /// Starts the merging thread: it merges what it is handed and reports to the committer. It ends when
@@ -96,8 +98,12 @@ fn merge(
     }
     let written = write(objects, cache, |record| {
         let at_once = objects.reads_at_once();
-        let is_copied = is_copied(due, &order)?;
-        let dictionary = if is_copied { Vec::new() } else { train(inputs, &order, at_once)? };
+        let is_small = is_small(inputs, &order);
+        let is_copied = is_copied(due, is_small)?;
+        record.awaits_compression = is_copied && (!is_small || awaits_compression(inputs));
+        let has_dictionary = due.is_asked || !is_small;
+        let dictionary =
+            if is_copied || !has_dictionary { Vec::new() } else { train(inputs, &order, at_once)? };
         write_dictionary(objects, record, &dictionary)?;
         let path = record.documents_path();
         let mut documents = DocumentWriter::merging(path.clone(), objects.create(&path)?, &dictionary)?;
@@ -125,13 +131,23 @@ fn merge(
     written.map(Some)
 }
 
+/// Whether the segment of these rows will be merged again soon.
+fn is_small(inputs: &[Input], order: &[(usize, usize)]) -> bool {
+    let stored: u64 = order.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
+    stored <= COPIED_BYTES && order.len() <= COPIED_ROWS
+}
+
+fn awaits_compression(inputs: &[Input]) -> bool {
+    inputs.iter().any(|input| input.segment.awaits_compression())
+}
+
 /// Whether documents are taken over as they are stored: those of young segments, which will be merged
 /// again soon. Compressing them anew each time would cost as much as sealing them did. They are verified
-/// as a whole then, where else each would be.
-fn is_copied(due: &Merge, order: &[(usize, usize)]) -> Result<bool> {
-    let stored: u64 = order.iter().map(|(input, row)| due.inputs[*input].segment.stored_bytes(*row)).sum();
+/// as a whole then, where else each would be. In a hurry all are taken over that can be.
+fn is_copied(due: &Merge, is_small: bool) -> Result<bool> {
     let is_young = due.inputs.iter().all(|input| input.segment.is_without_dictionary());
-    if due.is_asked || !is_young || stored > COPIED_BYTES || order.len() > COPIED_ROWS {
+    let is_enough = is_small && !awaits_compression(&due.inputs);
+    if due.is_asked || !is_young || !(due.is_hurried || is_enough) {
         return Ok(false);
     }
     due.inputs.iter().try_for_each(|input| input.segment.verify_documents())?;

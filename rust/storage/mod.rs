@@ -50,6 +50,7 @@ mod ordinals;
 mod pace;
 mod place;
 mod plan;
+mod pressure;
 mod recover;
 mod retention;
 mod seal;

@@ -23,6 +23,8 @@ pub(super) struct Extent {
     pub(super) memory: u64,
     /// Rows that a merge leaves out.
     pub(super) dead_rows: u64,
+    /// Its documents are to be compressed once there is time.
+    pub(super) awaits_compression: bool,
 }
 
 /// The sizes to which segments are merged.
@@ -39,11 +41,17 @@ impl Plan {
         Self { rows, bytes, segments: usize::try_from(options.max_segments).unwrap_or(usize::MAX) }
     }
 
-    /// Returns which neighbours are due for a merge, if any; `extents` are in the order of time.
-    pub(super) fn due(self, extents: &[Extent]) -> Option<Range<usize>> {
-        let dead = extents.iter().position(|extent| extent.dead_rows > extent.rows);
-        let alone = dead.map(|place| place..place + 1);
-        alone.or_else(|| self.of_one_size(extents)).or_else(|| self.smallest(extents))
+    /// Returns which neighbours are due for a merge, if any; `extents` are in the order of time. Only while it
+    /// `is_calm` is anything due for its documents alone.
+    pub(super) fn due(self, extents: &[Extent], is_calm: bool) -> Option<Range<usize>> {
+        let alone = |is_due: fn(&Extent) -> bool| {
+            let found = extents.iter().position(is_due);
+            found.map(|place| place..place + 1)
+        };
+        alone(|extent| extent.dead_rows > extent.rows)
+            .or_else(|| self.of_one_size(extents))
+            .or_else(|| self.smallest(extents))
+            .or_else(|| alone(|extent| extent.awaits_compression).filter(|_| is_calm))
     }
 
     /// Returns the neighbours to merge when somebody asks for all there is to merge: those that fit
@@ -134,12 +142,12 @@ mod tests {
     /// Merges until nothing is due; returns how many rows were written again.
     fn settle(plan: Plan, extents: &mut Vec<Extent>) -> u64 {
         let mut rewritten = 0;
-        while let Some(due) = plan.due(extents) {
+        while let Some(due) = plan.due(extents, true) {
             let merged = extents[due.clone()].iter().fold(Extent::default(), |sum, extent| Extent {
                 rows: sum.rows + extent.rows,
                 bytes: sum.bytes + extent.bytes,
                 memory: sum.memory + extent.memory,
-                dead_rows: 0,
+                ..Extent::default()
             });
             assert!(due.len() > 1 || extents[due.start].dead_rows > 0, "a merge changes something");
             rewritten += merged.rows;
@@ -158,7 +166,8 @@ mod tests {
             let plan = Plan::of(&Options::default());
             let (mut extents, mut rewritten, mut rows) = (Vec::new(), 0, 0);
             for (count, size) in seals {
-                extents.push(Extent { rows: count, bytes: count * size, memory: count * 200, dead_rows: 0 });
+                let (bytes, memory) = (count * size, count * 200);
+                extents.push(Extent { rows: count, bytes, memory, ..Extent::default() });
                 rows += count;
                 rewritten += settle(plan, &mut extents);
                 prop_assert!(extents.len() < 64);
@@ -173,8 +182,19 @@ mod tests {
     #[test]
     fn what_is_mostly_dead_is_rebuilt_alone() {
         let plan = Plan::of(&Options::default());
-        let extent = |dead_rows| Extent { rows: 100, bytes: 100, memory: 100, dead_rows };
-        assert_eq!(plan.due(&[extent(0), extent(101), extent(0)]), Some(1..2));
-        assert_eq!(plan.due(&[extent(100), extent(0)]), None);
+        let extent =
+            |dead_rows| Extent { rows: 100, bytes: 100, memory: 100, dead_rows, ..Extent::default() };
+        assert_eq!(plan.due(&[extent(0), extent(101), extent(0)], false), Some(1..2));
+        assert_eq!(plan.due(&[extent(100), extent(0)], true), None);
+    }
+
+    #[test]
+    fn what_was_written_in_a_hurry_is_due_alone_once_there_is_time() {
+        let plan = Plan::of(&Options::default());
+        let extent =
+            |awaits_compression| Extent { rows: 100, bytes: 100, awaits_compression, ..Extent::default() };
+        let extents = [extent(false), extent(true), extent(true)];
+        assert_eq!(plan.due(&extents, false), None);
+        assert_eq!(plan.due(&extents, true), Some(1..2));
     }
 }

@@ -30,7 +30,11 @@ pub(super) struct Written {
 }
 
 /// What a generation will hold as a segment.
-pub(super) type Cut = Arc<[Arc<Entry>]>;
+pub(super) struct Cut {
+    pub(super) entries: Arc<[Arc<Entry>]>,
+    /// Whether there is no time to compress its documents.
+    pub(super) is_hurried: bool,
+}
 
 /// Starts the sealing thread: it writes each cut it is handed and reports to the committer. It ends
 /// when the committer drops its end.
@@ -44,7 +48,9 @@ pub(super) fn start(
         upkeep::step_back();
         for cut in cuts {
             // A thread that dies would leave the committer waiting for ever.
-            let written = catch_unwind(AssertUnwindSafe(|| write_segment(objects.as_ref(), &cache, &cut)));
+            let written = catch_unwind(AssertUnwindSafe(|| {
+                write_segment(objects.as_ref(), &cache, &cut.entries, cut.is_hurried)
+            }));
             let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "sealing panicked")));
             if reports.send(Order::Sealed(written)).is_err() {
                 return;
@@ -54,12 +60,18 @@ pub(super) fn start(
     std::thread::Builder::new().name("spanwise-seal".into()).spawn(seal)
 }
 
-/// Writes a segment of these traces.
-pub(super) fn write_segment(objects: &dyn Objects, cache: &Cache, cut: &[Arc<Entry>]) -> Result<Written> {
-    let rows = HeadBatch::new(cut.to_vec());
+/// Writes a segment of these traces; in a hurry its documents are not compressed yet.
+pub(super) fn write_segment(
+    objects: &dyn Objects,
+    cache: &Cache,
+    entries: &[Arc<Entry>],
+    is_hurried: bool,
+) -> Result<Written> {
+    let rows = HeadBatch::new(entries.to_vec());
     write(objects, cache, |record| {
         let path = record.documents_path();
-        let mut documents = DocumentWriter::sealing(path.clone(), objects.create(&path)?)?;
+        let mut documents = DocumentWriter::sealing(path.clone(), objects.create(&path)?, is_hurried)?;
+        record.awaits_compression = is_hurried;
         let places = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
         record.documents = documents.finish()?;
         write_rows(objects, record, rows.batch(), &places)
@@ -85,6 +97,7 @@ pub(super) fn write(
         documents: nothing,
         hidden: None,
         dictionary: None,
+        awaits_compression: false,
     };
     let written = write_files(&mut record).and_then(|()| {
         let segment = Segment::open(objects, cache, &record)?;

@@ -181,6 +181,11 @@ impl Segment {
         self.record.dictionary.is_none()
     }
 
+    /// Returns whether documents were written in a hurry.
+    pub(super) fn awaits_compression(&self) -> bool {
+        self.record.awaits_compression
+    }
+
     /// Returns the document of a row as it is stored, unverified, and its size once decoded.
     ///
     /// # Errors

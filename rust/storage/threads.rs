@@ -16,6 +16,7 @@ use super::merge;
 use super::objects::Objects;
 use super::options::Options;
 use super::pace::Pace;
+use super::pressure::Pressure;
 use super::retention;
 use super::seal;
 use super::state::State;
@@ -57,6 +58,7 @@ impl Threads {
         let merging = merging.map_err(no_thread)?;
         let retained = options.clone();
         let pace = Pace::new(objects.commit_interval());
+        let pressure = Pressure::new(&options, objects.as_ref());
         let mut committer = Committer {
             objects,
             options,
@@ -72,6 +74,7 @@ impl Threads {
             held_back: VecDeque::new(),
             compaction: Compaction::new(merges),
             pace,
+            pressure,
         };
         committer.publish();
         let retaining = retention::start(&retained, published.clone(), orders.clone(), closing);

@@ -6,9 +6,9 @@
 //! text is not present. What no line of the table names is shown as it was sent.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use ahash::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -110,7 +110,7 @@ type Told = Vec<(Fact, usize)>;
 
 /// What the attribute of each name tells.
 static PRECEDENCE: LazyLock<HashMap<&'static [u8], Told>> = LazyLock::new(|| {
-    let mut told: HashMap<_, Told> = HashMap::new();
+    let mut told: HashMap<_, Told> = HashMap::default();
     for (fact, names) in TABLE {
         for (rank, name) in names.iter().enumerate() {
             told.entry(name.as_bytes()).or_default().push((fact, rank));

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import click
+import uvloop
 
 from spanwise.app import Service
 from spanwise.cli._flags import errors_as_lines, settings_flags
@@ -31,7 +31,7 @@ def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
     log_to_stderr(settings)
-    asyncio.run(serve(service.app, settings, service.open, service.drain, service.close))
+    uvloop.run(serve(service.app, settings, service.open, service.drain, service.close))
 
 
 def find_service(target: str) -> Service:

@@ -14,6 +14,7 @@ mod golden;
 mod history;
 mod limits;
 mod model;
+mod pressure;
 mod processes;
 mod purge;
 mod reopen;

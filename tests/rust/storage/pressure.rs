@@ -1,0 +1,95 @@
+//! Under pressure documents are stored first and compressed later, and nothing else is different.
+
+use std::fs;
+
+use serde_json::Value;
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use super::contents::{Contents, address, contents};
+use super::gated::wait_until;
+use crate::spans::{export, span, with};
+
+/// A generation is cut after this many bytes of write-ahead.
+const SEAL_BYTES: u64 = 64 << 10;
+const TRACES: u64 = 16;
+const TEXT: &str = "what is the weather? ";
+
+fn options() -> Options {
+    Options { seal_bytes: SEAL_BYTES, ..Options::default() }
+}
+
+/// Stores, in one request, twice as much as a generation holds, and seals it.
+fn overwhelmed(folder: &TempDir, options: Options) -> TraceStore {
+    let store = TraceStore::open(address(folder), options).expect("a store that opens");
+    let bytes_of_one = usize::try_from(2 * SEAL_BYTES / TRACES).expect("few");
+    let text = TEXT.repeat(bytes_of_one / TEXT.len());
+    let spans: Vec<_> = (1..=TRACES).map(|trace| with(span(trace, 1, trace), "input.value", &text)).collect();
+    store.ingest(export(&spans)).expect("ingested");
+    store.flush().expect("flushed");
+    store
+}
+
+/// Returns the segments of the newest manifest.
+fn segments(folder: &TempDir) -> Vec<Value> {
+    let manifests = fs::read_dir(folder.path().join("manifest")).expect("a folder");
+    let newest = manifests.map(|entry| entry.expect("an entry").path()).max().expect("a manifest");
+    // The writer may have put a newer one, and removed this one.
+    let Ok(content) = fs::read(newest) else { return Vec::new() };
+    let manifest: Value = serde_json::from_slice(&content).expect("JSON");
+    manifest["manifest"]["segments"].as_array().expect("segments").clone()
+}
+
+fn document_bytes(segment: &Value) -> u64 {
+    segment["documents"]["bytes"].as_u64().expect("a number")
+}
+
+fn decoded_bytes(contents: &Contents) -> u64 {
+    contents.values().flat_map(|(_, spans)| spans).map(|span| span.bytes.len() as u64).sum()
+}
+
+#[test]
+fn what_was_stored_in_a_hurry_reads_the_same_and_is_compressed_once_there_is_time() {
+    let folder = TempDir::new().expect("a folder");
+    let store = overwhelmed(&folder, options());
+    let before = contents(&store.snapshot());
+    assert_eq!(before.len() as u64, TRACES);
+    let hurried = segments(&folder);
+    assert_eq!(hurried.len(), 1);
+    assert_eq!(hurried[0]["awaits_compression"], true);
+    assert!(document_bytes(&hurried[0]) > decoded_bytes(&before), "stored as they are");
+    store.close().expect("closed");
+    TraceStore::check(address(&folder)).expect("a sound store");
+
+    let store = TraceStore::open(address(&folder), options()).expect("a store that opens");
+    wait_until(|| {
+        segments(&folder).first().is_some_and(|segment| segment.get("awaits_compression").is_none())
+    });
+    let compressed = segments(&folder);
+    assert_eq!(compressed.len(), 1);
+    assert!(document_bytes(&compressed[0]) < decoded_bytes(&before) / 4, "{compressed:?}");
+    assert_eq!(contents(&store.snapshot()), before);
+    store.close().expect("closed");
+    TraceStore::check(address(&folder)).expect("a sound store");
+}
+
+#[test]
+fn whoever_asks_for_the_smallest_store_gets_it_under_pressure_too() {
+    let folder = TempDir::new().expect("a folder");
+    let store = overwhelmed(&folder, options());
+    let before = contents(&store.snapshot());
+    store.compact(true).expect("compacted");
+    // A segment alone is not written again for its size, unless it awaits that.
+    let compacted = segments(&folder);
+    assert!(document_bytes(&compacted[0]) < decoded_bytes(&before) / 4, "{compacted:?}");
+    assert_eq!(contents(&store.snapshot()), before);
+}
+
+#[test]
+fn where_bytes_count_they_are_compressed_at_once() {
+    let folder = TempDir::new().expect("a folder");
+    let store = overwhelmed(&folder, Options { retain_bytes: Some(1 << 30), ..options() });
+    let sealed = segments(&folder);
+    assert_eq!(sealed[0].get("awaits_compression"), None);
+    assert!(document_bytes(&sealed[0]) < decoded_bytes(&contents(&store.snapshot())) / 4);
+}

@@ -10,12 +10,16 @@ from typing import Annotated, get_args, get_type_hints
 
 from msgspec import Meta, field
 
-from spanwise.memory import share
+from spanwise.memory import allowed_bytes, share
 from spanwise.token_settings import TokenSettings
 
 MEBIBYTE = 1024 * 1024
-PROGRAM_BYTES = 170 * MEBIBYTE
-"""What the program takes while nothing waits, with what seals and merges."""
+PROGRAM_BYTES = 80 * MEBIBYTE
+"""What the program takes while nothing waits."""
+MERGED_BYTES = 1024
+"""About what a trace takes while segments are merged: its row twice, and its place."""
+MERGING_PARTS = 12
+MOST_SEGMENT_TRACES = 1_000_000
 DECODING_BYTES = 120 * MEBIBYTE
 """What the largest export takes at most while it is decoded."""
 HEAD_TIMES = 2
@@ -58,6 +62,11 @@ class Budgets(TokenSettings, frozen=True, kw_only=True):
     event_bytes: Annotated[
         int, _part("an eighth", 1, "Events of runs in memory, together; beyond them no run begins, the answer is 503.")
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
+
+
+def segment_traces() -> int:
+    """Returns how many traces segments are merged to: a twelfth of what the process may have is enough for them."""
+    return min(MOST_SEGMENT_TRACES, allowed_bytes() // MERGING_PARTS // MERGED_BYTES)
 
 
 def times() -> dict[str, int]:

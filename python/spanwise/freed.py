@@ -23,15 +23,17 @@ LARGE_BYTES = MEBIBYTE
 END_BYTES = 8 * MEBIBYTE
 """So much stays free at the end of a heap."""
 LOOK_SECONDS = 0.25
+PAUSE_SECONDS = (5.0, 60.0)
+"""While the process is large all the same, what is free is given back so often: the sooner, the more there was."""
 
 _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Freed:
-    """Gives back what is freed, each time that the process has grown by so much since it was least.
+    """Gives back what is freed, each time that the process has grown by so much since it was least, and now and then.
 
-    What is in use cannot be given back: who grows by that alone looks in vain once, and then again after as much.
+    What was in use then, and is freed later, does not show: the process stays as large as it is.
     """
 
     def __init__(self, kept: int) -> None:
@@ -47,7 +49,8 @@ class Freed:
         library = ctypes.CDLL(None)
         self._set_option, self._give_back = library.mallopt, library.malloc_trim
         self._kept = kept
-        self._least = private_bytes()
+        self._first = self._least = private_bytes()
+        self._pause, self._again = PAUSE_SECONDS[0], 0.0
 
     def bound(self) -> None:
         """Has fewer heaps, without large blocks, and with little free at the end of each."""
@@ -55,13 +58,21 @@ class Freed:
         self._set_option(_MMAP_THRESHOLD, LARGE_BYTES)
         self._set_option(_TRIM_THRESHOLD, END_BYTES)
 
-    def look(self) -> bool:
-        """Gives back what is free, if it is time to; returns whether it was."""
+    def look(self, now: float) -> bool:
+        """Gives back what is free, if it is time to; returns whether it was.
+
+        Args:
+            now: seconds, from whenever.
+        """
         private = private_bytes()
-        is_time = private > self._least + self._kept
+        has_grown = private > self._least + self._kept
+        is_time = has_grown or (private > self._first + self._kept and now >= self._again)
         if is_time:
             self._give_back(0)
             self._least = private_bytes()
+            was_worth_it = private - self._least > self._kept // 4
+            self._pause = PAUSE_SECONDS[0] if was_worth_it else min(2 * self._pause, PAUSE_SECONDS[1])
+            self._again = now + self._pause
         self._least = min(self._least, private)
         return is_time
 
@@ -95,4 +106,4 @@ def give_back_freed() -> bool:
 def _watch(freed: Freed) -> None:
     while True:
         time.sleep(LOOK_SECONDS)
-        freed.look()
+        freed.look(time.monotonic())

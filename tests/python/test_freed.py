@@ -20,9 +20,11 @@ blocks = [b"x" * 60_000 for _ in range(2000)]
 full = private_bytes()
 assert full > before + 100 * MEBIBYTE, (before, full)
 between = blocks[::50]
+looks = [freed.look(now) for now in (1, 2)]
+assert looks == [True, False], looks
 del blocks
-looks = [freed.look() for _ in range(3)]
-assert looks == [True, False, False], looks
+looks = [freed.look(now) for now in (3, 100, 101, 200)]
+assert looks == [False, True, False, False], looks
 assert private_bytes() < before + 32 * MEBIBYTE, (before, private_bytes())
 """
 

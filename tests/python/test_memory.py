@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.budgets import HEAD_TIMES, PROGRAM_BYTES, Budgets, times
+from spanwise.budgets import HEAD_TIMES, MERGED_BYTES, PROGRAM_BYTES, Budgets, segment_traces, times
 from spanwise.freed import kept_bytes
 from spanwise.memory import allowed_bytes, planned_bytes
 from spanwise.settings import Settings
@@ -67,6 +67,7 @@ def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.Monke
     """Each as often as what it counts is in memory at most; spans wait for a commit up to a quarter of the others."""
     bytes_allowed = int(allowed * 1024 * MEBIBYTE)
     monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: bytes_allowed)
+    monkeypatch.setattr("spanwise.budgets.allowed_bytes", lambda: bytes_allowed)
     planned_bytes.cache_clear()
     try:
         budgets = Budgets()
@@ -75,4 +76,5 @@ def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.Monke
         planned_bytes.cache_clear()
     taken = sum(most * getattr(budgets, name) for name, most in times().items())
     waiting = HEAD_TIMES * budgets.unsealed_bytes // 4
-    assert taken + waiting + freed + PROGRAM_BYTES <= bytes_allowed
+    merging = segment_traces() * MERGED_BYTES
+    assert taken + waiting + freed + merging + PROGRAM_BYTES <= bytes_allowed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore
-from spanwise.budgets import HEAD_TIMES
+from spanwise.budgets import HEAD_TIMES, segment_traces
 from spanwise.settings import is_bucket
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         "max_unsealed_bytes": settings.unsealed_bytes,
         "max_head_bytes": settings.unsealed_bytes * HEAD_TIMES,
         "max_waiting_bytes": settings.unsealed_bytes // 4,
+        "max_segment_traces": segment_traces(),
         "max_decoding_bytes": settings.decoding_bytes,
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,

@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -108,7 +109,9 @@ def main() -> None:
             service.http.get("/health", params={"ready": "true"}).raise_for_status()
             service.process.send_signal(signal.SIGTERM)
             code = service.process.wait(60)
-        say(f"ended with {code}; private memory at most {max(private) / MEBIBYTE:.0f} MiB\n")
+        most, usual, last = (each / MEBIBYTE for each in (max(private), median(private), max(private[-120:])))
+        say(f"ended with {code}; private memory at most {most:.0f} MiB, median {usual:.0f} MiB, ")
+        say(f"in the last minute at most {last:.0f} MiB\n")
         if group:
             at_most = f"{group.highest / MEBIBYTE:.0f} MiB with files"
             say(f"the group: at most {at_most}, {group.times_full} times full, {group.kills} kills\n")

@@ -13,7 +13,7 @@ from running import Running
 
 from spanwise.components import Agent
 from spanwise.database import SqliteDatabase
-from spanwise.runs import RunRequest, Runs
+from spanwise.runs import Room, RunRequest, Runs
 from spanwise.settings import Settings
 from spanwise.traces.recorder import Recorder
 from spanwise.traces.service import Traces
@@ -42,7 +42,8 @@ class Hosting:
         settings = Settings(data_dir=str(folder))
         self.runner = runner
         self.traces = Traces({"default": str(folder / "traces")}, settings)
-        self.runs = Runs(SqliteDatabase(folder / "runs.db"), Recorder(self.traces, "bench"), RUNS)
+        recorder = Recorder(self.traces, "bench")
+        self.runs = Runs(SqliteDatabase(folder / "runs.db"), recorder, RUNS, Room(settings.event_bytes))
 
     async def open(self) -> None:
         await self.traces.open()

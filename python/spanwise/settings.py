@@ -14,23 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import msgspec
 from msgspec import Meta, Struct, field
 
+from spanwise.budgets import MEBIBYTE, Budgets
 from spanwise.errors import ConfigurationError
-from spanwise.memory import share
 from spanwise.token_settings import Text, TokenSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MEBIBYTE = 1024 * 1024
 ENVIRONMENT_PREFIX = "SPANWISE_"
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
 DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
 """The name of a trace store that was given none."""
-
-
-def _part(part: str, description: str) -> Meta:
-    return Meta(ge=1, description=description, extra={"default": f"{part} of the memory"})
 
 
 def is_bucket(url: str) -> bool:
@@ -39,7 +34,7 @@ def is_bucket(url: str) -> bool:
     return bool(separator) and scheme.lower() != "file"
 
 
-class Settings(TokenSettings, frozen=True, kw_only=True):
+class Settings(Budgets, frozen=True, kw_only=True):
     """How one service runs. Sizes are bytes, durations seconds."""
 
     data_dir: Annotated[
@@ -86,9 +81,6 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Searches that may wait for a thread; beyond them the answer is 503.")
     ] = 64
     search_body_bytes: Annotated[int, Meta(ge=1, description="The largest body of a search.")] = MEBIBYTE
-    search_waiting_bytes: Annotated[
-        int, _part("a sixteenth", "Bodies of searches in memory, together; beyond them the answer is 503.")
-    ] = field(default_factory=lambda: share(16, MEBIBYTE))
     search_deadline_seconds: Annotated[
         float,
         Meta(gt=0, description="The longest a search may take, waiting included; then the answer is 503."),
@@ -101,13 +93,7 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
         int,
         Meta(ge=1, description="The largest body of an export, as sent; the engine limits what it unpacks to."),
     ] = 20 * MEBIBYTE
-    ingest_waiting_bytes: Annotated[
-        int, _part("a sixteenth", "Bodies of exports in memory, together; beyond them the answer is 503.")
-    ] = field(default_factory=lambda: share(16, 20 * MEBIBYTE))
     form_body_bytes: Annotated[int, Meta(ge=1, description="The largest form that is sent to a run.")] = 10 * MEBIBYTE
-    form_waiting_bytes: Annotated[
-        int, _part("a sixteenth", "Forms in memory, together; beyond them the answer is 503.")
-    ] = field(default_factory=lambda: share(16, 10 * MEBIBYTE))
     runs_at_once: Annotated[
         int, Meta(ge=1, description="Runs that are under way at once; beyond them the answer is 503.")
     ] = 2048
@@ -153,17 +139,10 @@ class Settings(TokenSettings, frozen=True, kw_only=True):
         float,
         Meta(gt=0, le=3600, description="The longest a reader may take nothing; then the connection is closed."),
     ] = 60.0
-    answer_waiting_bytes: Annotated[
-        int,
-        _part("a quarter", "Answers in memory that their readers did not take yet, together; beyond them it is 503."),
-    ] = field(default_factory=lambda: share(4, 16 * MEBIBYTE))
     drain_seconds: Annotated[
         float,
         Meta(gt=0, le=3600, description="The longest what is under way may take after the signal to end."),
     ] = 8.0
-    unsealed_bytes: Annotated[
-        int, _part("a quarter", "Spans of a store that are in no segment yet; beyond them the answer is 503.")
-    ] = field(default_factory=lambda: share(4, 16 * MEBIBYTE))
     min_free_bytes: Annotated[
         int,
         Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),
@@ -288,9 +267,9 @@ def _entries(texts: object) -> dict[str, str]:
 
 def _table() -> Iterator[Setting]:
     hints = get_type_hints(Settings, include_extras=True)
-    inherited = len(msgspec.structs.fields(TokenSettings))
+    tokens, inherited = len(msgspec.structs.fields(TokenSettings)), len(msgspec.structs.fields(Budgets))
     described_here = msgspec.structs.fields(Settings)
-    for described in (*described_here[inherited:], *described_here[:inherited]):
+    for described in (*described_here[inherited:], *described_here[tokens:inherited], *described_here[:tokens]):
         hint = hints[described.name]
         meta = next(meta for meta in get_args(hint) if isinstance(meta, Meta))
         extra = meta.extra or {}

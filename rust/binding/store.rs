@@ -11,7 +11,7 @@ use super::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
-use crate::otlp::{self, Encoding, SpanId, TraceId, answer};
+use crate::otlp::{self, Encoding, SpanId, TraceId, answer, limits};
 use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
 use crate::storage::{Options, Snapshot, TraceStore};
 use crate::time::now_micros;
@@ -159,11 +159,12 @@ impl PyTraceStore {
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
+            let most = limits::most_taken(body.len(), content_encoding);
             let decode = || {
                 // The head keeps spans as slices of the body, so the engine needs bytes of its own.
                 otlp::decode(Bytes::copy_from_slice(body), content_type, content_encoding, now_nanos())
             };
-            let ingested = self.store()?.ingest_decoded(decode)?;
+            let ingested = self.store()?.ingest_decoded(most, decode)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
@@ -313,6 +314,15 @@ pub(super) fn otlp_status(
     status: u16,
 ) -> PyResult<Vec<u8>> {
     detached(py, || Ok(answer::status(Encoding::of(content_type)?, status, message)))
+}
+
+/// Has all pages that are made at once be made from at most so many bytes of decoded documents.
+#[pyfunction]
+pub(super) fn limit_pages(py: Python<'_>, bytes: u64) -> PyResult<()> {
+    detached(py, || {
+        search::limit_pages(bytes);
+        Ok(())
+    })
 }
 
 fn window(page: u64, limit: usize) -> crate::error::Result<Window> {

@@ -13,7 +13,7 @@ mod sessions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use runs::{ids, runs, span, trace};
+pub use runs::{ids, limit_pages, runs, span, trace};
 pub use sessions::sessions;
 
 use crate::error::{Error, Result};

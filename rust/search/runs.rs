@@ -14,17 +14,22 @@ use crate::storage::Snapshot;
 use crate::storage::turns::Turns;
 use crate::trace::{Trace, detail};
 
-/// The most bytes of decoded documents one page may be made from, and all pages that are made at once.
-const MAX_PAGE_BYTES: u64 = 256 << 20;
-static PAGES: Turns = Turns::of(MAX_PAGE_BYTES);
+/// The bytes of decoded documents that one page may be made from, and all pages that are made at once.
+static PAGES: Turns = Turns::of(256 << 20);
 
 /// So many documents a thread are read in one round.
 const DOCUMENTS: usize = 16;
 
+/// Has the pages that are made at once be made from at most so many bytes of decoded documents from now on, in
+/// the whole process. At the beginning it is 256 MiB.
+pub fn limit_pages(bytes: u64) {
+    PAGES.limit(bytes);
+}
+
 /// Returns the page of traces that `filter` selects, newest start first, then trace id ascending.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if the page's documents exceed 256 MiB, naming a limit that fits;
+/// [`Error::TooLarge`] if the page's documents exceed what [`limit_pages`] says, naming a limit that fits;
 /// [`Error::Cancelled`], also while other pages take all of that; damage met while reading a document.
 pub fn runs(
     snapshot: &Snapshot,
@@ -111,18 +116,18 @@ fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Optio
     part.is_match(filter, row)?.then(|| part.trace(row)).transpose()
 }
 
-/// Returns how many bytes the documents of a page have, at most [`MAX_PAGE_BYTES`].
+/// Returns how many bytes the documents of a page have.
 fn bytes_of_page(selections: &[Selection<'_>], places: &[Place]) -> Result<u64> {
-    let mut bytes = 0_u64;
+    let (mut bytes, most) = (0_u64, PAGES.units());
     for (fitting, (selection, row)) in places.iter().enumerate() {
         bytes = bytes.saturating_add(selections[*selection].part.document_bytes(*row));
         // One document alone always fits: the limits on spans bound it, and nothing smaller could be asked.
-        if bytes > MAX_PAGE_BYTES && fitting > 0 {
+        if bytes > most && fitting > 0 {
             return Err(Error::TooLarge(format!(
                 "the traces of this page exceed {} MiB; a limit of {fitting} fits",
-                MAX_PAGE_BYTES >> 20
+                most >> 20
             )));
         }
     }
-    Ok(bytes.min(MAX_PAGE_BYTES))
+    Ok(bytes)
 }

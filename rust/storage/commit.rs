@@ -270,7 +270,9 @@ impl Committer {
     /// Whether more is not sealed than may be.
     pub(super) fn is_overfull(&self) -> bool {
         let (bytes, objects) = self.state.unsealed();
-        bytes > self.options.max_unsealed_bytes || objects > self.options.max_unsealed_objects
+        bytes > self.options.max_unsealed_bytes
+            || objects > self.options.max_unsealed_objects
+            || self.state.in_memory() > self.options.max_head_bytes
     }
 
     /// Writes what a group brings and makes its changes.

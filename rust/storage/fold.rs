@@ -21,8 +21,7 @@ impl Committer {
         }
         let options = &self.options;
         let is_due = self.state.generations.last().is_some_and(|open| {
-            open.bytes >= options.seal_bytes
-                || open.objects >= options.seal_objects
+            open.is_large(options)
                 || open.since.is_some_and(|since| since.elapsed().as_secs() >= options.seal_seconds)
                 || (self.is_overfull() && open.objects > 0)
         });
@@ -88,7 +87,7 @@ impl Committer {
     pub(super) fn let_sealing_catch_up(&mut self, orders: &Receiver<Order>) {
         const PATIENCE: Duration = Duration::from_secs(1);
         let until = Instant::now() + PATIENCE;
-        while self.is_sealing && self.state.unsealed().0 > self.options.max_unsealed_bytes / 4 * 3 {
+        while self.is_sealing && self.is_nearly_full() {
             match orders.recv_deadline(until) {
                 Ok(Order::Sealed(written)) => {
                     self.sealed(written);
@@ -98,6 +97,11 @@ impl Committer {
                 Err(_) => return,
             }
         }
+    }
+
+    fn is_nearly_full(&self) -> bool {
+        self.state.unsealed().0 > self.options.max_unsealed_bytes / 4 * 3
+            || self.state.in_memory() > self.options.max_head_bytes / 4 * 3
     }
 
     /// Commits what the sealing thread wrote.

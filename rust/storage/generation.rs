@@ -9,6 +9,7 @@ use std::time::Instant;
 use roaring::RoaringBitmap;
 
 use super::head::{Entry, HeadBatch};
+use super::options::Options;
 use crate::otlp::TraceId;
 
 /// More batches than this are merged, so that a search visits few.
@@ -41,6 +42,8 @@ pub(super) struct Generation {
     pub(super) objects: u64,
     /// The bytes of these objects.
     pub(super) bytes: u64,
+    /// About what its rows take in memory.
+    pub(super) memory: u64,
     /// When its first rows came.
     pub(super) since: Option<Instant>,
     pub(super) parts: Vec<HeadPart>,
@@ -52,7 +55,14 @@ pub(super) struct Generation {
 impl Generation {
     /// Returns an empty generation that begins after write-ahead object `wal_through`.
     pub(super) fn after(wal_through: u64) -> Self {
-        Self { wal_through, objects: 0, bytes: 0, since: None, parts: Vec::new(), cut: None }
+        Self { wal_through, objects: 0, bytes: 0, memory: 0, since: None, parts: Vec::new(), cut: None }
+    }
+
+    /// Whether it is time to cut it, or it was cut already.
+    pub(super) fn is_large(&self, options: &Options) -> bool {
+        self.bytes >= options.seal_bytes
+            || self.objects >= options.seal_objects
+            || self.memory >= options.max_head_bytes / 4
     }
 
     /// Returns the part and the row in which the trace stands.
@@ -65,7 +75,12 @@ impl Generation {
 
     /// Hides a row.
     pub(super) fn hide(&mut self, part: usize, row: u32) {
-        Arc::make_mut(&mut self.parts[part].hidden).insert(row);
+        let part = &mut self.parts[part];
+        Arc::make_mut(&mut part.hidden).insert(row);
+        if self.cut.is_none() {
+            // Its spans are those of the trace that replaces it.
+            self.memory = self.memory.saturating_sub(part.batch.entries()[row as usize].memory());
+        }
     }
 
     /// Adds rows of which none stands elsewhere, and merges if there are many batches now.
@@ -73,6 +88,7 @@ impl Generation {
         if entries.is_empty() {
             return;
         }
+        self.memory += entries.iter().map(|entry| entry.memory()).sum::<u64>();
         self.since.get_or_insert_with(Instant::now);
         self.parts.push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), hidden: Arc::default() });
         self.parts.retain(|part| part.live_rows() > 0);

@@ -18,10 +18,15 @@ pub struct Options {
     pub seal_seconds: u64,
     /// Spans are refused while more bytes of write-ahead than this are not sealed.
     pub max_unsealed_bytes: u64,
+    /// Spans are refused while those that are not sealed take more memory than this; a generation is cut at a
+    /// quarter of it.
+    pub max_head_bytes: u64,
     /// Spans are refused while more write-ahead objects than this are not sealed.
     pub max_unsealed_objects: u64,
     /// Requests are refused while more bytes than this wait to be written.
     pub max_waiting_bytes: u64,
+    /// Requests wait while decoding others takes more bytes than this.
+    pub max_decoding_bytes: u64,
     /// Segments are merged into segments of at most about this many traces.
     pub max_segment_traces: u64,
     /// Segments are merged into segments of at most about this many bytes of documents.
@@ -55,8 +60,10 @@ impl Default for Options {
             seal_objects: 10_000,
             seal_seconds: 600,
             max_unsealed_bytes: 256 << 20,
+            max_head_bytes: 512 << 20,
             max_unsealed_objects: 20_000,
             max_waiting_bytes: 64 << 20,
+            max_decoding_bytes: 256 << 20,
             max_segment_traces: 1_000_000,
             max_segment_bytes: 1 << 30,
             max_segments: 64,

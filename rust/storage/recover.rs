@@ -213,7 +213,7 @@ pub(super) fn replay(objects: &dyn Objects, state: &mut State, last: u64, option
         state.apply(gathered.changes, number, object_bytes);
         (group_bytes, object_bytes) = (0, 0);
         let open = state.open_generation();
-        if number < last && (open.bytes >= options.seal_bytes || open.objects >= options.seal_objects) {
+        if number < last && open.is_large(options) {
             state.cut();
         }
     }

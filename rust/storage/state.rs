@@ -155,6 +155,11 @@ impl State {
         Snapshot::new(sealed.chain(head).collect())
     }
 
+    /// Returns about what the rows that are not folded into segments take in memory.
+    pub(super) fn in_memory(&self) -> u64 {
+        self.generations.iter().map(|generation| generation.memory).sum()
+    }
+
     /// Returns the bytes and the count of the write-ahead objects that are not folded into segments.
     pub(super) fn unsealed(&self) -> (u64, u64) {
         let sum = |(bytes, objects), generation: &Generation| {

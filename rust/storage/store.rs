@@ -92,7 +92,10 @@ struct Shared {
     published: Arc<Published>,
     max_waiting_bytes: u64,
     waiting_bytes: AtomicU64,
+    /// One for each processor: more decoding at once is no faster.
     turns: Turns,
+    /// Bytes that decoding takes.
+    decoding: Turns,
     is_closed: AtomicBool,
     running: Mutex<Option<Running>>,
 }
@@ -129,7 +132,7 @@ impl TraceStore {
     fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
-        let max_waiting_bytes = options.max_waiting_bytes;
+        let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
         let cache = Cache::of(&options);
         let (threads, orders) = Threads::start(objects.clone(), options, recovered, &published)?;
         let running = Mutex::new(Some(Running { threads, _lock: lock }));
@@ -142,6 +145,7 @@ impl TraceStore {
             max_waiting_bytes,
             waiting_bytes,
             turns: Turns::of(available_parallelism().map_or(1, |count| count.get() as u64)),
+            decoding: Turns::of(max_decoding_bytes),
             is_closed,
             running,
         };
@@ -155,16 +159,17 @@ impl TraceStore {
     /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored.
     /// [`Error::Closed`].
     pub fn ingest(&self, export: Export) -> Result<Ingested> {
-        self.ingest_decoded(|| Ok(export))
+        self.ingest_decoded(0, || Ok(export))
     }
 
-    /// Stores the spans of a request that is decoded as soon as it has its turn: until its spans are as small
-    /// as they came, it may take many times what was sent.
+    /// Stores the spans of a request that is decoded as soon as it has its turn, and so many `bytes` are free
+    /// for it: until its spans are as small as they came, it may take many times what was sent.
     ///
     /// # Errors
     /// Those of `decode`, else as [`TraceStore::ingest`].
-    pub fn ingest_decoded(&self, decode: impl FnOnce() -> Result<Export>) -> Result<Ingested> {
+    pub fn ingest_decoded(&self, bytes: u64, decode: impl FnOnce() -> Result<Export>) -> Result<Ingested> {
         let received = now_micros();
+        let room = self.shared.decoding.take(bytes, || Ok(()))?;
         let turn = self.shared.turns.take(1, || Ok(()))?;
         let Export { spans, message, rejected, reason } = decode()?;
         self.shared.refuse_if_closed()?;
@@ -176,7 +181,7 @@ impl TraceStore {
         let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
         let arrival = Arrival::new(received, spans, encoded);
         let _waiting = self.shared.admit(arrival.encoded.len() as u64)?;
-        drop(turn);
+        drop((turn, room));
         let outcome = self.shared.ask(|answer| Order::Ingest { arrival, answer })?;
         let reason = if reason.is_empty() { outcome.reason } else { reason };
         Ok(Ingested { accepted: outcome.accepted, rejected: rejected + outcome.surplus, reason })

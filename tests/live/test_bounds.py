@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from exports import export_of
+from hosting import events_of, hosting, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from running import Running
 
@@ -42,3 +46,28 @@ def test_a_search_past_its_deadline_is_503(start: Callable[..., Running]) -> Non
     answer = service.search()
     assert (answer.status_code, answer.json()["error_code"]) == (503, "SERVICE_UNAVAILABLE")
     assert "the search took longer than 1e-07 s" in answer.json()["detail"]
+
+
+def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
+    with hosting(tmp_path, "--event-bytes", "1") as service:
+        form = {"message": "hello"}
+        with service.http.stream("POST", "/agents/slow/runs", data=form) as slow:
+            first = next(events_of(slow))
+            refused = run(service, "agents/echo")
+            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+            assert refused.json()["detail"] == "too many bytes of events at once"
+            assert event_bytes(service) > 0
+            assert service.http.get("/agents").status_code == 200
+            service.http.post(f"/agents/slow/runs/{first['run_id']}/cancel").raise_for_status()
+        until = time.monotonic() + 10
+        while event_bytes(service) > 0:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        assert run(service, "agents/echo").json()["status"] == "COMPLETED"
+        assert service.stop() == 0
+
+
+def event_bytes(service: Running) -> float:
+    found = re.search(r'^spanwise_event_bytes\{kind="run"\} (\S+)', service.http.get("/metrics").text, re.MULTILINE)
+    assert found
+    return float(found[1])

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.memory import MOST_PLANNED, allowed_bytes, planned_bytes
+from spanwise.budgets import HEAD_TIMES, MERGED_BYTES, PROGRAM_BYTES, Budgets, segment_traces, times
+from spanwise.freed import kept_bytes
+from spanwise.memory import allowed_bytes, planned_bytes
 from spanwise.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,4 +60,21 @@ def test_what_waits_in_memory_follows_from_what_there_is(
     finally:
         planned_bytes.cache_clear()
     assert (settings.unsealed_bytes, settings.ingest_waiting_bytes) == (head * MEBIBYTE, bodies * MEBIBYTE)
-    assert settings.unsealed_bytes + settings.answer_waiting_bytes < MOST_PLANNED
+
+
+@pytest.mark.parametrize("allowed", [1, 1.5, 2, 8, 64])
+def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.MonkeyPatch, allowed: float) -> None:
+    """Each as often as what it counts is in memory at most; spans wait for a commit up to a quarter of the others."""
+    bytes_allowed = int(allowed * 1024 * MEBIBYTE)
+    monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: bytes_allowed)
+    monkeypatch.setattr("spanwise.budgets.allowed_bytes", lambda: bytes_allowed)
+    planned_bytes.cache_clear()
+    try:
+        budgets = Budgets()
+        freed = kept_bytes()
+    finally:
+        planned_bytes.cache_clear()
+    taken = sum(most * getattr(budgets, name) for name, most in times().items())
+    waiting = HEAD_TIMES * budgets.unsealed_bytes // 4
+    merging = segment_traces() * MERGED_BYTES
+    assert taken + waiting + freed + merging + PROGRAM_BYTES <= bytes_allowed

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spanwise.database import SqliteDatabase
-from spanwise.errors import StoreError
+from spanwise.errors import StoreError, UnavailableError
 from spanwise.runs.following import Following, next_index
 from spanwise.runs.journal import MOST_UNSTORED, Journal
-from spanwise.runs.live import MOST_BYTES, MOST_BYTES_AT_ONCE, MOST_EVENTS, LiveRun
+from spanwise.runs.live import MOST_BYTES, MOST_BYTES_AFTER, MOST_BYTES_AT_ONCE, MOST_EVENTS, LiveRun
+from spanwise.runs.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+
+MEBIBYTE = 1024 * 1024
 
 
 class Faulty(SqliteDatabase):
@@ -35,9 +39,9 @@ def event(run_id: str, index: int) -> tuple[str, int, str, bytes]:
     return run_id, index, "RunContent", b"{}"
 
 
-async def opened(folder: Path) -> tuple[Faulty, Journal]:
+async def opened(folder: Path, most: int = 1024 * MEBIBYTE) -> tuple[Faulty, Journal]:
     database = Faulty(folder / "runs.db")
-    journal = Journal(database)
+    journal = Journal(database, Room(most))
     await journal.open()
     return database, journal
 
@@ -153,6 +157,64 @@ def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing
         for batch in batches:
             assert batch
             assert len(batch) == 1 or sum(len(entry.body) for entry in batch) <= MOST_BYTES_AT_ONCE
+        await journal.close()
+
+    asyncio.run(scene())
+
+
+def test_a_full_room_keeps_little_begins_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        _, journal = await opened(tmp_path, MEBIBYTE)
+        room = journal.room
+        live = LiveRun(("a", "s"), 0, journal, keeps_events=False)
+        text = "x" * 1000
+        for _ in range(3000):
+            live.emit({"event": "RunContent", "content": text})
+        with pytest.raises(UnavailableError, match="too many bytes of events at once"):
+            room.admit()
+        assert sum(len(entry.body) for entry in live.after(2999 - 256, 256) or ()) <= MOST_BYTES_AFTER
+        await journal.flushed()
+        room.admit()
+        assert room.in_memory <= MOST_BYTES_AFTER
+        live.end()
+        following = Following(journal, "a", live).after(-1)
+        first = await anext(following)
+        assert room.in_memory > MOST_BYTES_AFTER
+        assert [first.index] + [entry.index async for entry in following] == list(range(3000))
+        del live, following
+        assert room.in_memory == 0
+        await journal.close()
+
+    asyncio.run(scene())
+
+
+def test_whatever_becomes_of_events_their_room_is_given_back(tmp_path: Path) -> None:
+    async def scene() -> None:
+        database, journal = await opened(tmp_path)
+        rng = random.Random(7)
+        live: dict[str, LiveRun] = {}
+        for number in range(400):
+            run_id = str(rng.randrange(8))
+            database.fails = rng.random() < 0.3
+            if run_id not in live:
+                live[run_id] = LiveRun((run_id, "s"), number * 10, journal, keeps_events=rng.random() < 0.5)
+            for _ in range(rng.randrange(4)):
+                live[run_id].emit({"event": rng.choice(["RunContent", "CustomEvent"]), "content": "x" * number})
+            if rng.random() < 0.5:
+                await journal.flushed()
+            if rng.random() < 0.2:
+                await journal.flushed()
+                journal.forget(run_id)
+                live.pop(run_id).end()
+        database.fails = False
+        await journal.flushed()
+        for run_id, each in live.items():
+            journal.forget(run_id)
+            each.end()
+        assert journal.room.in_memory > 0
+        del each
+        live.clear()
+        assert journal.room.in_memory == 0
         await journal.close()
 
     asyncio.run(scene())

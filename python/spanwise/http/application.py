@@ -131,13 +131,22 @@ def _endpoint(row: Row, backend: Backend) -> Answer:
             async with reader.body(request) if reader else nullcontext(b"") as body:
                 answer = await row.handler(request, body, backend)
         except Exception as error:  # noqa: BLE001  # whatever escapes a handler gets an answer
-            refused = as_spanwise_error(request, error)
-            backend.traffic.add_error(refused)
-            answer = row.refusal(request, refused)
+            answer = _refusal(request, row, backend, error)
         backend.traffic.add((row.method, row.path), answer.status_code, time.perf_counter() - begun)
         return answer
 
     return answer
+
+
+def _refusal(request: Request, row: Row, backend: Backend, error: Exception) -> Response:
+    """Returns the answer to a request that failed so.
+
+    A name in the frame that caught the error would keep all frames that it passed, and so the request's body, until
+    the garbage collector comes by.
+    """
+    refused = as_spanwise_error(request, error)
+    backend.traffic.add_error(refused)
+    return row.refusal(request, refused)
 
 
 def _no_route(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:

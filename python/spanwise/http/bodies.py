@@ -61,7 +61,8 @@ class BodyReader:
         chunks: list[bytes] = []
         try:
             await self._read_or_linger(request, chunks)
-            yield b"".join(chunks)
+            chunks = [b"".join(chunks)]
+            yield chunks[0]
         finally:
             self._room += sum(map(len, chunks))
 

@@ -138,6 +138,7 @@ async def unless_disconnected(request: Request, answer: Awaitable[Result]) -> Re
     finally:
         answering.cancel()
         leaving.cancel()
+        del answering  # it holds the error whose traceback holds this frame, and those above it the body
 
 
 async def _departure(request: Request) -> None:

@@ -49,6 +49,7 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
     traffic = backend.traffic
     bodies = {name: reader.in_memory for name, reader in backend.readers.items()}
     waiting = {"waiting": backend.answers.in_memory}
+    events = {"run": backend.runs.event_bytes}
     age = backend.admission.jwks_age_seconds
     ages = {} if age is None else {"url": age}
     are_open = {
@@ -62,6 +63,7 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
         traffic.errors,
         Gauge("spanwise_body_bytes", "Bytes of request bodies in memory.", "kind", bodies),
         Gauge("spanwise_answer_bytes", "Bytes of answers that wait for their readers.", "state", waiting),
+        Gauge("spanwise_event_bytes", "Bytes of events of runs in memory.", "kind", events),
         Gauge(
             "spanwise_jwks_age_seconds",
             "Since the last good fetch of keys.",

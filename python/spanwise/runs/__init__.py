@@ -1,7 +1,8 @@
 """What happens between a request to run a component and its result?"""
 
 from spanwise.runs.live import Entry, LiveRun
+from spanwise.runs.room import Room
 from spanwise.runs.service import RunRequest, Runs
 from spanwise.runs.sessions import NewSession, SessionChange
 
-__all__ = ["Entry", "LiveRun", "NewSession", "RunRequest", "Runs", "SessionChange"]
+__all__ = ["Entry", "LiveRun", "NewSession", "Room", "RunRequest", "Runs", "SessionChange"]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 REPLAYED_AT_ONCE = 256
 FIRST_READ = 16
-"""How many events are read first; more if they are small, so that a follower holds about a mebibyte."""
-SMALL_READ_BYTES = 256 * 1024
+"""How many events are read first; more if they are small, so that a follower holds about a quarter of a mebibyte."""
+SMALL_READ_BYTES = 64 * 1024
 
 
 class Following:
@@ -53,9 +53,10 @@ class Following:
             entries = live.after(index, REPLAYED_AT_ONCE) if live is not None else None
             if entries is None:
                 entries = await self._stored(index)
-            for entry in entries:
-                yield entry
-                index = entry.index
+            with self._journal.room.held(_size(entries)):
+                for entry in entries:
+                    yield entry
+                    index = entry.index
             if entries:
                 continue
             if live is None or live.has_ended:
@@ -104,10 +105,15 @@ class Following:
         last = found[-1][0] if len(found) == self._read else None
         waiting = [event[1:] for event in self._journal.unstored(self._run_id)]
         more = [event for event in waiting if event[0] > index and (last is None or event[0] < last)]
-        entries = at_once([Entry(*event) for event in sorted({event[0]: event for event in found + more}.values())])
-        size = sum(len(entry.body) for entry in entries)
+        events = sorted({event[0]: event for event in found + more}.values())
+        entries = at_once([Entry(*event) for event in events], self._journal.room)
+        size = _size(entries)
         self._read = min(self._read * 2, REPLAYED_AT_ONCE) if size < SMALL_READ_BYTES else max(self._read // 2, 1)
         return entries
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    return sum(len(entry.body) for entry in entries)
 
 
 def next_index(database: Database, run_id: str) -> int:

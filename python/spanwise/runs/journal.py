@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from spanwise.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from spanwise.database import Database, RunRecord
+    from spanwise.runs.room import Room
 
 Result = TypeVar("Result")
 StoredEvent: TypeAlias = tuple[str, int, str, bytes]
@@ -25,6 +26,7 @@ Asked: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
 MOST_TOGETHER = 256
 RETRY_SECONDS = (0.05, 0.25, 1.0, 2.0, 4.0, 8.0, 15.0)
 MOST_UNSTORED = 10_000
+MOST_UNSTORED_BYTES = 16 * 1024 * 1024
 """Events of one run that wait for a database that fails; a run with more cannot be kept whole, and ends as an error."""
 
 _log = logging.getLogger(__name__)
@@ -37,8 +39,14 @@ class Journal:
     run that is said to be over has no gap.
     """
 
-    def __init__(self, database: Database) -> None:
-        """Prepares the way; nothing is opened."""
+    def __init__(self, database: Database, room: Room) -> None:
+        """Prepares the way; nothing is opened.
+
+        Args:
+            database: where to.
+            room: what counts the events in memory, those that wait here among them.
+        """
+        self.room = room
         self._database = database
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
         self._pending: list[StoredEvent] = []
@@ -112,6 +120,7 @@ class Journal:
 
     def add(self, event: StoredEvent) -> None:
         """Has an event stored soon."""
+        self.room.take(_size([event]))
         self._pending.append(event)
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
@@ -128,12 +137,12 @@ class Journal:
             StoreError: there were too many; the run cannot be kept whole.
         """
         if run_id in self._lost:
-            raise StoreError(f"more than {MOST_UNSTORED} events of run {run_id} could not be stored")
+            raise StoreError(f"too many events of run {run_id} could not be stored")
         return list(self._unstored.get(run_id, ()))
 
     def forget(self, run_id: str) -> None:
         """Keeps no events of a run any more: they are stored, or will never be."""
-        self._unstored.pop(run_id, None)
+        self.room.leave(_size(self._unstored.pop(run_id, ())))
         self._lost.discard(run_id)
 
     async def _flush(self) -> None:
@@ -146,6 +155,8 @@ class Journal:
             except Exception:  # noqa: BLE001  # whatever the database raises, the run goes on
                 _log.exception("%d events of runs were not stored; they are kept and tried again", len(events))
                 await asyncio.gather(*(self._store(own) for own in _by_run(events)))
+            else:
+                self.room.leave(_size(events))
 
     async def _store(self, events: list[StoredEvent]) -> None:
         """Stores events of one run, or keeps them: one run's failure is not another's."""
@@ -154,10 +165,13 @@ class Journal:
         except Exception as error:  # noqa: BLE001  # logged with its cause, once for all runs
             run_id = events[0][0]
             _log.warning("%d events of run %s wait: %s", len(events), run_id, type(error).__name__)
-            if len(events) > MOST_UNSTORED:
+            if len(events) > MOST_UNSTORED or _size(events) > MOST_UNSTORED_BYTES:
                 self._lost.add(run_id)
+                self.room.leave(_size(events))
             else:
                 self._unstored[run_id] = events
+        else:
+            self.room.leave(_size(events))
 
     async def close(self) -> None:
         """Stores what waits, then closes the database."""
@@ -166,6 +180,10 @@ class Journal:
             await asyncio.wait([self._working])
         await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
         self._thread.shutdown()
+
+
+def _size(events: Iterable[StoredEvent]) -> int:
+    return sum(len(body) for _, _, _, body in events)
 
 
 def _by_run(events: list[StoredEvent]) -> list[list[StoredEvent]]:

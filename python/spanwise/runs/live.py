@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.runs.journal import Journal
+    from spanwise.runs.room import Room
 
 MOST_EVENTS = 10_000
 MOST_BYTES = 16 * 1024 * 1024
 """Events of one run in memory; whoever is further behind reads from the database."""
-MOST_BYTES_AT_ONCE = 1024 * 1024
+MOST_BYTES_AT_ONCE = 256 * 1024
 """What one follower holds of them while it waits for a slow reader; one event may be larger."""
 
 MOST_EVENTS_AFTER = 256
 MOST_BYTES_AFTER = 64 * 1024
-"""What stays in memory after the end, for those who kept up. A slow reader does not keep the rest there."""
+"""What stays in memory after the end, for those who kept up, and before it while there is no room for more. A slow
+reader does not keep the rest there, and then holds no more than this of it."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -76,8 +78,9 @@ class LiveRun:
         self.kept: list[msgspec.Raw] = []
         self._keeps_events = keeps_events
         self._entries: deque[Entry] = deque()
-        self._bytes = 0
+        self._bytes = self._kept_bytes = 0
         self._journal = journal
+        self._room = journal.room
         self._changed = asyncio.Event()
         self._stop = asyncio.Event()
         self._is_open = True
@@ -112,16 +115,24 @@ class LiveRun:
         """Shows an entry to all who follow."""
         if self._keeps_events and not entry.name.endswith("RunContent"):
             self.kept.append(msgspec.Raw(entry.body))
+            self._kept_bytes += len(entry.body)
+            self._room.take(len(entry.body))
         self.next_index = entry.index + 1
         self._entries.append(entry)
         self._bytes += len(entry.body)
-        self._keep(MOST_EVENTS, MOST_BYTES)
+        self._room.take(len(entry.body))
+        if self._room.is_full:
+            self._keep(MOST_EVENTS_AFTER, MOST_BYTES_AFTER)
+        else:
+            self._keep(MOST_EVENTS, MOST_BYTES)
         self._wake()
 
     def _keep(self, most: int, most_bytes: int) -> None:
         """Drops the first entries from memory, beyond so many or so large; the last one stays."""
         while len(self._entries) > most or (self._bytes > most_bytes and len(self._entries) > 1):
-            self._bytes -= len(self._entries.popleft().body)
+            size = len(self._entries.popleft().body)
+            self._bytes -= size
+            self._room.leave(size)
 
     def after(self, index: int, most: int) -> Sequence[Entry] | None:
         """Returns entries with a greater index, in order; None if the next one is not in memory any more."""
@@ -130,7 +141,7 @@ class LiveRun:
         if index + 1 < self.first_index:
             return None
         skipped = max(0, index + 1 - self._entries[0].index) if self._entries else 0
-        return at_once(list(islice(self._entries, skipped, skipped + most)))
+        return at_once(list(islice(self._entries, skipped, skipped + most)), self._room)
 
     async def changed(self, index: int) -> None:
         """Returns when there is an entry with a greater index, or the run ended."""
@@ -160,17 +171,22 @@ class LiveRun:
         """Returns when the run has ended or paused."""
         await self._ended.wait()
 
+    def __del__(self) -> None:
+        """Leaves the room: whoever followed it to the end may have held its last events."""
+        self._room.leave(self._bytes + self._kept_bytes)
+
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
 
-def at_once(entries: Sequence[Entry]) -> Sequence[Entry]:
+def at_once(entries: Sequence[Entry], room: Room) -> Sequence[Entry]:
     """Returns as many of the first entries as one follower holds at once; one or more, if there are any."""
+    most = MOST_BYTES_AFTER if room.is_full else MOST_BYTES_AT_ONCE
     held = 0
     for count, entry in enumerate(entries):
         held += len(entry.body)
-        if held > MOST_BYTES_AT_ONCE and count:
+        if held > most and count:
             return entries[:count]
     return entries
 

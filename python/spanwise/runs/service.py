@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Mapping
 
     from spanwise.database import Database
+    from spanwise.runs.room import Room
     from spanwise.traces.recorder import Recorder, Recording
 
 Result = TypeVar("Result")
@@ -77,15 +78,16 @@ class Runs:
         sessions: the conversations that runs belong to.
     """
 
-    def __init__(self, database: Database, recorder: Recorder, limit: int) -> None:
+    def __init__(self, database: Database, recorder: Recorder, limit: int, room: Room) -> None:
         """Prepares to run; nothing is opened.
 
         Args:
             database: where sessions, runs and events are kept.
             recorder: what makes their traces.
             limit: how many may run at once.
+            room: what counts their events in memory.
         """
-        self._journal = Journal(database)
+        self._journal = Journal(database, room)
         self.sessions = Sessions(self._journal, self)
         self._recorder = recorder
         self._limit = limit
@@ -104,6 +106,11 @@ class Runs:
     def under_way(self) -> int:
         """Returns how many runs there are now."""
         return len(self._live)
+
+    @property
+    def event_bytes(self) -> int:
+        """Returns how many bytes of events are in memory."""
+        return self._journal.room.in_memory
 
     async def open(self) -> None:
         """Opens the database and marks the runs that an earlier process did not finish; a no-op when it is open.
@@ -361,6 +368,7 @@ class Runs:
         self.expect_open()
         if len(self._live) >= self._limit:
             raise UnavailableError(f"more than {self._limit} runs at once")
+        self._journal.room.admit()
 
 
 def _begin(database: Database, session: SessionRecord, run: RunRecord, owner: str | None) -> SessionRecord:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore
+from spanwise.budgets import HEAD_TIMES, segment_traces
 from spanwise.settings import is_bucket
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
     options: dict[str, object] = {
         "seal_bytes": settings.unsealed_bytes // 4,
         "max_unsealed_bytes": settings.unsealed_bytes,
+        "max_head_bytes": settings.unsealed_bytes * HEAD_TIMES,
         "max_waiting_bytes": settings.unsealed_bytes // 4,
+        "max_segment_traces": segment_traces(),
+        "max_decoding_bytes": settings.decoding_bytes,
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,

@@ -54,7 +54,10 @@ class Pool:
             self._leave(None)
             raise StoreClosedError("the service is shutting down") from error
         future.add_done_callback(self._leave)
-        return await asyncio.wrap_future(future)
+        try:
+            return await asyncio.wrap_future(future)
+        finally:
+            del future  # it holds the error whose traceback holds this frame: bodies would wait for the collector
 
     def close(self) -> None:
         """Waits for the work that runs, and drops the work that waits."""

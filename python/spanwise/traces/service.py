@@ -42,6 +42,7 @@ class Traces:
             raise ConfigurationError("expected one or more trace stores, each with an id")
         self._stores = {db_id: OpeningStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
+        _engine.limit_pages(settings.page_bytes)
         self._searching = Searching(settings)
         self._exporting = Exporting()
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)

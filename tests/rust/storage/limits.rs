@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
@@ -32,8 +32,37 @@ fn spans_over_the_limit_of_a_trace_are_refused_and_counted() {
 
 #[test]
 fn a_store_that_cannot_seal_fast_enough_is_busy_until_it_has() {
+    for (max_unsealed_bytes, max_head_bytes) in [(0, 1 << 30), (1 << 30, 0)] {
+        busy_until_sealed(Options { max_unsealed_bytes, max_head_bytes, ..Options::default() });
+    }
+}
+
+#[test]
+fn a_trace_that_grows_counts_once_and_small_spans_are_cut_by_what_they_take() {
     let folder = TempDir::new().expect("a folder");
-    let options = Options { max_unsealed_bytes: 0, ..Options::default() };
+    let options = Options { max_head_bytes: 1 << 20, ..Options::default() };
+    let store = TraceStore::open(address(&folder), options).expect("a store");
+    let grow = |traces: u64| {
+        for id in 1..=40 {
+            let spans: Vec<_> = (1..=traces).map(|trace| span(trace, id, 0)).collect();
+            store.ingest(export(&spans)).expect("ingested");
+        }
+    };
+    store.ingest(export(&[span(1, 1, 0)])).expect("ingested");
+    store.flush().expect("flushed");
+    let before = store.stats().wal_folded_through;
+    grow(1);
+    assert_eq!((store.stats().generations, store.stats().wal_folded_through), (1, before));
+    grow(40);
+    let until = Instant::now() + Duration::from_secs(30);
+    while store.stats().wal_folded_through == before {
+        assert!(Instant::now() < until, "nothing was cut: {:?}", store.stats());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn busy_until_sealed(options: Options) {
+    let folder = TempDir::new().expect("a folder");
     let store = TraceStore::open(address(&folder), options).expect("a store");
     // The fence of the opening is sealed at once; what is then taken is over the limit.
     let mut taken = 0;
@@ -99,7 +128,7 @@ fn no_more_requests_are_decoded_at_once_than_there_are_processors() {
     std::thread::scope(|scope| {
         for id in 1..=24 {
             let (store, decode) = (&store, &decode);
-            scope.spawn(move || assert_eq!(store.ingest_decoded(|| decode(id)).is_ok(), id % 2 == 0));
+            scope.spawn(move || assert_eq!(store.ingest_decoded(0, || decode(id)).is_ok(), id % 2 == 0));
         }
     });
     let processors = std::thread::available_parallelism().expect("a count").get();

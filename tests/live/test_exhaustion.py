@@ -114,7 +114,8 @@ def test_readers_that_take_nothing_are_let_go(start: Callable[..., Running]) -> 
     """By the kernel or by the service, whichever sees it first; only the service says so."""
     service = start("--write-deadline-seconds", "1")
     fill(service)
-    with crowd(service, 12, receive_bytes=4096) as connections:
+    # So few that the metrics still have room among the answers that wait.
+    with crowd(service, 6, receive_bytes=4096) as connections:
         for connection in connections:
             connection.sendall(ASK)
         wait_until(lambda: waiting_bytes(service) > 0)

@@ -17,7 +17,3 @@ pub mod bulk;
 pub mod search;
 #[cfg(feature = "python")]
 mod binding;
-
-#[cfg(feature = "python")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

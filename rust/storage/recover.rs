@@ -84,6 +84,8 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool)
         match put(objects, &path, &content) {
             Put::Done => {}
             Put::Taken => continue,
+            // Another claim had the number, and was removed by a newer one before it could be read.
+            Put::Unknown(_) if newest.is_superseded(objects) => continue,
             Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
         }
         let claimed = state.manifest.clone();

@@ -1,8 +1,11 @@
 //! One writer: whoever claims a store makes the writer before stop, and nothing acknowledged is lost.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
-use spanwise::error::Error;
+use bytes::Bytes;
+use spanwise::error::{Error, Result};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
 use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
@@ -104,6 +107,59 @@ fn a_writer_that_was_replaced_twice_or_more_changes_nothing() {
             assert!(held.iter().all(|(id, trace)| found.get(id) == Some(trace)), "{what} after {claims}");
         }
     }
+}
+
+/// A place in which two others claim the store while a manifest is put: the first has the number, and
+/// the second removes it.
+#[derive(Debug)]
+struct Contested {
+    memory: Memory,
+    is_contested: AtomicBool,
+}
+
+impl Objects for Contested {
+    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+        if !path.starts_with("manifest/") || !self.is_contested.swap(false, Ordering::Relaxed) {
+            return self.memory.put_new(path, content);
+        }
+        drop(claim_in(&self.memory));
+        let outcome = self.memory.put_new(path, content);
+        drop(claim_in(&self.memory));
+        outcome
+    }
+
+    fn get(&self, path: &str) -> Result<Option<Bytes>> {
+        self.memory.get(path)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+        self.memory.list(folder)
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.memory.delete(path)
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        self.memory.create(path)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
+        self.memory.open(path)
+    }
+}
+
+#[test]
+fn a_claim_whose_number_was_taken_and_let_go_takes_another() {
+    let memory = Memory::default();
+    drop(filled(&memory));
+    let held = contents(&claim_in(&memory).snapshot());
+    let contested = Contested { memory: memory.clone(), is_contested: AtomicBool::new(true) };
+    let store = TraceStore::open_in(Arc::new(contested), Options::default()).expect("a store that opens");
+    store.ingest(export(&[span(4, 1, 0)])).expect("ingested");
+    let found = contents(&store.snapshot());
+    assert!(held.iter().all(|(id, trace)| found.get(id) == Some(trace)));
+    assert_eq!(found.len(), held.len() + 1);
 }
 
 #[test]

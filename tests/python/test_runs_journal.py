@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from spanwise.database import SqliteDatabase
 from spanwise.errors import StoreError, UnavailableError
 from spanwise.runs.following import Following, next_index
-from spanwise.runs.journal import MOST_UNSTORED, Journal
+from spanwise.runs.journal import MOST_BEHIND_BYTES, MOST_UNSTORED, Journal
 from spanwise.runs.live import MOST_BYTES, MOST_BYTES_AFTER, MOST_BYTES_AT_ONCE, MOST_EVENTS, LiveRun
 from spanwise.runs.room import Room
 
@@ -64,6 +65,52 @@ def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: 
         return [each[0] for each in found]
 
     assert asyncio.run(scene()) == [0, 1, 2, 3]
+
+
+class Slow(SqliteDatabase):
+    """A database that takes events once it is told to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.goes_on = threading.Event()
+
+    def add_events(self, events: Sequence[tuple[str, int, str, bytes]]) -> None:
+        self.goes_on.wait()
+        super().add_events(events)
+
+
+@pytest.mark.parametrize("kind", [Slow, Faulty])
+def test_whoever_waits_is_never_far_ahead_of_the_database_even_of_one_that_fails(
+    tmp_path: Path, kind: type[Slow | Faulty]
+) -> None:
+    size = MEBIBYTE // 10
+
+    async def emit(journal: Journal) -> None:
+        for index in range(100):
+            journal.add(("a", index, "RunContent", b"x" * size))
+            await journal.caught_up()
+
+    async def scene() -> int:
+        database = kind(tmp_path / "runs.db")
+        journal = Journal(database, Room(1024 * MEBIBYTE))
+        await journal.open()
+        emitting = asyncio.create_task(emit(journal))
+        if isinstance(database, Slow):
+            await asyncio.sleep(0.1)
+            assert not emitting.done()
+            assert MOST_BEHIND_BYTES < journal.room.in_memory <= MOST_BEHIND_BYTES + size
+            database.goes_on.set()
+        else:
+            database.fails = True
+        await emitting
+        await journal.flushed()
+        unstored = len(journal.unstored("a"))
+        journal.forget("a")
+        assert journal.room.in_memory == 0
+        await journal.close()
+        return unstored
+
+    assert asyncio.run(scene()) == (100 if kind is Faulty else 0)
 
 
 def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) -> None:

@@ -47,8 +47,9 @@ class Agent(Described):
     async def execute(self, call: Call) -> Outcome:
         """Calls the function; each piece of text is an event."""
 
-        def on_text(piece: str) -> None:
+        async def on_text(piece: str) -> None:
             call.emit(self, "*Content", content=piece, content_type="str")
+            await call.caught_up()
 
         arguments = call_arguments(self._takes_call, call.message, call)
         outcome = await stream(self._run, on_text, *arguments)

@@ -10,12 +10,16 @@ from uuid import uuid4
 from spanwise.components.base import Kind, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from contextlib import AbstractContextManager
 
     from spanwise.components.base import Component, Outcome
 
 _PREFIXES = {Kind.AGENT: "Run", Kind.TEAM: "TeamRun", Kind.WORKFLOW: "Workflow"}
+
+
+async def _at_once() -> None:
+    """Waits for nothing."""
 
 
 class OpenSpan(Protocol):
@@ -63,6 +67,7 @@ class Call:
         db: the component's own database, if it has one.
         place: where this call stands in the run: what every event of it carries.
         emit_event: takes each event.
+        caught_up: returns when the events so far are stored, or nearly. Who emits many waits for it now and then.
         spans: takes each span.
     """
 
@@ -81,6 +86,7 @@ class Call:
     is_continued: bool = False
     db: Any = None
     place: Mapping[str, Any] = field(default_factory=dict)
+    caught_up: Callable[[], Awaitable[None]] = _at_once
 
     def span(self, name: str, kind: str = "TOOL", content: str | None = None) -> AbstractContextManager[OpenSpan]:
         """Opens a span of the run's trace, until the block ends.

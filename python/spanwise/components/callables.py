@@ -13,7 +13,7 @@ from spanwise.components.base import Outcome, Pause
 from spanwise.errors import ComponentError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from spanwise.components.call import Call
 
@@ -127,7 +127,13 @@ async def invoke(function: Callable[..., Any], *arguments: object) -> Any:  # no
         raise as_exception(error) from error
 
 
-async def stream(function: Callable[..., Any], on_text: Callable[[str], None], *arguments: object) -> Outcome:
+async def unheard(_text: str) -> None:
+    """Takes a piece of text that is no event."""
+
+
+async def stream(
+    function: Callable[..., Any], on_text: Callable[[str], Awaitable[None]], *arguments: object
+) -> Outcome:
     """Returns what became of a function or generator.
 
     A generator yields text, each piece of which goes to `on_text`, and may yield one `Pause`, which ends it.
@@ -142,7 +148,7 @@ async def stream(function: Callable[..., Any], on_text: Callable[[str], None], *
         if isinstance(found, Pause):
             return Outcome(pause=found)
         if isinstance(found, str) and found:
-            on_text(found)
+            await on_text(found)
         return Outcome(content=found)
     try:
         return await _gather(pieces, on_text)
@@ -152,7 +158,7 @@ async def stream(function: Callable[..., Any], on_text: Callable[[str], None], *
         raise as_exception(error) from error
 
 
-async def _gather(pieces: AsyncIterator[object], on_text: Callable[[str], None]) -> Outcome:
+async def _gather(pieces: AsyncIterator[object], on_text: Callable[[str], Awaitable[None]]) -> Outcome:
     texts: list[str] = []
     async for piece in pieces:
         match piece:
@@ -160,7 +166,7 @@ async def _gather(pieces: AsyncIterator[object], on_text: Callable[[str], None])
                 return Outcome(content="".join(texts) or None, pause=piece)
             case str():
                 texts.append(piece)
-                on_text(piece)
+                await on_text(piece)
             case _:
                 raise ComponentError(f"expected text or a pause from a generator, got `{type(piece).__name__}`")
     return Outcome(content="".join(texts))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
 
 from spanwise.components.adapters import as_component
 from spanwise.components.base import Described, Kind, Members, Outcome, Pause
-from spanwise.components.callables import call_arguments, stream, takes_call
+from spanwise.components.callables import call_arguments, stream, takes_call, unheard
 from spanwise.components.perform import perform_inside, response_of
 from spanwise.errors import ComponentError, ConfigurationError
 
@@ -162,7 +162,7 @@ class Route:
 
     async def _chosen(self, call: Call) -> object:
         arguments = call_arguments(self._takes_call, call.message, call)
-        return (await stream(self._choose, lambda _: None, *arguments)).content
+        return (await stream(self._choose, unheard, *arguments)).content
 
 
 class Broadcast:
@@ -223,8 +223,9 @@ class Coordinate:
                 raise ComponentError(f"member `{member_id}` paused, which a coordinating team cannot")
             return asked.outcome.text or ""
 
-        def on_text(piece: str) -> None:
+        async def on_text(piece: str) -> None:
             call.emit(team, "*Content", content=piece, content_type="str")
+            await call.caught_up()
 
         arguments = (call.message, delegate, call) if self._takes_call else (call.message, delegate)
         outcome = await stream(self._leader, on_text, *arguments)

@@ -9,7 +9,7 @@ from uuid import uuid4
 from spanwise.components.adapters import joined
 from spanwise.components.base import Component, Kind, Outcome, Pause, plain, text_of
 from spanwise.components.call import content_type_of
-from spanwise.components.callables import call_arguments, invoke, stream, takes_call
+from spanwise.components.callables import call_arguments, invoke, stream, takes_call, unheard
 from spanwise.components.perform import FAILURE, perform_inside, response_of
 from spanwise.errors import ComponentError, ConfigurationError
 
@@ -43,7 +43,7 @@ class Step:
         executor = self.executor
         if not isinstance(executor, Component):
             arguments = call_arguments(self._takes_call, call.message, call)
-            return await stream(executor, lambda _: None, *arguments)
+            return await stream(executor, unheard, *arguments)
         inner = call.inside(workflow, step_name=self.name, step_id=progress.step_id, step_index=progress.index)
         if progress.paused is not None:
             inner = inner.going_on(call.answers, progress.paused["run_id"], progress.paused["state"])

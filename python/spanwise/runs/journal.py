@@ -29,6 +29,9 @@ MOST_UNSTORED = 10_000
 MOST_UNSTORED_BYTES = 16 * 1024 * 1024
 """Events of one run that wait for a database that fails; a run with more cannot be kept whole, and ends as an error."""
 
+MOST_BEHIND_BYTES = 4 * 1024 * 1024
+"""Beyond so much that the database did not take yet, whoever can wait does."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -50,6 +53,8 @@ class Journal:
         self._database = database
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
         self._pending: list[StoredEvent] = []
+        self._behind_bytes = 0
+        self._stored_some = asyncio.Event()
         self._unstored: dict[str, list[StoredEvent]] = {}
         self._lost: set[str] = set()
         self._flushing: asyncio.Task[None] | None = None
@@ -121,9 +126,15 @@ class Journal:
     def add(self, event: StoredEvent) -> None:
         """Has an event stored soon."""
         self.room.take(_size([event]))
+        self._behind_bytes += _size([event])
         self._pending.append(event)
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
+
+    async def caught_up(self) -> None:
+        """Returns when little enough waits for the database that more may come."""
+        while self._behind_bytes > MOST_BEHIND_BYTES:
+            await self._stored_some.wait()
 
     async def flushed(self) -> None:
         """Returns when every event that was added is durable, or kept as one that could not be stored."""
@@ -148,6 +159,7 @@ class Journal:
     async def _flush(self) -> None:
         while self._pending:
             events, self._pending = self._pending, []
+            size = _size(events)
             earlier = [each for run_id in {event[0] for event in events} for each in self._unstored.pop(run_id, ())]
             events = earlier + events
             try:
@@ -157,6 +169,9 @@ class Journal:
                 await asyncio.gather(*(self._store(own) for own in _by_run(events)))
             else:
                 self.room.leave(_size(events))
+            self._behind_bytes -= size
+            self._stored_some.set()
+            self._stored_some = asyncio.Event()
 
     async def _store(self, events: list[StoredEvent]) -> None:
         """Stores events of one run, or keeps them: one run's failure is not another's."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Room:
     """Counts the bytes of events that runs, their followers and the way to the database hold.
 
-    A run cannot be told to wait with an event. So a full room begins no new run, and of what can be read from the
-    database little stays.
+    A full room begins no new run, and of what can be read from the database little stays. What the database has yet to
+    take is bounded where it is taken (`Journal.caught_up`).
 
     Attributes:
         in_memory: how many bytes there are.

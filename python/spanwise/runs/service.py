@@ -338,7 +338,7 @@ class Runs:
     ) -> LiveRun:
         ids = record.run_id, record.session_id
         live = LiveRun(ids, first_index, self._journal, keeps_events=component.store_events)
-        call = call.heard_by(live.emit)
+        call = replace(call.heard_by(live.emit), caught_up=self._journal.caught_up)
         drive = Drive(
             component=component, call=call, record=record, live=live, recording=recording, journal=self._journal
         )

@@ -107,6 +107,7 @@ class _Agno(Adapted):
                 status = self._status_of(said, call)
                 if status is None:
                     call.pass_on(said)
+                    await call.caught_up()
                 elif ending is None or ending[0] == "COMPLETED":
                     ending = (status, said)
         if ending is None:

@@ -94,6 +94,7 @@ class _PydanticAgent(Adapted):
                     result = event.result
                 else:
                     self._pass_on(event, call)
+                    await call.caught_up()
         if result is None:
             raise ComponentError(f"pydantic-ai ended the run of agent `{self.id}` without a result")
         if isinstance(result.output, DeferredToolRequests):

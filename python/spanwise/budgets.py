@@ -20,6 +20,8 @@ MERGED_BYTES = 1024
 """About what a trace takes while segments are merged: its row twice, and its place."""
 MERGING_PARTS = 12
 MOST_SEGMENT_TRACES = 1_000_000
+MOST_SEGMENTS = 64
+"""Where segments may be that large; beyond them the smallest are merged, however large they become."""
 DECODING_BYTES = 120 * MEBIBYTE
 """What the largest export takes at most while it is decoded."""
 HEAD_TIMES = 2
@@ -67,6 +69,11 @@ class Budgets(TokenSettings, frozen=True, kw_only=True):
 def segment_traces() -> int:
     """Returns how many traces segments are merged to: a twelfth of what the process may have is enough for them."""
     return min(MOST_SEGMENT_TRACES, allowed_bytes() // MERGING_PARTS // MERGED_BYTES)
+
+
+def most_segments() -> int:
+    """Returns how many segments there may be: the smaller they stay, the more."""
+    return MOST_SEGMENTS * MOST_SEGMENT_TRACES // segment_traces()
 
 
 def times() -> dict[str, int]:

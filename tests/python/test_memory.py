@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.budgets import HEAD_TIMES, MERGED_BYTES, PROGRAM_BYTES, Budgets, segment_traces, times
+from spanwise.budgets import HEAD_TIMES, MERGED_BYTES, PROGRAM_BYTES, Budgets, most_segments, segment_traces, times
 from spanwise.freed import kept_bytes
 from spanwise.memory import allowed_bytes, planned_bytes
 from spanwise.settings import Settings
@@ -78,3 +78,4 @@ def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.Monke
     waiting = HEAD_TIMES * budgets.unsealed_bytes // 4
     merging = segment_traces() * MERGED_BYTES
     assert taken + waiting + freed + merging + PROGRAM_BYTES <= bytes_allowed
+    assert segment_traces() * most_segments() > 60_000_000, "before that no segment becomes larger than planned"

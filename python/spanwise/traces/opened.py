@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore
-from spanwise.budgets import HEAD_TIMES, segment_traces
+from spanwise.budgets import HEAD_TIMES, most_segments, segment_traces
 from spanwise.settings import is_bucket
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         "max_head_bytes": settings.unsealed_bytes * HEAD_TIMES,
         "max_waiting_bytes": settings.unsealed_bytes // 4,
         "max_segment_traces": segment_traces(),
+        "max_segments": most_segments(),
         "max_decoding_bytes": settings.decoding_bytes,
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,

@@ -190,7 +190,7 @@ fn says_anything(value: Scalar<'_>) -> bool {
 /// Returns a value as text, as [`Findings::text`] does.
 fn text_of(value: Scalar<'_>) -> Option<Cow<'_, str>> {
     match value {
-        Scalar::Text(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
+        Scalar::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
         Scalar::Whole(number) => Some(Cow::Owned(number.to_string())),
         Scalar::Double(number) => Some(Cow::Owned(number.to_string())),
         Scalar::Truth(truth) => Some(Cow::Owned(truth.to_string())),

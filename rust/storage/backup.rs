@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::documents::verify_size;
 use super::manifest::{self, FileRecord, Manifest};
-use super::objects::{ObjectReader, ObjectWriter, Objects, Put, put};
+use super::objects::{ObjectReader, ObjectWriter, Objects, Put, PutPayload, put};
 use super::options::Options;
 use super::place::Place;
 use super::wal;
@@ -116,15 +116,15 @@ impl Original {
             copied.bytes += record.bytes;
         }
         for (number, content) in (manifest.wal_folded_through + 1..).zip(&self.wal) {
-            create(target, &wal::path(number), content)?;
+            create(target, &wal::path(number), &content.clone().into())?;
             copied.bytes += content.len() as u64;
         }
-        create(target, &manifest::path(manifest.number), &manifest.encode())?;
+        create(target, &manifest::path(manifest.number), &manifest.encode().into())?;
         Ok(copied)
     }
 }
 
-fn create(target: &dyn Objects, path: &str, content: &Bytes) -> Result<()> {
+fn create(target: &dyn Objects, path: &str, content: &PutPayload) -> Result<()> {
     match put(target, path, content) {
         Put::Done => Ok(()),
         Put::Taken => Err(Error::Options(format!("somebody else writes to the backup, found by `{path}`"))),

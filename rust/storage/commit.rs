@@ -1,37 +1,42 @@
 //! The committer: the one thread that changes the store.
 //!
-//! It takes all requests that wait, makes them durable with one write-ahead put, makes the changes,
-//! publishes the snapshot, and only then answers. One put is in flight at a time, so the numbers have
-//! no holes. What it folds into segments is in [`super::fold`].
+//! It takes all requests that wait, makes them durable with one write-ahead put, publishes the snapshot
+//! with their changes, and only then are they answered ([`super::writing`]). What it folds into segments
+//! is in [`super::fold`].
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, select};
 use ulid::Ulid;
 
 use super::adopt::Adoption;
-use super::arrivals::{Arrival, Gathered, Outcome, gather};
-use super::aside::Aside;
+use super::arrivals::{Arrival, Outcome, gather};
 use super::cache::Cache;
 use super::compact::Compaction;
-use super::manifest::ImportRecord;
-use super::objects::{Objects, Put, put};
+use super::objects::Objects;
 use super::options::Options;
 use super::pace::Pace;
 use super::pressure::Pressure;
+use super::publish::Published;
+use super::removal::Removal;
 use super::seal::{Cut, Written};
-use super::snapshot::Snapshot;
 use super::state::State;
 use super::wal;
+use super::writing::{Answer, Writer, refuse};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::trace::MAX_SPANS;
 
 /// A group is written once it has this many bytes, however many requests still wait.
 const GROUP_BYTES: usize = 16 << 20;
+
+/// So many bytes are gathered while another group is being written; with fewer, more are waited for.
+const GATHERED_BYTES: usize = 1 << 20;
+
+/// How long is waited for what will wake the committer.
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// What the committer is asked to do, in order.
 pub(super) enum Order {
@@ -53,17 +58,6 @@ pub(super) enum Order {
     Close,
 }
 
-/// What everybody may read at any time.
-#[derive(Debug, Default)]
-pub(super) struct Published {
-    pub(super) snapshot: ArcSwap<Snapshot>,
-    pub(super) progress: ArcSwap<Progress>,
-    /// Why what is too old could not be deleted.
-    pub(super) retention_fault: ArcSwapOption<String>,
-    /// Held while an import has written files that no manifest names yet.
-    pub(super) unnamed_files: Mutex<()>,
-}
-
 /// Hands the committer an order and waits for its answer; `None` if the committer has ended.
 pub(super) fn ask<T>(
     orders: &Sender<Order>,
@@ -73,27 +67,6 @@ pub(super) fn ask<T>(
     // An order that cannot be sent must go at once: with it goes the answer's other end, for which we wait.
     drop(orders.send(order(answer)));
     answered.recv().ok()
-}
-
-/// How far the committer is.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Progress {
-    /// Why nothing more is acknowledged.
-    pub(super) stopped: Option<String>,
-    /// Why the last seal failed, if it did.
-    pub(super) seal_fault: Option<String>,
-    /// Why the last merge failed, if it did.
-    pub(super) merge_fault: Option<String>,
-    pub(super) is_merging: bool,
-    pub(super) segments: usize,
-    pub(super) generations: usize,
-    pub(super) unsealed_bytes: u64,
-    pub(super) unsealed_objects: u64,
-    pub(super) wal_through: u64,
-    pub(super) wal_folded_through: u64,
-    pub(super) manifest: u64,
-    pub(super) aside: Vec<Aside>,
-    pub(super) imports: Vec<ImportRecord>,
 }
 
 /// The numbers with which this writer claimed the store. They are kept while it lives, so that a
@@ -138,67 +111,139 @@ pub(super) struct Committer {
     pub(super) compaction: Compaction,
     pub(super) pace: Pace,
     pub(super) pressure: Pressure,
+    pub(super) writer: Writer,
+    pub(super) removal: Removal,
+    /// Whether something came that may have to be followed by folding.
+    pub(super) may_fold: bool,
 }
 
-/// A request with the one who waits for its answer.
-type Waiting = (Arrival, Sender<Result<Outcome>>);
+/// Requests that are committed together, each with the one who waits for its answer.
+#[derive(Default)]
+struct Group {
+    waiting: Vec<(Arrival, Answer)>,
+    /// The bytes of their spans.
+    bytes: usize,
+}
+
+/// What the committer was waiting for.
+enum Woken {
+    Order(Order),
+    /// A group was written, or was not.
+    Settled,
+    Late,
+    /// Nobody is left to tell it anything.
+    Alone,
+}
 
 impl Committer {
     /// Works until it is told to close, or nobody is left to tell it anything.
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         loop {
-            self.fold_due();
-            let mut next =
-                match self.held_back.pop_front().map_or_else(|| orders.recv_timeout(self.patience()), Ok) {
-                    Ok(order) => Some(order),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => return,
-                };
-            let (mut group, mut bytes) = (Vec::new(), 0);
+            if self.may_fold || self.is_cut_due() || self.patience().is_zero() {
+                self.rest();
+                self.may_fold = false;
+                self.fold_due();
+            }
+            let mut next = match self.wait(orders, self.patience()) {
+                Woken::Order(order) => Some(order),
+                Woken::Settled | Woken::Late => None,
+                Woken::Alone => return self.rest(),
+            };
+            let mut group = Group::default();
             while let Some(order) = next {
                 match order {
                     Order::Ingest { arrival, answer } => {
-                        bytes += arrival.encoded.len();
-                        group.push((arrival, answer));
+                        group.bytes += arrival.encoded.len();
+                        group.waiting.push((arrival, answer));
                     }
                     Order::Flush(answer) => {
                         self.commit(std::mem::take(&mut group));
+                        self.rest();
                         self.flush(answer);
                     }
                     Order::Delete { filter, answer } => {
                         self.commit(std::mem::take(&mut group));
-                        let _gone = answer.send(self.delete(&filter, orders));
+                        self.rest();
+                        let deleted = self.delete(&filter, orders);
+                        self.answer_after_removal(answer, deleted);
                     }
                     Order::Adopt { adoption, answer } => {
                         self.commit(std::mem::take(&mut group));
-                        let _gone = answer.send(self.adopt(*adoption, orders));
+                        self.rest();
+                        let adopted = self.adopt(*adoption, orders);
+                        self.answer_after_removal(answer, adopted);
                     }
-                    Order::Compact { purge, answer } => self.compact(purge, answer),
-                    Order::Sealed(written) => self.sealed(written),
-                    Order::Merged(written) => self.merged(written),
+                    Order::Compact { purge, answer } => {
+                        self.rest();
+                        self.compact(purge, answer);
+                    }
+                    Order::Sealed(written) => {
+                        self.rest();
+                        self.sealed(written);
+                    }
+                    Order::Merged(written) => {
+                        self.rest();
+                        self.merged(written);
+                    }
                     Order::Close => {
                         self.commit(group);
+                        self.rest();
                         return self.close(orders);
                     }
                 }
-                let is_full = bytes >= GROUP_BYTES;
-                next = if is_full {
-                    None
-                } else {
-                    let patience = if group.is_empty() { Duration::ZERO } else { self.pace.remaining() };
-                    self.held_back.pop_front().or_else(|| orders.recv_timeout(patience).ok())
-                };
+                next = self.another(orders, group.bytes);
             }
-            if !group.is_empty() {
+            if !group.waiting.is_empty() {
                 self.let_sealing_catch_up(orders);
             }
             self.commit(group);
         }
     }
 
+    /// Waits until nothing is being written, so that something else may change the store.
+    pub(super) fn rest(&mut self) {
+        let _whoever_waited_knows = self.settle();
+        self.may_fold = true;
+    }
+
+    /// Returns the next order, or `None` if the group with so many bytes is to be committed now.
+    fn another(&mut self, orders: &Receiver<Order>, bytes: usize) -> Option<Order> {
+        loop {
+            let patience = match bytes {
+                0 => Duration::ZERO,
+                GROUP_BYTES.. => return None,
+                ..GATHERED_BYTES if self.writer.is_at_work() => LONG,
+                _ => self.pace.remaining(),
+            };
+            match self.wait(orders, patience) {
+                Woken::Order(order) => return Some(order),
+                Woken::Settled => {}
+                Woken::Late | Woken::Alone => return None,
+            }
+        }
+    }
+
+    /// Waits for an order, or until what is being written was.
+    fn wait(&mut self, orders: &Receiver<Order>, patience: Duration) -> Woken {
+        if let Some(order) = self.held_back.pop_front() {
+            return Woken::Order(order);
+        }
+        let written = self.writer.written();
+        select! {
+            recv(orders) -> order => order.map_or(Woken::Alone, Woken::Order),
+            recv(written) -> written => {
+                let _whoever_waited_knows = match written {
+                    Ok(written) => self.settled(written),
+                    Err(_) => Err(self.writer_died()),
+                };
+                Woken::Settled
+            }
+            default(patience) => Woken::Late,
+        }
+    }
+
     /// How long there is nothing to do unless an order comes.
     fn patience(&self) -> Duration {
-        const LONG: Duration = Duration::from_secs(3_600);
         if self.stopped.is_some() {
             return LONG;
         }
@@ -216,24 +261,15 @@ impl Committer {
         retry.min(cut.map_or(LONG, until))
     }
 
-    /// Makes a group durable and searchable, and answers it.
-    fn commit(&mut self, group: Vec<Waiting>) {
-        if group.is_empty() {
+    /// Has a group made durable and searchable, and answered.
+    fn commit(&mut self, group: Group) {
+        if group.waiting.is_empty() {
             return;
         }
-        let (arrivals, answers): (Vec<_>, Vec<_>) = group.into_iter().unzip();
-        let outcomes = match self.refusal() {
-            Some(refusal) => Err(refusal),
-            None => self.write(gather(&self.state, arrivals, MAX_SPANS)),
-        };
-        // A caller that no longer waits is no fault.
-        match outcomes {
-            Ok(outcomes) => answers.iter().zip(outcomes).for_each(|(answer, outcome)| {
-                let _gone = answer.send(outcome);
-            }),
-            Err(refusal) => answers.iter().for_each(|answer| {
-                let _gone = answer.send(Err(refusal.clone()));
-            }),
+        let (arrivals, answers): (Vec<_>, Vec<_>) = group.waiting.into_iter().unzip();
+        match self.refusal() {
+            Some(refusal) => refuse(&answers, &refusal),
+            None => self.write(gather(self.newest(), arrivals, MAX_SPANS), answers),
         }
     }
 
@@ -275,38 +311,6 @@ impl Committer {
             || self.state.in_memory() > self.options.max_head_bytes
     }
 
-    /// Writes what a group brings and makes its changes.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if the write did not happen, [`Error::Stopped`] if it may have.
-    fn write(&mut self, gathered: Gathered) -> Result<Vec<Result<Outcome>>> {
-        let Gathered { outcomes, entries, changes } = gathered;
-        if entries.is_empty() {
-            return Ok(outcomes);
-        }
-        self.pace.wait();
-        let (number, bytes) = loop {
-            let number = self.state.open_generation().wal_through + 1;
-            let content = wal::encode(number, self.claim.writer, &entries);
-            let path = wal::path(number);
-            match put(self.objects.as_ref(), &path, &content) {
-                Put::Done => break (number, content.len() as u64),
-                Put::Absent(fault) => return Err(Error::Busy(format!("nothing was stored: {fault}"))),
-                Put::Taken => self.step_over(number)?,
-                // The next put finds it at its number, if it happened, and steps over it.
-                Put::Unknown(fault) if self.objects.is_durable_once_seen() => {
-                    return Err(Error::Busy(format!("it is not known whether it was stored: {fault}")));
-                }
-                Put::Unknown(fault) => {
-                    return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
-                }
-            }
-        };
-        self.state.apply(changes, number, bytes);
-        self.publish();
-        Ok(outcomes)
-    }
-
     /// Acknowledges nothing from here on.
     pub(super) fn stop(&mut self, reason: String) -> Error {
         self.stopped = Some(reason.clone());
@@ -323,32 +327,6 @@ impl Committer {
     /// Returns where the indexes of segments are kept.
     pub(super) fn cache(&self) -> Cache {
         Cache::of(&self.options)
-    }
-
-    /// Shows the present state to searches.
-    pub(super) fn publish(&mut self) {
-        let before = self.published.snapshot.load_full();
-        self.published.snapshot.store(Arc::new(self.state.snapshot().after(&before)));
-        self.publish_progress();
-    }
-
-    pub(super) fn publish_progress(&mut self) {
-        let (unsealed_bytes, unsealed_objects) = self.state.unsealed();
-        self.published.progress.store(Arc::new(Progress {
-            stopped: self.stopped.clone(),
-            seal_fault: self.seal_fault.as_ref().map(ToString::to_string),
-            merge_fault: self.compaction.fault.as_ref().map(ToString::to_string),
-            is_merging: self.compaction.under_way.is_some(),
-            segments: self.state.sealed.len(),
-            generations: self.state.generations.len(),
-            unsealed_bytes,
-            unsealed_objects,
-            wal_through: self.state.open_generation().wal_through,
-            wal_folded_through: self.state.manifest.wal_folded_through,
-            manifest: self.state.manifest.number,
-            aside: self.state.manifest.aside.iter().map(Aside::of).collect(),
-            imports: self.state.manifest.imports.clone(),
-        }));
     }
 
     /// Ends: the seal under way is still committed. Whoever asks for something now, or waits for a

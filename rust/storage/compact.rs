@@ -119,7 +119,8 @@ impl Committer {
             self.compaction.asked.push_front(asked);
             return false;
         }
-        let _gone = asked.answer.send(if asked.purge { self.sweep() } else { Ok(()) });
+        let swept = if asked.purge { self.sweep() } else { Ok(()) };
+        self.answer_after_removal(asked.answer, swept);
         true
     }
 
@@ -168,7 +169,8 @@ impl Committer {
             return self.merge_failed(refusal);
         }
         self.compaction.under_way = Some(inputs.clone());
-        (self.compaction.may_be_due, self.compaction.put_off_until) = (true, None);
+        self.compaction.may_be_due = true;
+        (self.compaction.put_off_until, self.compaction.retry_at) = (None, None);
         let is_asked = self.compaction.asked.front().is_some_and(|asked| asked.groups.is_some());
         let is_hurried = self.pressure.until().is_some();
         if self.compaction.merges.send(Merge { inputs, is_asked, is_hurried }).is_err() {

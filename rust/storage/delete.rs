@@ -48,8 +48,7 @@ impl Committer {
     /// [`Error::Storage`] if a seal failed, [`Error::Stopped`], [`Error::Closed`].
     pub(super) fn seal_head(&mut self, orders: &Receiver<Order>) -> Result<()> {
         if self.state.open_generation().objects > 0 {
-            self.state.cut();
-            self.publish_progress();
+            self.cut();
         }
         (self.retry_at, self.seal_fault) = (None, None);
         loop {

@@ -14,22 +14,14 @@ use crate::error::{Error, Result};
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Committer {
-    /// Cuts the open generation if it is large or old enough, and sees that sealing goes on.
+    /// Cuts the open generation if it is large or old enough, and sees that sealing goes on. Nothing is being
+    /// written.
     pub(super) fn fold_due(&mut self) {
         if self.stopped.is_some() {
             return;
         }
-        let options = &self.options;
-        let is_due = self.state.generations.last().is_some_and(|open| {
-            open.is_large(options)
-                || open.since.is_some_and(|since| since.elapsed().as_secs() >= options.seal_seconds)
-                || (self.is_overfull() && open.objects > 0)
-        });
-        if is_due {
-            let open = self.state.open_generation();
-            self.pressure.measure(open.bytes, open.since.map_or(Duration::MAX, |since| since.elapsed()));
-            self.state.cut();
-            self.publish_progress();
+        if self.is_cut_due() {
+            self.cut();
         }
         self.merge_next();
         // At the most segments there may be, the smallest are merged before there is another.
@@ -39,21 +31,38 @@ impl Committer {
         }
     }
 
+    /// Cuts the open generation. If it is large, how fast it became so tells of pressure.
+    pub(super) fn cut(&mut self) {
+        let open = self.state.open_generation();
+        if open.is_large(&self.options) {
+            self.pressure.measure(open.bytes, open.since.map_or(Duration::MAX, |since| since.elapsed()));
+        }
+        self.state.cut();
+        self.publish_progress();
+    }
+
+    /// Whether the open generation is large or old enough to be cut.
+    pub(super) fn is_cut_due(&self) -> bool {
+        let options = &self.options;
+        self.newest().generations.last().is_some_and(|open| {
+            open.is_large(options)
+                || open.since.is_some_and(|since| since.elapsed().as_secs() >= options.seal_seconds)
+                || (self.is_overfull() && open.objects > 0)
+        })
+    }
+
     /// Cuts the open generation and lets `answer` know once everything before is sealed.
     pub(super) fn flush(&mut self, answer: Sender<Result<()>>) {
         let refusal = self.stopped.clone().map(Error::Stopped);
         if !self.state.open_generation().parts.is_empty() {
-            self.state.cut();
-            self.publish_progress();
+            self.cut();
         }
         let cut = self.state.generations.iter().rev().nth(1).map(|generation| generation.wal_through);
         match (refusal, cut) {
             (Some(refusal), _) => {
                 let _gone = answer.send(Err(refusal));
             }
-            (None, None) => {
-                let _gone = answer.send(Ok(()));
-            }
+            (None, None) => self.answer_after_removal(answer, Ok(())),
             (None, Some(through)) => {
                 self.flushes.push((through, answer));
                 self.retry_at = None;
@@ -88,6 +97,7 @@ impl Committer {
         const PATIENCE: Duration = Duration::from_secs(1);
         let until = Instant::now() + PATIENCE;
         while self.is_sealing && self.is_nearly_full() {
+            self.rest();
             match orders.recv_deadline(until) {
                 Ok(Order::Sealed(written)) => {
                     self.sealed(written);
@@ -121,13 +131,12 @@ impl Committer {
                 self.seal_fault = None;
                 self.publish();
                 let through = self.state.manifest.wal_folded_through;
-                self.flushes.retain(|(wanted, answer)| {
-                    let waits_on = *wanted > through;
-                    if !waits_on {
-                        let _gone = answer.send(Ok(()));
-                    }
-                    waits_on
-                });
+                let (wait_on, done) =
+                    std::mem::take(&mut self.flushes).into_iter().partition(|(wanted, _)| *wanted > through);
+                self.flushes = wait_on;
+                for (_, answer) in done {
+                    self.answer_after_removal(answer, Ok(()));
+                }
             }
             Err(fault) => {
                 // A segment that may be live must stay; the next opening knows.

@@ -34,7 +34,7 @@ impl HeadPart {
 }
 
 /// Rows that are not sealed yet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Generation {
     /// The last write-ahead object whose rows are here.
     pub(super) wal_through: u64,

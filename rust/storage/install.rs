@@ -7,13 +7,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use crossbeam_channel::Sender;
 use roaring::RoaringBitmap;
 use ulid::Ulid;
 
 use super::commit::Committer;
 use super::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
-use super::objects::{Put, put};
+use super::objects::{Put, PutPayload, put};
 use super::state::Sealed;
 use super::wal;
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ impl Committer {
             imports,
         };
         let path = manifest::path(next.number);
-        match self.put_until_known(&path, &next.encode()) {
+        match self.put_until_known(&path, &next.encode().into()) {
             Put::Done => self.expect_newest(&next)?,
             Put::Absent(fault) => return Err(fault),
             Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
@@ -85,7 +85,7 @@ impl Committer {
 
     /// Puts a manifest. Where a put may be sent again, one that is in doubt is: nothing can follow a
     /// manifest of which it is not known whether it holds.
-    fn put_until_known(&self, path: &str, content: &Bytes) -> Put {
+    fn put_until_known(&self, path: &str, content: &PutPayload) -> Put {
         let mut outcome = put(self.objects.as_ref(), path, content);
         for _ in 1..TRIES {
             if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
@@ -120,17 +120,28 @@ impl Committer {
         let mut content = Vec::with_capacity(rows.serialized_size());
         let path = segment.hidden_path(0);
         rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
-        let content = Bytes::from(content);
+        let file = FileRecord::of(&content);
         // The time, then chance.
         let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
-        match put(self.objects.as_ref(), &segment.hidden_path(number), &content) {
-            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file: FileRecord::of(&content) }),
+        match put(self.objects.as_ref(), &segment.hidden_path(number), &content.into()) {
+            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file }),
             Put::Taken => Err(Error::storage(path, "another set of hidden rows has the number")),
             Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
         }
     }
 
-    /// Removes what `previous` needed and the present manifest does not. What cannot be removed now is
+    /// Answers once what nothing needs any more is removed.
+    pub(super) fn answer_after_removal<T: Send + 'static>(
+        &self,
+        answer: Sender<Result<T>>,
+        outcome: Result<T>,
+    ) {
+        self.removal.then(move || {
+            let _gone = answer.send(outcome);
+        });
+    }
+
+    /// Has removed what `previous` needed and the present manifest does not. What cannot be removed now is
     /// removed when the store is opened next. Snapshots that are held keep their files open.
     fn remove_what_only(&self, previous: &Manifest) {
         let now = &self.state.manifest;
@@ -141,12 +152,10 @@ impl Committer {
         let folded = folded.filter(|number| !stays(number)).map(wal::path);
         let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);
         let unneeded = segments.filter(|path| !needed.contains(path)).chain(folded);
-        for path in unneeded.chain(manifest.map(manifest::path)) {
-            let _removed_at_next_open = self.objects.delete(&path);
-        }
+        self.removal.objects(unneeded.chain(manifest.map(manifest::path)).collect());
         let live: HashSet<&str> = now.segments.iter().map(|segment| segment.id.as_str()).collect();
         let gone = previous.segments.iter().filter(|segment| !live.contains(segment.id.as_str()));
-        gone.for_each(|segment| self.cache().remove(&segment.id));
+        self.removal.indexes(gone.map(|segment| segment.id.clone()).collect());
     }
 }
 

@@ -12,7 +12,7 @@
 //! finds their traces in the old place, merges, and hides them again.
 //!
 //! ```text
-//! ingest -> arrivals (what would change) -> commit (write-ahead put, publish) -> head
+//! ingest -> arrivals (what would change) -> commit -> writing (write-ahead put, publish) -> head
 //! head -> cut -> seal (a segment's files) -> fold -> install (manifest), publish -> segments
 //! segments -> plan -> merge (a segment's files) -> compact -> install (manifest), publish -> segments
 //! import -> adopt (a segment's files) -> install (manifest), publish -> segments
@@ -51,7 +51,9 @@ mod pace;
 mod place;
 mod plan;
 mod pressure;
+mod publish;
 mod recover;
+mod removal;
 mod retention;
 mod seal;
 mod segment;
@@ -64,6 +66,7 @@ pub mod turns;
 mod upkeep;
 mod view;
 mod wal;
+mod writing;
 
 pub use aside::Aside;
 pub use backup::Copied;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+/// What a put writes: one piece after the other, none of them copied.
+pub use object_store::PutPayload;
 
 use crate::error::{Error, Result};
 
@@ -36,7 +38,7 @@ pub trait Objects: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`PutFault`].
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault>;
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault>;
 
     /// Returns an object's content, or `None` if there is none of this name.
     ///
@@ -135,18 +137,19 @@ pub(super) enum Put {
 
 /// Creates an object, and after a fault reads it back to learn what became of it. `content` names its
 /// writer, so equal bytes are our own.
-pub(super) fn put(objects: &dyn Objects, path: &str, content: &Bytes) -> Put {
+pub(super) fn put(objects: &dyn Objects, path: &str, content: &PutPayload) -> Put {
+    let is_ours = |present: &Bytes| *present == Bytes::from(content.clone());
     match objects.put_new(path, content.clone()) {
         Ok(()) => Put::Done,
         Err(PutFault::Exists) => match objects.get(path) {
-            Ok(Some(present)) if present == *content => Put::Done,
+            Ok(Some(present)) if is_ours(&present) => Put::Done,
             Ok(Some(_)) => Put::Taken,
             Ok(None) => Put::Unknown(Error::storage(path, "exists, but cannot be read back")),
             Err(fault) => Put::Unknown(fault),
         },
         Err(PutFault::Failed(fault)) => match objects.get(path) {
             Ok(None) => Put::Absent(fault),
-            Ok(Some(present)) if present != *content => Put::Taken,
+            Ok(Some(present)) if !is_ours(&present) => Put::Taken,
             Ok(Some(_)) | Err(_) => Put::Unknown(fault),
         },
     }

@@ -80,7 +80,7 @@ pub(super) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool)
         };
         state.manifest.number += 1;
         state.manifest.writer = writer.to_string();
-        let (path, content) = (manifest::path(state.manifest.number), state.manifest.encode());
+        let (path, content) = (manifest::path(state.manifest.number), state.manifest.encode().into());
         match put(objects, &path, &content) {
             Put::Done => {}
             Put::Taken => continue,
@@ -121,7 +121,7 @@ fn take_over(
 /// Refuses a storage that takes what must not be there a second time: it could not tell two writers
 /// apart. What it is offered is what is there already.
 fn refuse_unconditional(objects: &dyn Objects, claimed: &Manifest) -> Result<()> {
-    match objects.put_new(&manifest::path(claimed.number), claimed.encode()) {
+    match objects.put_new(&manifest::path(claimed.number), claimed.encode().into()) {
         Err(PutFault::Exists) => Ok(()),
         Err(PutFault::Failed(fault)) => Err(fault),
         Ok(()) => Err(Error::Options(

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use super::commit::{Order, Published, ask};
+use super::commit::{Order, ask};
 use super::delete;
 use super::options::Options;
+use super::publish::Published;
 use super::segment::Segment;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};

@@ -37,7 +37,7 @@ pub(super) enum Place {
 }
 
 /// A trace as it will stand once a group is durable.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Change {
     /// Where it stands until then.
     pub(super) replaces: Option<Place>,
@@ -45,7 +45,7 @@ pub(super) struct Change {
 }
 
 /// Everything the writer knows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct State {
     /// The newest manifest.
     pub(super) manifest: Manifest,
@@ -96,6 +96,11 @@ impl State {
     /// Returns the open generation.
     pub(super) fn open_generation(&mut self) -> &mut Generation {
         self.generations.last_mut().expect("the last generation is always open")
+    }
+
+    /// Returns the number of the last write-ahead object.
+    pub(super) fn wal_through(&self) -> u64 {
+        self.generations.last().expect("the last generation is always open").wal_through
     }
 
     /// Makes changes that are durable as write-ahead object `number`, which has `bytes` bytes.

@@ -10,25 +10,27 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Sender, bounded, unbounded};
 
 use super::cache::Cache;
-use super::commit::{Claim, Committer, Order, Published};
+use super::commit::{Claim, Committer, Order};
 use super::compact::Compaction;
 use super::merge;
 use super::objects::Objects;
 use super::options::Options;
 use super::pace::Pace;
 use super::pressure::Pressure;
+use super::publish::Published;
+use super::removal;
 use super::retention;
 use super::seal;
 use super::state::State;
+use super::writing;
 use crate::error::{Error, Result};
 
 /// What runs until the store is closed.
 #[derive(Debug)]
 pub(super) struct Threads {
     committer: JoinHandle<()>,
-    sealing: JoinHandle<()>,
-    merging: JoinHandle<()>,
-    retaining: Option<JoinHandle<()>>,
+    /// Those that end by themselves once the committer has.
+    others: Vec<JoinHandle<()>>,
     /// Tells the merging thread to give up what it is at.
     is_closing: Arc<AtomicBool>,
     /// Ends the thread of retention when dropped.
@@ -47,7 +49,7 @@ impl Threads {
         published: &Arc<Published>,
     ) -> Result<(Self, Sender<Order>)> {
         let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
-        let (orders, waiting) = unbounded();
+        let (orders, asked) = unbounded();
         let (cuts, cut) = unbounded();
         let (merges, due) = unbounded();
         let (retention, closing) = bounded(0);
@@ -59,6 +61,8 @@ impl Threads {
         let retained = options.clone();
         let pace = Pace::new(objects.commit_interval());
         let pressure = Pressure::new(&options, objects.as_ref());
+        let (writing, writer) = writing::start(objects.clone(), published.clone()).map_err(no_thread)?;
+        let (removing, removal) = removal::start(objects.clone(), Cache::of(&options)).map_err(no_thread)?;
         let mut committer = Committer {
             objects,
             options,
@@ -75,15 +79,19 @@ impl Threads {
             compaction: Compaction::new(merges),
             pace,
             pressure,
+            writer,
+            removal,
+            may_fold: true,
         };
         committer.publish();
         let retaining = retention::start(&retained, published.clone(), orders.clone(), closing);
         let retaining = retaining.map_err(no_thread)?;
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
-            .spawn(move || committer.run(&waiting))
+            .spawn(move || committer.run(&asked))
             .map_err(no_thread)?;
-        Ok((Self { committer, sealing, merging, retaining, is_closing, retention }, orders))
+        let others = [writing, sealing, merging].into_iter().chain(removing).chain(retaining).collect();
+        Ok((Self { committer, others, is_closing, retention }, orders))
     }
 
     /// Whether the committer can be asked for anything.
@@ -100,8 +108,8 @@ impl Threads {
         drop(self.retention);
         // A committer that has died takes no order; joining it tells.
         let _died = orders.send(Order::Close);
-        let threads = [Some(self.committer), Some(self.sealing), Some(self.merging), self.retaining];
-        let ended: Vec<_> = threads.into_iter().flatten().map(JoinHandle::join).collect();
+        let threads = [self.committer].into_iter().chain(self.others);
+        let ended: Vec<_> = threads.map(JoinHandle::join).collect();
         if ended.iter().any(std::result::Result::is_err) {
             return Err(Error::Stopped("a thread of the store has died".into()));
         }

@@ -13,7 +13,7 @@
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use ulid::Ulid;
 
-use super::objects::Objects;
+use super::objects::{Objects, PutPayload};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SPANWAL1";
@@ -56,29 +56,35 @@ pub(super) fn number_of(path: &str) -> Option<u64> {
     digits.parse().ok().filter(|_| is_plain)
 }
 
-/// Returns the content of an object.
-pub(super) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> Bytes {
+/// Returns the size of an object.
+pub(super) fn bytes_of(entries: &[Entry]) -> u64 {
     let body: usize = entries.iter().map(|entry| REQUEST_HEADER_BYTES + entry.spans.len()).sum();
-    let mut content = BytesMut::with_capacity(HEADER_BYTES + body);
-    content.put_bytes(0, HEADER_BYTES);
+    (HEADER_BYTES + body) as u64
+}
+
+/// Returns the content of an object; the spans in it are those of `entries`, not copied.
+pub(super) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> PutPayload {
+    let mut pieces = Vec::with_capacity(1 + 2 * entries.len());
+    pieces.push(Bytes::new());
     for entry in entries {
-        content.put_i64_le(entry.received);
-        content.put_u64_le(entry.spans.len() as u64);
-        content.put_slice(&entry.spans);
+        let mut head = BytesMut::with_capacity(REQUEST_HEADER_BYTES);
+        head.put_i64_le(entry.received);
+        head.put_u64_le(entry.spans.len() as u64);
+        pieces.extend([head.freeze(), entry.spans.clone()]);
     }
-    let checksum = crc32c::crc32c(&content[HEADER_BYTES..]);
-    let requests = u32::try_from(entries.len()).expect("a group has far fewer requests");
-    let mut header = &mut content[..HEADER_BYTES];
+    let body: usize = pieces.iter().map(Bytes::len).sum();
+    let checksum = pieces.iter().fold(0, |checksum, piece| crc32c::crc32c_append(checksum, piece));
+    let mut header = BytesMut::with_capacity(HEADER_BYTES);
     header.put_slice(MAGIC);
     header.put_u32_le(FORMAT);
-    header.put_u32_le(requests);
+    header.put_u32_le(u32::try_from(entries.len()).expect("a group has far fewer requests"));
     header.put_u64_le(number);
     header.put_slice(&writer.to_bytes());
     header.put_u64_le(body as u64);
     header.put_u32_le(checksum);
-    let checksum = crc32c::crc32c(&content[..HEADER_BYTES - 4]);
-    content[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
-    content.freeze()
+    header.put_u32_le(crc32c::crc32c(&header));
+    pieces[0] = header.freeze();
+    pieces.into_iter().collect()
 }
 
 /// What a header says.

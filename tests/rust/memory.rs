@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
 
 type Contents = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
@@ -63,12 +63,12 @@ fn locked(contents: &Contents) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
 }
 
 impl Objects for Memory {
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
         let mut contents = locked(&self.contents);
         if contents.contains_key(path) {
             return Err(PutFault::Exists);
         }
-        contents.insert(path.to_owned(), content);
+        contents.insert(path.to_owned(), content.into());
         Ok(())
     }
 

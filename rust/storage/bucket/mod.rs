@@ -91,12 +91,10 @@ impl Shared {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, path: &str, content: Bytes, mode: PutMode) -> Result<object_store::Result<()>> {
+    fn put(&self, path: &str, content: PutPayload, mode: PutMode) -> Result<object_store::Result<()>> {
         let (store, location) = (self.store.clone(), self.location(path));
         let options = PutOptions { mode, ..PutOptions::default() };
-        run(path, async move {
-            store.put_opts(&location, PutPayload::from_bytes(content), options).await.map(drop)
-        })
+        run(path, async move { store.put_opts(&location, content, options).await.map(drop) })
     }
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
@@ -118,9 +116,9 @@ impl Shared {
     }
 
     /// What became of a put that was refused or not answered; `None`: it did not happen as far as is known.
-    fn looked_into(&self, path: &str, content: &Bytes) -> Option<std::result::Result<(), PutFault>> {
+    fn looked_into(&self, path: &str, content: &PutPayload) -> Option<std::result::Result<(), PutFault>> {
         match self.get(path) {
-            Ok(Some(present)) if present == *content => Some(Ok(())),
+            Ok(Some(present)) if present == Bytes::from(content.clone()) => Some(Ok(())),
             Ok(Some(_)) => Some(Err(PutFault::Exists)),
             Ok(None) | Err(_) => None,
         }
@@ -128,7 +126,7 @@ impl Shared {
 }
 
 impl Objects for Bucket {
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
         let until = Instant::now() + PUT_DEADLINE;
         loop {
             let sent = self.shared.put(path, content.clone(), PutMode::Create).map_err(PutFault::Failed)?;

@@ -75,7 +75,7 @@ impl ObjectWriter for BucketWriter {
     fn finish(mut self: Box<Self>) -> Result<()> {
         if self.upload.is_none() {
             let content = Bytes::from(std::mem::take(&mut self.part));
-            let put = self.shared.put(&self.path, content, PutMode::Overwrite)?;
+            let put = self.shared.put(&self.path, content.into(), PutMode::Overwrite)?;
             return put.map_err(|fault| self.failed(&fault));
         }
         if !self.part.is_empty() {

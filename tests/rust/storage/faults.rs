@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
 use spanwise::storage::{Options, TraceStore};
 
 use super::contents::{Contents, contents, id_of, traces_in};
@@ -53,7 +53,7 @@ impl Fault {
 }
 
 impl Objects for Faulty {
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
         let mut outcome = Ok(());
         let happened = self.fault.around(path, || {
             outcome = self.memory.put_new(path, content);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
 use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
@@ -37,7 +37,7 @@ impl Gated {
 }
 
 impl Objects for Gated {
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
         self.folder.put_new(path, content)
     }
 

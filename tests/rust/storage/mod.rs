@@ -22,3 +22,4 @@ mod retention;
 mod seals;
 mod world;
 mod writers;
+mod writing;

@@ -33,7 +33,10 @@ fn overwhelmed(folder: &TempDir, options: Options) -> TraceStore {
 /// Returns the segments of the newest manifest.
 fn segments(folder: &TempDir) -> Vec<Value> {
     let manifests = fs::read_dir(folder.path().join("manifest")).expect("a folder");
-    let newest = manifests.map(|entry| entry.expect("an entry").path()).max().expect("a manifest");
+    let manifests = manifests.map(|entry| entry.expect("an entry").path());
+    // One that is being written has a longer name.
+    let manifests = manifests.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
+    let newest = manifests.max().expect("a manifest");
     // The writer may have put a newer one, and removed this one.
     let Ok(content) = fs::read(newest) else { return Vec::new() };
     let manifest: Value = serde_json::from_slice(&content).expect("JSON");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
 use spanwise::otlp::TraceId;
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
 use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ struct OnDisk {
 }
 
 impl Objects for OnDisk {
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
         self.folder.put_new(path, content)
     }
 

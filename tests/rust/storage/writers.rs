@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, Mutex};
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault};
+use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
 use spanwise::storage::{Folder, Options, TraceStore};
 use tempfile::TempDir;
 
@@ -118,7 +118,7 @@ struct Contested {
 }
 
 impl Objects for Contested {
-    fn put_new(&self, path: &str, content: Bytes) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
         if !path.starts_with("manifest/") || !self.is_contested.swap(false, Ordering::Relaxed) {
             return self.memory.put_new(path, content);
         }

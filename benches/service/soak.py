@@ -1,7 +1,8 @@
 """Does a service that works at 70 % of what it can do stay as it is: memory, files, threads, and how long callers wait?
 
 Run by hand: `python benches/service/soak.py`. It works for `BENCH_SECONDS` (1800; a day is 86400) at `BENCH_SHARE`
-(0.7) of the rate that it measured before, or at `BENCH_RATE` operations a second, and prints a line a minute.
+(0.7) of the rate that it measured before, or at `BENCH_RATE` operations a second, and prints a line a minute. Time in
+which the processors were taken away from the machine does not count: then it can do less too.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ SHARE = float(os.environ.get("BENCH_SHARE", "0.7"))
 RATE = float(os.environ.get("BENCH_RATE", "0"))
 WORKERS = 16
 WINDOW_SECONDS = min(60, SECONDS // 6)
+SAMPLES = 30
+"""What the service takes is looked at so often in a quarter of a window."""
 MEASURED_SECONDS = 20
 KEPT_SECONDS = 120
 """Older traces are deleted, so that the store is as large at the end as soon after the beginning."""
@@ -47,7 +50,10 @@ FILTERS = (None, {"op": "EQ", "key": "status", "value": "ERROR"}, {"op": "CONTAI
 
 
 class Window(NamedTuple):
-    """One minute: how long operations took, in ms, sorted; what the service then took; what it had open."""
+    """One minute: how long operations took, in ms, sorted; the least that the service took; what it had open.
+
+    How much it takes goes up and down with what is not sealed yet. What is lost for ever shows in the least.
+    """
 
     waited: list[float]
     taken: Taken
@@ -64,13 +70,19 @@ class Window(NamedTuple):
         return f"{len(self.waited):6} {self.waited[len(self.waited) // 2]:8.2f} {self.last:8.2f} {memory} {counts}"
 
 
+def stolen_seconds() -> float:
+    """Returns for how long each processor was taken away by others of the same host, since the machine began."""
+    fields = Path("/proc/stat").read_text().partition("\n")[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK") / (os.cpu_count() or 1)
+
+
 class Work:
     """Workers that do operations of all kinds: as fast as they can, or `rate` of them a second."""
 
     def __init__(self, service: Running, rate: float | None) -> None:
         self._service = service
         self._rate = rate
-        self._begun = time.monotonic()
+        self._begun = time.monotonic() - stolen_seconds()
         self._turns = count()
         self._done = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(WORKERS)]
@@ -98,7 +110,7 @@ class Work:
         while not self._done.is_set():
             turn = next(self._turns)
             # One that begins late because others were slow has waited since its time.
-            due = time.monotonic() if self._rate is None else self._begun + turn / self._rate
+            due = time.monotonic() if self._rate is None else self._begun + turn / self._rate + stolen_seconds()
             if self._done.wait(max(0.0, due - time.monotonic())):
                 return
             status = operation(connection, rng, turn)
@@ -138,14 +150,20 @@ def windows(service: Running, work: Work) -> list[Window]:
     """Prints a line a minute and returns the minutes."""
     found: list[Window] = []
     work.taken()
+    stolen = stolen_seconds()
     for minute in range(1, SECONDS // WINDOW_SECONDS + 1):
+        least = taken_by(service.process.pid)
         for _ in range(4):
-            time.sleep(WINDOW_SECONDS / 4)
+            for _ in range(SAMPLES):
+                time.sleep(WINDOW_SECONDS / 4 / SAMPLES)
+                least = min(least, taken_by(service.process.pid), key=lambda taken: taken.private)
             forget(service)
         text = service.http.get("/metrics").text
         opened = sum(float(value) for value in re.findall(r"^spanwise_open\{.*\} (\S+)$", text, re.MULTILINE))
-        found.append(Window(work.taken(), taken_by(service.process.pid), opened))
-        sys.stdout.write(f"{minute:6} {found[-1]}  load {os.getloadavg()[0]:.1f}\n")
+        found.append(Window(work.taken(), least, opened))
+        before, stolen = stolen, stolen_seconds()
+        share = (stolen - before) / WINDOW_SECONDS
+        sys.stdout.write(f"{minute:6} {found[-1]} {os.getloadavg()[0]:5.1f} {share:7.0%}\n")
         sys.stdout.flush()
     return found
 
@@ -170,7 +188,7 @@ def main() -> None:
             rate = most * SHARE
             say(f"at most {most:.0f} operations a second; ")
         say(f"{rate:.0f} a second for {SECONDS} s\n")
-        say("minute    ops   p50 ms   p99 ms RSS MiB  private  files  threads  open\n")
+        say("minute    ops   p50 ms   p99 ms RSS MiB  private  files  threads  open  load  stolen\n")
         with Work(service, rate) as work:
             minutes = windows(service, work)
         failed = dict(work.failed)

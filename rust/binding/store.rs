@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3_arrow::PyRecordBatchReader;
 
 use super::bulk::{PyExport, import_all};
@@ -154,17 +153,17 @@ impl PyTraceStore {
     fn ingest(
         &self,
         py: Python<'_>,
-        body: PyBackedBytes,
+        body: &[u8],
         content_type: &str,
         content_encoding: Option<&str>,
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
             let most = limits::most_taken(body.len(), content_encoding);
-            // The head keeps spans as slices of the body, which is not copied for that. Python gets it back with
-            // the next call after the last of them is gone.
-            let body = Bytes::from_owner(body);
-            let decode = || otlp::decode(body, content_type, content_encoding, now_nanos());
+            let decode = || {
+                // The head keeps spans as slices of the body, so the engine needs bytes of its own.
+                otlp::decode(Bytes::copy_from_slice(body), content_type, content_encoding, now_nanos())
+            };
             let ingested = self.store()?.ingest_decoded(most, decode)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,

@@ -54,7 +54,7 @@ old-agno: $(ENGINE)
 	test -d $(OLD_AGNO) || $(BIN)/python -m pip install --quiet --no-deps --target $(OLD_AGNO) agno==$(AGNO)
 	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -c 'import agno, sys; sys.exit("$(OLD_AGNO)" not in agno.__file__)'
 	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
-		tests/live/test_agno.py tests/live/test_agno_client.py tests/live/test_agno_sessions.py tests/python/test_adapters.py
+		tests/live/adapters/test_agno.py tests/live/adapters/test_agno_client.py tests/live/adapters/test_agno_sessions.py tests/unit/components/test_adapters.py
 
 # An abi3 wheel for every Python from 3.11 on; maturin finds and writes the manylinux tag it satisfies.
 wheel: $(PACKAGES)

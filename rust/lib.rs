@@ -7,6 +7,7 @@
 
 pub mod error;
 pub mod time;
+pub mod semaphore;
 pub mod schema;
 pub mod otlp;
 pub mod trace;

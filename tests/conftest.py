@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import postgresql
 import pytest
+from support import postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from running import Running
+from support.service import Running
 
 from spanwise import TraceStore
 from spanwise.demo import CONTENT_TYPE, exports

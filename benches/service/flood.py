@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from calling import as_caller, jwks_file
-from exports import export_of
-from running import Running
+from support.callers import as_caller, jwks_file
+from support.otlp_requests import export_of
+from support.service import Running
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "60"))
 RATE = int(os.environ.get("BENCH_RATE", "5000"))

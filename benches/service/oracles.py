@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from calling import as_caller, claims, jwks_file
-from exports import export_of
-from running import Running
+from support.callers import as_caller, claims, jwks_file
+from support.otlp_requests import export_of
+from support.service import Running
 
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.key_ring import KeyRing

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from besieging import TRACES, Outcome, bomb, search, stream, trace_id, write
 from confining import MEBIBYTE, MemoryGroup, taken_by
-from running import Running
+from support.service import Running
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, exports
@@ -48,7 +48,7 @@ def serve(folder: Path, *flags: str) -> Running:
     """Returns a service that only begins: all memory it takes is to be limited."""
     path = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH", "")]))
     variables = {"PYTHONPATH": path, "SPANWISE_LOG_LEVEL": "warning"}
-    return Running(folder / "data", "hosted:service", *flags, is_ready=False, **variables)
+    return Running(folder / "data", "support.components:service", *flags, is_ready=False, **variables)
 
 
 def lost(folder: Path, acknowledged: list[int]) -> int:

@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from besieging import export_numbered, trace_id
 from confining import MEBIBYTE, Taken, taken_by
-from hosting import hosting
+from support.hosted_service import hosting
 
 if TYPE_CHECKING:
-    from running import Running
+    from support.service import Running
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "1800"))
 SHARE = float(os.environ.get("BENCH_SHARE", "0.7"))

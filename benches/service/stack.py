@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from calling import as_admin, jwks_file
-from running import Running
+from support.callers import as_admin, jwks_file
+from support.service import Running
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, exports

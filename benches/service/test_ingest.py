@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
-from running import Running
+from support.service import Running
 
 from spanwise.demo import CONTENT_TYPE, exports
 

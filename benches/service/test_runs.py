@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from running import Running
+from support.service import Running
 
 from spanwise.components import Agent
 from spanwise.database import SqliteDatabase
 from spanwise.runs import Room, RunRequest, Runs
 from spanwise.settings import Settings
-from spanwise.traces.recorder import Recorder
+from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:

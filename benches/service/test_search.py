@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
 import pytest
-from running import Running
+from support.service import Running
 
 from spanwise import TraceStore
 from spanwise.demo import CONTENT_TYPE, exports

@@ -12,20 +12,20 @@ from spanwise.auth.config import AuthorizationConfig
 from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
-from spanwise.http.answers import Answers
 from spanwise.http.application import build_application
 from spanwise.http.authorization import admission
 from spanwise.http.backend import Backend, body_readers
-from spanwise.http.cors import read_origins
-from spanwise.http.openapi import describe
-from spanwise.http.routes import TABLE
-from spanwise.http.sockets import Sockets
-from spanwise.http.streams import Streams
+from spanwise.http.middleware.chunked_send import Answers
+from spanwise.http.middleware.cors import read_origins
+from spanwise.http.openapi.describe import describe
+from spanwise.http.responses.event_stream import Streams
+from spanwise.http.routing.table import TABLE
+from spanwise.http.websocket.routes import Sockets
 from spanwise.registry import Registry
 from spanwise.runs import Room, Runs
 from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
-from spanwise.traces.recorder import Recorder
+from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spanwise.http.application import Application
     from spanwise.http.authorization import Admission
-    from spanwise.http.bodies import BodyReader
+    from spanwise.http.requests.body import BodyReader
     from spanwise.settings import Settings
 
 Source: TypeAlias = str | Path | TraceStore

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::Needed;
 use crate::otlp::{SpanId, TraceId};
+use crate::semaphore::Turns;
 use crate::storage::Snapshot;
-use crate::storage::turns::Turns;
 use crate::trace::{Trace, detail};
 
 /// The bytes of decoded documents that one page may be made from, and all pages that are made at once.

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::documents::verify_size;
-use super::manifest::{self, FileRecord, Manifest};
-use super::objects::{ObjectReader, ObjectWriter, Objects, Put, PutPayload, put};
-use super::options::Options;
-use super::place::Place;
-use super::wal;
 use crate::error::{Error, Result};
+use crate::storage::manifest::{self, FileRecord, Manifest};
+use crate::storage::objects::location::Place;
+use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, Put, PutPayload, put};
+use crate::storage::options::Options;
+use crate::storage::segment::documents::verify_size;
+use crate::storage::wal;
 
 /// What a backup holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ pub struct Copied {
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
 /// empty, [`Error::Busy`] if the store moves on faster than it can be read, [`Error::Storage`].
-pub(super) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
+pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
     const TRIES: usize = 64;
     refuse_unless_empty(target)?;
     for _ in 0..TRIES {

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::aside::Aside;
-use super::cache::Cache;
-use super::manifest::{Manifest, SegmentRecord};
-use super::objects::Objects;
-use super::segment::{Segment, read_hidden};
-use super::wal;
 use crate::error::{Error, Result};
+use crate::storage::manifest::{Manifest, SegmentRecord};
+use crate::storage::objects::Objects;
+use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::{Segment, read_hidden};
+use crate::storage::state::open_segments::Aside;
+use crate::storage::wal;
 
 /// What a check read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Report {
 ///
 /// # Errors
 /// The first damage found; [`Error::Options`] if there is no store.
-pub(super) fn check(objects: &dyn Objects) -> Result<Report> {
+pub(crate) fn check(objects: &dyn Objects) -> Result<Report> {
     const TRIES: usize = 8;
     let mut newest = Manifest::newest(objects)?;
     for _ in 1..TRIES {

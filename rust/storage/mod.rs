@@ -23,59 +23,32 @@
 //! Everything durable is created once, never changed, and checksummed ([`objects`]). What is not as
 //! it was written is named as damage; nothing is ever answered with a silently smaller store.
 
-mod adopt;
-mod arrivals;
-mod aside;
 mod backup;
-#[cfg(feature = "cloud")]
-pub mod bucket;
-mod cache;
 mod check;
-mod commit;
-mod compact;
-mod delete;
-mod documents;
-pub mod folder;
-mod fold;
-mod generation;
+mod committer;
+mod global_ordinals;
 mod head;
-mod install;
-mod lock;
 mod manifest;
-mod mapped;
-mod merge;
 pub mod objects;
+mod open;
 mod options;
-mod ordinals;
-mod pace;
-mod place;
-mod plan;
-mod pressure;
-mod publish;
-mod recover;
-mod removal;
-mod retention;
-mod seal;
+mod priority;
 mod segment;
 pub mod snapshot;
 mod state;
 pub mod store;
-mod taken;
 mod threads;
-pub mod turns;
-mod upkeep;
-mod view;
 mod wal;
-mod writing;
+mod workers;
 
-pub use aside::Aside;
 pub use backup::Copied;
 pub use check::Report;
-pub use folder::Folder;
+pub use global_ordinals::{KnownSessions, Ordinals};
 pub use manifest::ImportRecord;
 pub use objects::Objects;
+pub use objects::local::Folder;
 pub use options::Options;
-pub use ordinals::{KnownSessions, Ordinals};
+pub use snapshot::columns::View;
 pub use snapshot::{Part, Snapshot};
+pub use state::open_segments::Aside;
 pub use store::{Ingested, Stats, TraceStore};
-pub use view::View;

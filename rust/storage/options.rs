@@ -89,7 +89,7 @@ const SERVED: &str = "a folder or a `file://` address";
 ///
 /// # Errors
 /// [`Error::Options`] for any other scheme; the message does not repeat what may be a secret.
-pub(super) fn folder_of(url: &str) -> Result<PathBuf> {
+pub(crate) fn folder_of(url: &str) -> Result<PathBuf> {
     let Some((scheme, rest)) = url.split_once("://") else {
         if url.is_empty() {
             return Err(Error::Options("expected a folder, got an empty address".into()));

@@ -7,27 +7,27 @@ use std::thread::available_parallelism;
 use crossbeam_channel::Sender;
 use serde::Serialize;
 
-use super::adopt;
-use super::arrivals::Arrival;
-use super::aside::Aside;
-use super::backup::{self, Copied};
-use super::cache::Cache;
-use super::check::{self, Report};
-use super::commit::{Order, ask};
-use super::delete;
-use super::lock::Lock;
-use super::manifest::ImportRecord;
-use super::objects::Objects;
-use super::options::Options;
-use super::place::Place;
-use super::publish::Published;
-use super::recover::{self, recover};
-use super::snapshot::Snapshot;
-use super::threads::Threads;
-use super::turns::Turns;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Export, wire};
+use crate::semaphore::Turns;
+use crate::storage::backup::{self, Copied};
+use crate::storage::check::{self, Report};
+use crate::storage::committer::bulk_load;
+use crate::storage::committer::delete;
+use crate::storage::committer::publish::Published;
+use crate::storage::committer::{Order, ask};
+use crate::storage::manifest::ImportRecord;
+use crate::storage::objects::Objects;
+use crate::storage::objects::location::Place;
+use crate::storage::objects::lock::Lock;
+use crate::storage::open::{self, recover};
+use crate::storage::options::Options;
+use crate::storage::segment::index_cache::Cache;
+use crate::storage::snapshot::Snapshot;
+use crate::storage::state::merge_spans::Arrival;
+use crate::storage::state::open_segments::Aside;
+use crate::storage::threads::Threads;
 use crate::time::now_micros;
 use crate::trace::{Span, Trace};
 
@@ -202,7 +202,7 @@ impl TraceStore {
         let unnamed = self.shared.published.unnamed_files.lock();
         let _until_they_are_named = unnamed.unwrap_or_else(PoisonError::into_inner);
         let prepared =
-            adopt::prepare(self.shared.objects.as_ref(), &self.shared.cache, &self.snapshot(), traces)?;
+            bulk_load::prepare(self.shared.objects.as_ref(), &self.shared.cache, &self.snapshot(), traces)?;
         let (surplus, mut adoption) = prepared;
         adoption.progress = Some((source.to_owned(), so_far)).filter(|(source, _)| !source.is_empty());
         self.shared.ask(|answer| Order::Adopt { adoption: Box::new(adoption), answer })?;
@@ -316,7 +316,7 @@ impl TraceStore {
         let place = Place::of(url)?;
         let cache_dir = place.folder().map(|folder| folder.join("cache"));
         let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
-        recover::look(place.existing()?.as_ref(), &options).map(Arc::new)
+        open::look(place.existing()?.as_ref(), &options).map(Arc::new)
     }
 
     /// Copies the store at `url`, which may be at work in another process, to `target`, a folder or a

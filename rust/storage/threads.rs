@@ -9,25 +9,25 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded, unbounded};
 
-use super::cache::Cache;
-use super::commit::{Claim, Committer, Order};
-use super::compact::Compaction;
-use super::merge;
-use super::objects::Objects;
-use super::options::Options;
-use super::pace::Pace;
-use super::pressure::Pressure;
-use super::publish::Published;
-use super::removal;
-use super::retention;
-use super::seal;
-use super::state::State;
-use super::writing;
 use crate::error::{Error, Result};
+use crate::storage::committer::commit_interval::Pace;
+use crate::storage::committer::compaction::Compaction;
+use crate::storage::committer::group_commit;
+use crate::storage::committer::ingest_rate::Pressure;
+use crate::storage::committer::publish::Published;
+use crate::storage::committer::{Claim, Committer, Order};
+use crate::storage::objects::Objects;
+use crate::storage::options::Options;
+use crate::storage::segment::index_cache::Cache;
+use crate::storage::state::State;
+use crate::storage::workers::compact;
+use crate::storage::workers::flush;
+use crate::storage::workers::reclaim;
+use crate::storage::workers::retention;
 
 /// What runs until the store is closed.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     committer: JoinHandle<()>,
     /// Those that end by themselves once the committer has.
     others: Vec<JoinHandle<()>>,
@@ -42,7 +42,7 @@ impl Threads {
     ///
     /// # Errors
     /// [`Error::Storage`] if there are no more threads.
-    pub(super) fn start(
+    pub(crate) fn start(
         objects: Arc<dyn Objects>,
         options: Options,
         (claim, state): (Claim, State),
@@ -55,14 +55,14 @@ impl Threads {
         let (retention, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
         let cache = Cache::of(&options);
-        let sealing = seal::start(objects.clone(), cache.clone(), cut, orders.clone()).map_err(no_thread)?;
-        let merging = merge::start((objects.clone(), cache), due, orders.clone(), is_closing.clone());
+        let sealing = flush::start(objects.clone(), cache.clone(), cut, orders.clone()).map_err(no_thread)?;
+        let merging = compact::start((objects.clone(), cache), due, orders.clone(), is_closing.clone());
         let merging = merging.map_err(no_thread)?;
         let retained = options.clone();
         let pace = Pace::new(objects.commit_interval());
         let pressure = Pressure::new(&options, objects.as_ref());
-        let (writing, writer) = writing::start(objects.clone(), published.clone()).map_err(no_thread)?;
-        let (removing, removal) = removal::start(objects.clone(), Cache::of(&options)).map_err(no_thread)?;
+        let (writing, writer) = group_commit::start(objects.clone(), published.clone()).map_err(no_thread)?;
+        let (removing, removal) = reclaim::start(objects.clone(), Cache::of(&options)).map_err(no_thread)?;
         let mut committer = Committer {
             objects,
             options,
@@ -95,7 +95,7 @@ impl Threads {
     }
 
     /// Whether the committer can be asked for anything.
-    pub(super) fn are_at_work(&self) -> bool {
+    pub(crate) fn are_at_work(&self) -> bool {
         !self.committer.is_finished()
     }
 
@@ -103,7 +103,7 @@ impl Threads {
     ///
     /// # Errors
     /// [`Error::Stopped`] if one of them had died.
-    pub(super) fn end(self, orders: &Sender<Order>) -> Result<()> {
+    pub(crate) fn end(self, orders: &Sender<Order>) -> Result<()> {
         self.is_closing.store(true, Ordering::Relaxed);
         drop(self.retention);
         // A committer that has died takes no order; joining it tells.

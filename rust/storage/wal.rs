@@ -13,8 +13,8 @@
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use ulid::Ulid;
 
-use super::objects::{Objects, PutPayload};
 use crate::error::{Error, Result};
+use crate::storage::objects::{Objects, PutPayload};
 
 const MAGIC: &[u8; 8] = b"SPANWAL1";
 const FORMAT: u32 = 1;
@@ -22,48 +22,48 @@ const HEADER_BYTES: usize = 56;
 const REQUEST_HEADER_BYTES: usize = 16;
 
 /// The size of a fence, and of no other object.
-pub(super) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
+pub(crate) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
 
 /// No object is larger: a group is closed at a fraction of this, and so is a request.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// The accepted spans of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// When the request was received: microseconds since 1970.
-    pub(super) received: i64,
+    pub(crate) received: i64,
     /// An encoded `TracesData` message.
-    pub(super) spans: Bytes,
+    pub(crate) spans: Bytes,
 }
 
 /// One write-ahead object, read and verified.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct WalObject {
-    pub(super) number: u64,
-    pub(super) writer: Ulid,
-    pub(super) entries: Vec<Entry>,
+pub(crate) struct WalObject {
+    pub(crate) number: u64,
+    pub(crate) writer: Ulid,
+    pub(crate) entries: Vec<Entry>,
 }
 
 /// Returns the path of the object with this number.
-pub(super) fn path(number: u64) -> String {
+pub(crate) fn path(number: u64) -> String {
     format!("wal/{number:020}.wal")
 }
 
 /// Returns the number that a path spells, or `None` if it is no write-ahead object's path.
-pub(super) fn number_of(path: &str) -> Option<u64> {
+pub(crate) fn number_of(path: &str) -> Option<u64> {
     let digits = path.strip_prefix("wal/")?.strip_suffix(".wal")?;
     let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| is_plain)
 }
 
 /// Returns the size of an object.
-pub(super) fn bytes_of(entries: &[Entry]) -> u64 {
+pub(crate) fn bytes_of(entries: &[Entry]) -> u64 {
     let body: usize = entries.iter().map(|entry| REQUEST_HEADER_BYTES + entry.spans.len()).sum();
     (HEADER_BYTES + body) as u64
 }
 
 /// Returns the content of an object; the spans in it are those of `entries`, not copied.
-pub(super) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> PutPayload {
+pub(crate) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> PutPayload {
     let mut pieces = Vec::with_capacity(1 + 2 * entries.len());
     pieces.push(Bytes::new());
     for entry in entries {
@@ -99,7 +99,7 @@ struct Header {
 ///
 /// # Errors
 /// [`Error::Storage`].
-pub(super) fn newest(objects: &dyn Objects, folded_through: u64) -> Result<u64> {
+pub(crate) fn newest(objects: &dyn Objects, folded_through: u64) -> Result<u64> {
     let listed = objects.list("wal")?;
     let numbers = listed.iter().filter_map(|object| number_of(&object.path));
     Ok(numbers.max().map_or(folded_through, |newest| newest.max(folded_through)))
@@ -111,7 +111,7 @@ pub(super) fn newest(objects: &dyn Objects, folded_through: u64) -> Result<u64> 
 /// # Errors
 /// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format,
 /// [`Error::Storage`].
-pub(super) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
+pub(crate) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
     let (header, content) = read_verified(objects, number)?;
     let bytes = content.len() as u64;
     let entries = decode_entries(header.requests, content.slice(HEADER_BYTES..))
@@ -123,7 +123,7 @@ pub(super) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64
 ///
 /// # Errors
 /// Each as [`read`].
-pub(super) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Result<(WalObject, u64)>> {
+pub(crate) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Result<(WalObject, u64)>> {
     if let [number] = numbers {
         return vec![read(objects, *number)];
     }
@@ -138,7 +138,7 @@ pub(super) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Resul
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn content(objects: &dyn Objects, number: u64) -> Result<Bytes> {
+pub(crate) fn content(objects: &dyn Objects, number: u64) -> Result<Bytes> {
     read_verified(objects, number).map(|(_, content)| content)
 }
 

@@ -24,7 +24,7 @@ from agno.workflow import Step, Workflow
 from openinference.instrumentation.agno import AgnoInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from scripted import Scripted, tool_call
+from support.scripted_model import Scripted, tool_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from adapting import adapting
-from bucket import BUCKET, S3, Server
-from calling import jwks_file
-from hosting import hosting
-from running import Running
+from support.agno_service import adapting
+from support.callers import jwks_file
+from support.hosted_service import hosting
+from support.object_servers import BUCKET, S3, Server
+from support.service import Running
 
 from spanwise.components.adapters import LOGGERS
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from proxy import Proxy
+    from support.proxy import Proxy
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const ORDER: [&str; 11] =
-    ["error", "time", "schema", "otlp", "trace", "index", "filter", "storage", "bulk", "search", "binding"];
+const ORDER: [&str; 12] = [
+    "error",
+    "time",
+    "semaphore",
+    "schema",
+    "otlp",
+    "trace",
+    "index",
+    "filter",
+    "storage",
+    "bulk",
+    "search",
+    "binding",
+];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from spanwise.auth import audit
 from spanwise.components.adapters import LOGGERS
-from spanwise.http.middleware import current_request
+from spanwise.http.middleware.request_id import current_request
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings

@@ -10,8 +10,8 @@ import click
 
 from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.errors import ConfigurationError
-from spanwise.traces.exporting import FORMATS
-from spanwise.traces.looking import export_traces
+from spanwise.traces.download import FORMATS
+from spanwise.traces.read_only import export_traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import click
 from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import printable
 from spanwise.traces.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
-from spanwise.traces.importing import import_spans
+from spanwise.traces.bulk_import import import_spans
 from spanwise.traces.sources import Source, files_in, is_sqlite
 
 

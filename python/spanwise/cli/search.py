@@ -11,7 +11,7 @@ from msgspec import Raw
 from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import table
 from spanwise.models import GroupBy, SearchRequest
-from spanwise.traces.looking import search_traces
+from spanwise.traces.read_only import search_traces
 
 _RUNS = {
     "START": "start_time",

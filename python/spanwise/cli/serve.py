@@ -13,8 +13,8 @@ from spanwise.app import Service
 from spanwise.cli._flags import errors_as_lines, settings_flags
 from spanwise.cli._log import log_to_stderr
 from spanwise.errors import ConfigurationError
-from spanwise.freed import give_back_freed
 from spanwise.http.server import serve
+from spanwise.malloc_trim import give_back_freed
 
 
 @click.command()

@@ -14,14 +14,14 @@ from starlette.requests import Request
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from spanwise.http.answers import Pieces
-from spanwise.http.compression import Compression
-from spanwise.http.cors import Cors
-from spanwise.http.errors import as_spanwise_error, json_refusal, no_route
-from spanwise.http.middleware import RequestId
-from spanwise.http.routes import TABLE
-from spanwise.http.sockets import socket_routes
-from spanwise.http.traffic import NO_ROUTE
+from spanwise.http.metrics import NO_ROUTE
+from spanwise.http.middleware.chunked_send import Pieces
+from spanwise.http.middleware.compression import Compression
+from spanwise.http.middleware.cors import Cors
+from spanwise.http.middleware.request_id import RequestId
+from spanwise.http.responses.errors import as_spanwise_error, json_refusal, no_route
+from spanwise.http.routing.table import TABLE
+from spanwise.http.websocket.routes import socket_routes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from spanwise.http.backend import Backend
-    from spanwise.http.routes import Row
+    from spanwise.http.routing.table import Row
 
 AnyRoute = TypeVar("AnyRoute", Route, WebSocketRoute)
 Application: TypeAlias = ASGIApp

@@ -13,7 +13,7 @@ from spanwise.auth.audit import AuditLog, Decision, Verdict
 from spanwise.auth.config import completed, configured_sources, key_material
 from spanwise.auth.identity import EVERYONE, Identity, bearer_token
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.pace import RefusalPace
+from spanwise.auth.rate_limit import RefusalPace
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.config import AuthorizationConfig
     from spanwise.auth.scopes import Need
-    from spanwise.http.routes import Row
+    from spanwise.http.routing.table import Row
     from spanwise.settings import Settings
 
 _log = logging.getLogger(__name__)

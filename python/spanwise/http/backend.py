@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from spanwise.http.bodies import BodyReader
-from spanwise.http.traffic import Traffic
+from spanwise.http.metrics import Traffic
+from spanwise.http.requests.body import BodyReader
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.answers import Answers
     from spanwise.http.authorization import Admission
-    from spanwise.http.sockets import Sockets
-    from spanwise.http.streams import Streams
+    from spanwise.http.middleware.chunked_send import Answers
+    from spanwise.http.responses.event_stream import Streams
+    from spanwise.http.websocket.routes import Sockets
     from spanwise.registry import Registry
     from spanwise.runs import Runs
     from spanwise.settings import Settings

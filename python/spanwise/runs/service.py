@@ -18,20 +18,20 @@ from spanwise.components.adapters.base import Adapted
 from spanwise.database import RunRecord, SessionRecord
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
-from spanwise.runs.concluding import conclude, interrupt
-from spanwise.runs.driving import Drive
-from spanwise.runs.following import Following, next_index
-from spanwise.runs.journal import Journal
-from spanwise.runs.live import Entry, LiveRun
+from spanwise.runs.active_run import Entry, LiveRun
+from spanwise.runs.database_writer import Journal
+from spanwise.runs.executor import Drive
+from spanwise.runs.finalize import conclude, interrupt
 from spanwise.runs.sessions import Sessions, label, may
-from spanwise.traces.recorder import Beginning
+from spanwise.runs.subscription import Following, next_index
+from spanwise.traces.recording.recorder import Beginning
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Mapping
 
     from spanwise.database import Database
-    from spanwise.runs.room import Room
-    from spanwise.traces.recorder import Recorder, Recording
+    from spanwise.runs.memory_budget import Room
+    from spanwise.traces.recording.recorder import Recorder, Recording
 
 Result = TypeVar("Result")
 

@@ -15,7 +15,7 @@ from spanwise.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord, SessionsAsked
-    from spanwise.runs.journal import Journal
+    from spanwise.runs.database_writer import Journal
 
 LABEL_LENGTH = 80
 

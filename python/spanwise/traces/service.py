@@ -11,10 +11,10 @@ from spanwise import _engine
 from spanwise._engine import TraceStore
 from spanwise.errors import ConfigurationError, NotFoundError
 from spanwise.metrics import Counter, Gauge
-from spanwise.traces.exporting import Exporting
-from spanwise.traces.opening import OpeningStore
+from spanwise.traces.download import Exporting
+from spanwise.traces.lazy_store import OpeningStore
 from spanwise.traces.pools import Pool
-from spanwise.traces.searching import Searching
+from spanwise.traces.search_pool import Searching
 from spanwise.traces.view import View
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from spanwise._engine import Filter
     from spanwise.models import SearchRequest
-    from spanwise.traces.exporting import Exporting
-    from spanwise.traces.opening import OpeningStore
+    from spanwise.traces.download import Exporting
+    from spanwise.traces.lazy_store import OpeningStore
     from spanwise.traces.pools import Pool
-    from spanwise.traces.searching import Searching
+    from spanwise.traces.search_pool import Searching
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class View:
 
         Args:
             source: the filter that they match.
-            form: one of `spanwise.traces.exporting.FORMATS`.
+            form: one of `spanwise.traces.download.FORMATS`.
 
         Raises:
             ValidationError: the filter is neither an object nor null.

@@ -34,7 +34,7 @@ from spanwise.components.adapters.base import Adapted, described
 from spanwise.components.base import Kind, Outcome, Pause, Told
 from spanwise.components.call import requirements_name
 from spanwise.errors import BadRequestError, ComponentError, ConfigurationError, ForbiddenError
-from spanwise.traces.guests import PROVIDER
+from spanwise.traces.recording.proxy_tracer import PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence

@@ -33,7 +33,7 @@ from pydantic_core import to_jsonable_python
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.errors import BadRequestError, ComponentError
-from spanwise.traces.guests import PROVIDER
+from spanwise.traces.recording.proxy_tracer import PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

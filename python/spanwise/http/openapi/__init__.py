@@ -1,0 +1,1 @@
+"""How is the API described to programs?"""

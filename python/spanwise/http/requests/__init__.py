@@ -1,0 +1,1 @@
+"""How do the bytes of a request become typed values?"""

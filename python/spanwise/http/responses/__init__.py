@@ -1,0 +1,1 @@
+"""How do values and errors become the bytes of a response?"""

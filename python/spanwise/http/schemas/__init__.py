@@ -1,0 +1,1 @@
+"""Which shapes do requests and responses of hosted components have?"""

@@ -1,0 +1,1 @@
+"""How are workflows driven over a WebSocket?"""

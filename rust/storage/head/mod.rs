@@ -1,0 +1,4 @@
+//! The head: rows in memory, rebuilt from the write-ahead log when the store is opened.
+
+pub(crate) mod batch;
+pub(crate) mod generation;

@@ -1,0 +1,169 @@
+//! The cache: the index of each segment as a file, so that opening a store reads no rows.
+//!
+//! `<cache>/<ulid>/index` is no truth. It is written once, synced, renamed, and mapped read-only; when it
+//! is missing, or is not what was written for this very segment, it is built again from the rows.
+//! Where it cannot be written it is held in memory. Where the truth lies is no matter to it.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use arrow_array::{RecordBatch, UInt64Array};
+use arrow_buffer::Buffer;
+use rustix::fs::OFlags;
+
+use crate::error::{Error, Result};
+use crate::index::{self, Index, Needed};
+use crate::storage::manifest::SegmentRecord;
+use crate::storage::options::Options;
+use crate::storage::segment::mmap;
+
+/// The name of an index in its segment's folder, and its name until it is whole.
+const NAME: &str = "index";
+const UNFINISHED: &str = "index.new";
+
+/// What is read of every segment when it is opened: what the store itself needs to find traces.
+const ALWAYS: Needed = Needed::ORDER.with(Needed::PLACES);
+
+/// The rows of a segment as an index is built from them.
+#[derive(Debug)]
+pub(crate) struct SegmentRows {
+    /// [`crate::schema::trace_schema`], newest first.
+    pub(crate) batch: RecordBatch,
+    /// Where each document begins, its stored length, its decoded size.
+    pub(crate) places: [UInt64Array; 3],
+}
+
+/// A local folder of indexes, or none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cache {
+    folder: Option<PathBuf>,
+    /// Another process keeps the cache; here it is only read.
+    is_foreign: bool,
+}
+
+impl Cache {
+    /// Returns the cache that the options name.
+    pub(crate) fn of(options: &Options) -> Self {
+        Self { folder: options.cache_dir.clone(), is_foreign: options.is_cache_foreign }
+    }
+
+    /// Opens the index of a segment, or builds it from what `read` returns.
+    ///
+    /// # Errors
+    /// Those of `read`; [`Error::Damage`] if these rows are none of a segment.
+    pub(crate) fn open(
+        &self,
+        record: &SegmentRecord,
+        read: impl FnOnce() -> Result<SegmentRows>,
+    ) -> Result<Index> {
+        let present = self.folder.as_deref().and_then(|folder| open_file(folder, record));
+        present.map_or_else(|| self.build(record, &read()?), Ok)
+    }
+
+    /// Builds the index of a segment anew, in the place of the one there is.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] if these rows are none of a segment.
+    pub(crate) fn build(&self, record: &SegmentRecord, rows: &SegmentRows) -> Result<Index> {
+        let own = self.folder.as_deref().filter(|_| !self.is_foreign);
+        let written = own.and_then(|folder| {
+            // A cache that cannot be written costs memory, and nothing else.
+            write_file(folder, record, rows).ok()?;
+            open_file(folder, record)
+        });
+        if let Some(index) = written {
+            return Ok(index);
+        }
+        let damage = |message: String| Error::damage(record.traces_path(), 0, message);
+        let mut content = Vec::new();
+        build(record, rows, &mut content).map_err(|fault| damage(fault.to_string()))?;
+        Index::open(Buffer::from_vec(content), &identity(record))
+            .filter(|index| index.is_sound(ALWAYS))
+            .ok_or_else(|| damage("the rows cannot be indexed".into()))
+    }
+
+    /// Removes what is kept of a segment. What cannot be removed now is removed at the next opening.
+    pub(crate) fn remove(&self, segment: &str) {
+        if let Some(folder) = &self.folder {
+            let _removed_at_next_open = fs::remove_dir_all(folder.join(segment));
+        }
+    }
+
+    /// Removes everything but the indexes of these segments.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(crate) fn sweep<'a>(&self, segments: impl Iterator<Item = &'a str>) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let needed: HashSet<&str> = segments.collect();
+        let failed = |fault: io::Error| Error::storage(folder.display().to_string(), fault);
+        for name in names(folder).map_err(failed)? {
+            let path = folder.join(&name);
+            if needed.contains(name.as_str()) {
+                let surplus = names(&path).map_err(failed)?.into_iter().filter(|name| name != NAME);
+                surplus.map(|name| path.join(name)).try_for_each(|path| remove(&path)).map_err(failed)?;
+            } else {
+                remove(&path).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns what an index of this segment is opened by.
+fn identity(record: &SegmentRecord) -> String {
+    let rows = record.traces;
+    format!("{} {} {} {:08x}", record.id, record.rows, rows.bytes, rows.crc32c)
+}
+
+fn open_file(folder: &Path, record: &SegmentRecord) -> Option<Index> {
+    #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
+    let no_follow = OFlags::NOFOLLOW.bits() as i32;
+    let path = folder.join(&record.id).join(NAME);
+    let file = OpenOptions::new().read(true).custom_flags(no_follow).open(path).ok()?;
+    let index = Index::open(mmap::map(&file).ok()?, &identity(record))?;
+    (u64::from(index.rows()) == record.rows && index.is_sound(ALWAYS)).then_some(index)
+}
+
+/// Writes the index of a segment under its name, durably.
+fn write_file(folder: &Path, record: &SegmentRecord, rows: &SegmentRows) -> io::Result<()> {
+    let own = folder.join(&record.id);
+    DirBuilder::new().recursive(true).mode(0o700).create(&own)?;
+    let unfinished = own.join(UNFINISHED);
+    remove(&unfinished)?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    build(record, rows, &mut out)?;
+    out.flush()?;
+    out.get_ref().sync_all()?;
+    fs::rename(&unfinished, own.join(NAME))?;
+    File::open(&own)?.sync_all()
+}
+
+fn build(record: &SegmentRecord, rows: &SegmentRows, out: &mut dyn io::Write) -> io::Result<()> {
+    let places = rows.places.each_ref().map(|places| places.values().as_ref());
+    index::build(&rows.batch, places, &identity(record), out)
+}
+
+/// Returns the names in a folder; of one that is not there, none.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect(),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(fault) if fault.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Removes a file, or a folder with all that is in it, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(fault) => Err(fault),
+    };
+    removed.or_else(|fault| if fault.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(fault) })
+}

@@ -1,0 +1,186 @@
+"""Who may do what to what is hosted: every route, every kind of scope; and what is another's is as if it were not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from support.callers import as_admin, as_caller
+
+from spanwise.auth.config import ADMIN_SCOPE
+from spanwise.components import Kind
+from spanwise.http.routing.table import TABLE, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+    from support.service import Running
+
+HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/models")
+ROWS = [row for row in TABLE if row.path.startswith(HOSTING)]
+OF_ONE_CALLER = [row for row in ROWS if "{run_id}" in row.path or "{session_id}" in row.path]
+PAUSING = {Kind.AGENT: "asking", Kind.TEAM: "built", Kind.WORKFLOW: "built"}
+"""What stops for an answer, of each kind."""
+
+ALL = [f"{kind}s:{action}" for kind in Kind for action in ("run", "read")]
+ALL += [f"sessions:{action}" for action in ("read", "write", "delete")]
+BODIES = {
+    "create_session": {},
+    "rename_session": {"session_name": "Named"},
+    "update_session": {"metadata": {"a": 1}},
+}
+ANSWERS = dict.fromkeys(("tools", "requirements", "step_requirements"), '[{"confirmation": true}]')
+FORMS: dict[str, dict[str, str]] = {
+    "create": {"message": "x", "stream": "false"},
+    "continue": {"stream": "false", **ANSWERS},
+    "cancel": {},
+    "resume": {},
+}
+
+
+def name_of(row: Row) -> str:
+    return f"{row.method} {row.path}"
+
+
+def kind_of(row: Row) -> Kind:
+    return next((kind for kind in Kind if row.path.startswith(f"/{kind}s")), Kind.AGENT)
+
+
+def begun(service: Running, kind: Kind, caller: str) -> dict[str, str]:
+    """Returns what the path of a row needs: a paused run in a session of `caller`."""
+    component = PAUSING[kind]
+    form = {"message": "sure", "stream": "false", "session_id": f"s-{uuid4()}"}
+    answer = service.http.post(f"/{kind}s/{component}/runs", data=form, headers=as_caller(caller, *ALL))
+    run = answer.raise_for_status().json()
+    assert run["status"] == "PAUSED"
+    return {"component_id": component, "run_id": run["run_id"], "session_id": run["session_id"]}
+
+
+def ask(service: Running, row: Row, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
+    """Returns the answer to a good request of a row."""
+    said: dict[str, Any] = {}
+    if row.body == "form":
+        said["data"] = FORMS[row.operation.id.split("_")[0]]
+    elif row.body is not None:
+        said["json"] = BODIES[row.operation.id]
+    if row.path.endswith("{component_id}/runs") and row.method == "GET":
+        said["params"] = {"session_id": names["session_id"]}
+    return service.http.request(row.method, row.path.format(**names), headers=headers, **said)
+
+
+def scopes_for(row: Row, component: str) -> Iterator[tuple[list[str], bool]]:
+    """Gives what a caller may hold, and whether it opens the row: read from the grammar, not from the code."""
+    wanted = str(row.need).split(", ")
+    names_one = "{component_id}" in row.path
+    for scope in wanted:
+        resource, action = scope.split(":")
+        yield [scope], True
+        yield [f"{resource}:*:{action}"], True
+        yield [f"{resource}:{component}:{action}"], names_one or row.lists
+        yield [f"{resource}:other:{action}"], row.lists
+        yield [f"{resource}:other:{action}", f"{resource}:{component}:{action}"], names_one or row.lists
+        for near in (f"{resource}:{action}:x:y", f"{resource.upper()}:{action}", f"{resource}:*", f"*:{action}"):
+            yield [near], False
+    yield [], False
+    yield [ADMIN_SCOPE], True
+    yield ["agent_os:*:admin"], False
+    for other in [*ALL, "config:read", "traces:read", "metrics:read"]:
+        if other not in wanted:
+            yield [other], False
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: Running, row: Row) -> None:
+    kind = kind_of(row)
+    names = begun(guarded, kind, "ann")
+    for scopes, is_open in scopes_for(row, names["component_id"]):
+        if is_open and row.method in {"DELETE", "POST"}:
+            names = begun(guarded, kind, "ann")
+        answer = ask(guarded, row, names, as_caller("ann", *scopes))
+        if is_open:
+            assert answer.status_code == row.operation.success, (scopes, answer.text)
+            continue
+        assert (answer.status_code, answer.json()["error_code"]) == (403, "FORBIDDEN"), scopes
+        words = ("Insufficient permissions. Required scope(s): ", "Access denied to ")
+        assert answer.json()["detail"].startswith(words)
+        assert "www-authenticate" not in answer.headers
+    assert ask(guarded, row, names, {}).status_code == 401
+
+
+def without_names(answer: httpx.Response, names: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
+    """Returns all that a caller can see, but for the names that it sent and what differs every time."""
+    content = answer.content
+    for name in ("run_id", "session_id"):
+        content = content.replace(names[name].encode(), b"-" * 36)
+    headers = {name: value for name, value in answer.headers.items() if name not in {"x-request-id", "date"}}
+    headers.pop("content-length", None)
+    return answer.status_code, content, headers
+
+
+@pytest.mark.parametrize("row", OF_ONE_CALLER, ids=name_of)
+@pytest.mark.parametrize("scopes", [ALL, [f"{kind}s:*:run" for kind in Kind] + ALL], ids=["plain", "by id"])
+def test_what_is_anothers_is_as_if_it_were_not(guarded: Running, row: Row, scopes: list[str]) -> None:
+    names = begun(guarded, kind_of(row), "ann")
+    absent = names | {"run_id": str(uuid4()), "session_id": f"s-{uuid4()}"}
+    before = guarded.http.get(f"/sessions/{names['session_id']}", headers=as_admin()).json()
+    for caller in ("bob", "Ann", "ann2"):
+        foreign, nothing = (ask(guarded, row, each, as_caller(caller, *scopes)) for each in (names, absent))
+        assert without_names(foreign, names) == without_names(nothing, absent)
+        assert foreign.status_code == 404
+    after = guarded.http.get(f"/sessions/{names['session_id']}", headers=as_admin()).json()
+    assert after == before
+    url = f"/{kind_of(row)}s/{names['component_id']}/runs/{names['run_id']}"
+    assert guarded.http.get(url, headers=as_admin()).json()["status"] == "PAUSED"
+
+
+def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: Running) -> None:
+    for kind in Kind:
+        names = begun(guarded, kind, "ann")
+        url = f"/{kind}s/{names['component_id']}/runs"
+        answers = [
+            guarded.http.get(url, params={"session_id": session_id}, headers=as_caller("bob", *ALL))
+            for session_id in (names["session_id"], "s-nothing")
+        ]
+        assert [(answer.status_code, answer.content) for answer in answers] == [(404, answers[0].content)] * 2
+
+
+def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: Running) -> None:
+    for caller, count in (("lister", 2), ("Lister", 1)):
+        for _ in range(count):
+            begun(guarded, Kind.TEAM, caller)
+    everything = guarded.http.get("/sessions?limit=100", headers=as_admin()).json()["data"]
+    for caller in ("lister", "Lister", "nobody"):
+        for query in ({}, {"type": "team"}, {"user_id": "Lister"}, {"user_id": "%"}, {"session_name": "sure"}):
+            headers = as_caller(caller, "sessions:read")
+            found = guarded.http.get("/sessions", params={**query, "limit": 100}, headers=headers).json()
+            of_user = query.get("user_id", caller)
+            own = [each for each in everything if each["user_id"] == caller == of_user]
+            assert found["data"] == own, (caller, query)
+            assert found["meta"]["total_count"] == len(own)
+
+
+def test_a_session_belongs_to_whom_the_token_names(guarded: Running) -> None:
+    headers = as_caller("ann", *ALL)
+    made = guarded.http.post("/sessions", json={"user_id": "bob", "session_id": "taken"}, headers=headers).json()
+    assert made["user_id"] == "ann"
+    foreign = guarded.http.post("/sessions", json={"session_id": "taken"}, headers=as_caller("bob", *ALL))
+    own = guarded.http.post("/sessions", json={"session_id": "taken"}, headers=headers)
+    assert (foreign.status_code, foreign.content) == (409, own.content)
+    form = {"message": "x", "stream": "false", "session_id": "taken"}
+    assert guarded.http.post("/agents/echo/runs", data=form, headers=as_caller("bob", *ALL)).status_code == 404
+    assert guarded.http.post("/agents/echo/runs", data=form, headers=headers).status_code == 200
+
+
+def test_what_factories_take_is_told_to_callers_that_we_know(guarded: Running) -> None:
+    def described(headers: dict[str, str]) -> str:
+        answer = guarded.http.get("/openapi.json", headers=headers)
+        assert answer.status_code == 200
+        assert json.loads(answer.text)["openapi"] == "3.1.0"
+        return answer.text
+
+    assert "agent.sized.input" in described(as_caller("ann"))
+    for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Basic x"}):
+        assert "sized" not in described(headers)

@@ -1,0 +1,191 @@
+"""A store in a bucket of each service: who may write, and what is there after processes and networks misbehaved."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from support.object_servers import S3, SECRET, Azurite, Server, WordsOfGoogle
+from support.programs import start
+from support.proxy import Proxy
+from support.stores import ingest, shown
+
+from spanwise import TraceStore
+from spanwise.errors import StoreError, StoreStoppedError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("reach")
+everywhere = pytest.mark.parametrize(
+    "server", [S3, Azurite, WordsOfGoogle], indirect=True, ids=lambda kind: kind.scheme, scope="session"
+)
+# A request that is not answered costs a second, so there are few.
+FAULTS = ("slow down", "cut before", "cut after", "half", "slow down", "cut before", "cut after", "half", "stall")
+
+
+@everywhere
+def test_of_eight_processes_at_once_at_most_one_acknowledges(url: str) -> None:
+    pipe = subprocess.PIPE
+    processes = [start("bucket_writer", url, number, stdin=pipe, stderr=pipe) for number in range(1, 9)]
+    said: list[str] = []
+    for process in processes:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line.strip())
+            if line.strip() in {"refused", "done"}:
+                break
+        else:
+            raise AssertionError(process.communicate()[1])
+    after = [process.communicate("once more\n") for process in processes]
+    assert [fault for _, fault in after if fault] == []
+    last = [line for output, _ in after for line in output.splitlines()]
+    assert sum(line.startswith("acknowledged") for line in last) == 1, (said, last)
+    store = TraceStore.open(url)
+    acknowledged = {int(line.split()[1], 16) for line in said + last if line.startswith("acknowledged")}
+    assert acknowledged <= shown(store)
+    store.close()
+
+
+@everywhere
+@pytest.mark.parametrize("claims", [1, 2])
+def test_a_writer_replaced_in_the_middle_of_a_put_acknowledges_nothing(
+    url: str, server: Server, reach: Callable[..., None], monkeypatch: pytest.MonkeyPatch, claims: int
+) -> None:
+    arrived, goes_on = threading.Event(), threading.Event()
+
+    def waits(kind: str) -> None:
+        if kind.startswith("PUT") and "/wal/" in kind:
+            arrived.set()
+            goes_on.wait(30)
+
+    with Proxy(server.port) as proxy:
+        reach(proxy)
+        monkeypatch.setenv(server.patience, "30 seconds")
+        first = TraceStore.open(url)
+        ingest(first, 1)
+        outcome: list[Exception] = []
+
+        def put() -> None:
+            try:
+                ingest(first, 2)
+            except UnavailableError as error:
+                outcome.append(error)
+
+        with proxy.misbehaving(waits):
+            putting = threading.Thread(target=put)
+            putting.start()
+            assert arrived.wait(30)
+            reach()
+            for claim in range(claims):
+                second = TraceStore.open(url)
+                ingest(second, 10 + claim)
+                second.flush()
+            goes_on.set()
+            putting.join()
+        assert [type(error) for error in outcome] == [StoreStoppedError]
+        with pytest.raises(StoreStoppedError):
+            first.flush()
+        first.close()
+    assert shown(second) == {1, *range(10, 10 + claims)}
+    second.close()
+
+
+@everywhere
+def test_what_is_acknowledged_over_a_bad_network_is_there(url: str, server: Server, reach: Callable[..., None]) -> None:
+    requests = count(1)
+
+    def every_fourth(_: str) -> str | None:
+        turn, rest = divmod(next(requests), 4)
+        return FAULTS[turn % len(FAULTS)] if rest == 0 else None
+
+    acknowledged: set[int] = set()
+    with Proxy(server.port) as proxy:
+        reach(proxy)
+        store = TraceStore.open(url)
+        with proxy.misbehaving(every_fourth):
+            for number in range(1, 21):
+                try:
+                    ingest(store, number)
+                    acknowledged.add(number)
+                except StoreStoppedError:
+                    raise
+                except UnavailableError:
+                    continue
+                if number % 7 == 0:
+                    try:
+                        store.flush()
+                    except StoreError:
+                        continue
+        assert all(proxy.seen[fault] > 0 for fault in FAULTS), proxy.seen
+        ingest(store, 100)
+        acknowledged.add(100)
+        assert len(acknowledged) > 15, "most of it is tried again with success"
+        assert acknowledged <= shown(store)
+        store.close()
+    reach()
+    store = TraceStore.open(url)
+    assert acknowledged <= shown(store)
+    store.close()
+
+
+@everywhere
+def test_a_process_with_an_empty_cache_finds_everything(tmp_path: Path, url: str) -> None:
+    for cache in range(3):
+        store = TraceStore.open(url, f'{{"cache_dir": "{tmp_path}/{cache}"}}'.encode())
+        before = set(range(1, 2 * cache + 1))
+        assert shown(store) == before, "sealed and not sealed ones"
+        ingest(store, 2 * cache + 1)
+        store.flush()
+        ingest(store, 2 * cache + 2)
+        store.close()
+
+
+def test_an_outage_refuses_for_a_while_and_the_store_goes_on_by_itself(
+    url: str, server: Server, reach: Callable[..., None]
+) -> None:
+    with Proxy(server.port) as proxy:
+        reach(proxy)
+        store = TraceStore.open(url)
+        ingest(store, 1)
+        with proxy.misbehaving(lambda _: "slow down"), pytest.raises(UnavailableError) as refusal:
+            ingest(store, 2)
+        assert not isinstance(refusal.value, StoreStoppedError)
+        assert SECRET not in str(refusal.value)
+        ingest(store, 3)
+        assert {1, 3} <= shown(store)
+        store.close()
+
+
+def in_doubt(kind: str) -> str | None:
+    """The answers to writes are lost, and whoever asks what became of them is refused."""
+    if "/wal/" not in kind:
+        return None
+    return "cut after" if kind.startswith("PUT") else "refused"
+
+
+def test_a_put_in_doubt_is_settled_by_the_next_one(url: str, server: Server, reach: Callable[..., None]) -> None:
+    with Proxy(server.port) as proxy:
+        reach(proxy)
+        store = TraceStore.open(url)
+        ingest(store, 1)
+        with (
+            proxy.misbehaving(in_doubt),
+            pytest.raises(UnavailableError, match="it is not known whether it was stored"),
+        ):
+            ingest(store, 2)
+        assert shown(store) == {1}, "what is not acknowledged is not shown yet"
+        with pytest.raises(UnavailableError, match="a write that was given up came late"):
+            ingest(store, 3)
+        assert shown(store) == {1, 2}
+        ingest(store, 3)
+        assert shown(store) == {1, 2, 3}
+        store.close()
+    reach()
+    store = TraceStore.open(url)
+    assert shown(store) == {1, 2, 3}
+    store.close()

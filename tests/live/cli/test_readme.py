@@ -1,0 +1,92 @@
+"""What the README prints about tokens and about the demo's agents works as it is printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+from support.demo_service import read_printed, start_demo
+from support.paths import ROOT
+from support.service import Running, free_port
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+README = (ROOT / "README.md").read_text("utf-8")
+SECTION = README.partition("## Know your callers")[2].partition("## ")[0]
+PROGRAM = [sys.executable, "-m", "spanwise"]
+
+
+def run(line: str, folder: Path) -> str:
+    """Returns what a printed command says; `spanwise` is ours."""
+    name, *arguments = shlex.split(line)
+    assert name == "spanwise"
+    done = subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_a_token_is_minted_and_let_in_as_the_readme_says(tmp_path: Path) -> None:
+    keygen, serve, *_ = re.findall(r"^(?:spanwise|JWT_).*$", SECTION, re.MULTILINE)
+    run(keygen, tmp_path)
+    variable, *command = serve.split()
+    assert command == ["spanwise", "serve", "--authorization"]
+    assert variable.startswith("JWT_JWKS_FILE=")
+    keys = tmp_path / variable.partition("=")[2]
+    with Running(tmp_path / "data", *command[2:], JWT_JWKS_FILE=str(keys)) as service:
+        (mint,) = re.findall(r"\$\((.*?)\)", SECTION)
+        (address,) = re.findall(r"curl http://[^/]*(/\S*)", SECTION)
+        assert service.http.get(address).status_code == 401
+        assert service.http.get(address, headers={"Authorization": f"Bearer {run(mint, tmp_path)}"}).status_code == 200
+
+
+def is_whole(command: str) -> bool:
+    """Returns whether a shell would run what was typed so far."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return not command.endswith("|")
+
+
+def commands_of(block: str) -> list[tuple[str, str]]:
+    """Returns the commands of a console block, each with what it prints."""
+    found = []
+    for shown in block.split("$ ")[1:]:
+        command, *lines = shown.splitlines()
+        while not is_whole(command):
+            command += f"\n{lines.pop(0)}"
+        found.append((command, "\n".join(lines)))
+    return found
+
+
+def test_an_agent_of_the_demo_runs_and_its_trace_is_found_as_the_readme_says(tmp_path: Path) -> None:
+    if not (shutil.which("jq") and shutil.which("curl")):
+        assert "TESTS_SKIP_NOTHING" not in os.environ
+        pytest.skip("jq and curl are not installed")
+    (block,) = re.findall(r"```console\n(\$ curl \S* \S*/agents/.*?)```", README, re.DOTALL)
+    commands = commands_of(block)
+    assert len(commands) == 2
+    port = free_port()
+    with start_demo(tmp_path / "demo", port, "--traces", "50") as demo:
+        read_printed(demo)
+        wait_until_ready(port)
+        for command, printed in commands:
+            here = command.replace(":7777", f":{port}")
+            done = subprocess.run(["/bin/sh", "-c", here], capture_output=True, text=True, check=True)
+            assert done.stdout.split() == printed.split()
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(15) == 0
+
+
+def wait_until_ready(port: int) -> None:
+    with httpx.Client(transport=httpx.HTTPTransport(retries=50)) as client:
+        while not client.get(f"http://127.0.0.1:{port}/health", params={"ready": "true"}).is_success:
+            pass

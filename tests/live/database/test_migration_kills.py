@@ -1,0 +1,142 @@
+"""A program that is killed while it makes its own what it found begins again, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+from support.programs import start
+
+from spanwise import Filter, TraceStore
+from spanwise.database.records import SessionRecord
+from spanwise.database.sqlite import SqliteDatabase
+from spanwise.demo import CONTENT_TYPE, exports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEED = 20261121
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TRACES = 500
+SESSION = partial(
+    SessionRecord,
+    user_id="alice",
+    kind="agent",
+    component_id="echo",
+    name="hi",
+    state={"a": 1},
+    metadata={},
+    created_at=1,
+    updated_at=2,
+)
+EVERYTHING = Filter.compile(b"null")
+
+
+def migrate(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Returns how a process ended that was left to itself."""
+    with start("migration", *arguments, stderr=subprocess.PIPE) as process:
+        said, failed = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, said, failed)
+
+
+def killed_migration(folder: Path, seconds: float) -> bool:
+    """Kills a process so long after it began. Returns whether it was at work."""
+    with start("migration", "store", folder) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(seconds)
+        process.kill()
+        return "done" not in process.stdout.read()
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Returns the hash of every trace that a search shows."""
+    store = TraceStore.open(str(folder))
+    try:
+        total = store.search_ids(EVERYTHING, 1, 1).total_count
+        pages = (store.search_ids(EVERYTHING, page, 100).data for page in range(1, total // 100 + 2))
+        ids = [trace_id for page in pages for trace_id in json.loads(page)]
+        assert len(ids) == len(set(ids)) == total
+        return {trace_id: sha256(store.trace(trace_id, EVERYTHING) or b"").hexdigest() for trace_id in ids}
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of several segments with hidden rows and spans that are not sealed, whose indexes are of another form."""
+    folder = tmp_path_factory.mktemp("left") / "store"
+    store = TraceStore.open(str(folder), b'{"seal_objects":12}')
+    for number, export in enumerate(exports(TRACES, SEED, NOW)):
+        store.ingest(export.body, CONTENT_TYPE)
+        if number % 10 == 5:
+            store.delete(Filter.compile(b'{"op":"EQ","key":"status","value":"ERROR"}'))
+    store.close()
+    indexes = [path for path in (folder / "cache").rglob("*") if path.is_file()]
+    assert indexes
+    for path in indexes:
+        path.write_bytes(path.read_bytes()[:-64] + bytes(64))
+    return folder
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(int(os.environ.get("SLOW_KILLS", "100")), marks=pytest.mark.slow)])
+def test_a_store_that_is_brought_to_its_newest_form_loses_nothing(left: Path, tmp_path: Path, kills: int) -> None:
+    whole = shutil.copytree(left, tmp_path / "whole")
+    seconds = float(migrate("store", whole).stdout.removeprefix("begun\ndone "))
+    expected = content(whole)
+    assert len(expected) > TRACES / 2
+    rng = random.Random(f"{SEED}/{kills}")
+    at_work = 0
+    for kill in range(kills):
+        folder = shutil.copytree(left, tmp_path / f"killed {kill}")
+        # The first kill is too early for everything, so not all can be too late.
+        at_work += killed_migration(folder, rng.uniform(0, seconds) if kill else 0)
+        assert migrate("store", folder).stdout.startswith("begun\ndone "), f"kill {kill}"
+        assert content(folder) == expected, f"kill {kill}"
+        shutil.rmtree(folder)
+    assert at_work, "every kill came too late"
+
+
+def shape(path: Path) -> set[str]:
+    """Returns the names of all tables and indexes."""
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def opened(path: Path) -> SqliteDatabase:
+    """Returns a database, open."""
+    database = SqliteDatabase(path)
+    database.open()
+    return database
+
+
+@pytest.mark.parametrize("held", [0, 3], ids=["new", "old"])
+def test_a_database_is_whole_whichever_of_its_first_statements_was_the_last(tmp_path: Path, held: int) -> None:
+    """One that was there before has lost an index, as a program that was killed once left it."""
+    sessions = [SESSION(session_id=f"s{number}") for number in range(held)]
+    database = opened(tmp_path / "whole.db")
+    assert all(map(database.add_session, sessions))
+    database.close()
+    expected = shape(tmp_path / "whole.db")
+    if held:
+        shutil.copy(tmp_path / "whole.db", tmp_path / "old.db")
+        with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+            connection.execute("DROP INDEX sessions_by_user")
+    died = int(migrate("databases", tmp_path).stdout)
+    assert died > len(expected)
+    for statements in range(died):
+        database = opened(tmp_path / f"{statements}.db")
+        assert [database.session(session.session_id) for session in sessions] == sessions
+        database.close()
+        assert shape(tmp_path / f"{statements}.db") == expected, f"killed before statement {statements}"

@@ -1,0 +1,115 @@
+"""What the service does is what its description says, asked at random; and it can be read without a network."""
+
+from __future__ import annotations
+
+import os
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from support.callers import as_admin, jwks_file
+from support.otlp_requests import captures
+from support.service import Running
+
+from spanwise.http.routing.table import TABLE, Row
+from spanwise.models import DetailPage, SessionPage, SummaryPage, TraceDetail, TraceNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the addresses it takes them from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.addresses: list[str | None] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append(tag)
+        self.addresses += (value for name, value in attrs if name in {"src", "href"})
+
+
+def fill(service: Running) -> None:
+    for capture in captures()[::4]:
+        capture.send(service.http).raise_for_status()
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("described")
+    with Running(folder / "data", "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
+        service.http.headers.update(as_admin())
+        fill(service)
+        yield service
+        assert service.stop() == 0
+
+
+# A filter is an object to the description: which ones are valid is said by `/traces/filter-schema`, in words that no
+# schema has (what a key may be compared with, how deep, how many). So a refusal of one is no fault.
+FILTERED = {"/traces/search", "/traces/delete", "/traces/export"}
+
+
+@pytest.mark.parametrize(
+    "cases", [100, pytest.param(int(os.environ.get("SLOW_CASES", "1000")), marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_whatever_is_asked_the_answer_is_a_described_one(described: Running, row: Row, cases: int) -> None:
+    schema = schemathesis.openapi.from_url(f"{described.url}/openapi.json")
+    excluded: list[Any] = [positive_data_acceptance] if row.path in FILTERED else []
+
+    @given(case=schema[row.path][row.method].as_strategy())
+    @settings(max_examples=cases, deadline=None, suppress_health_check=list(HealthCheck))
+    def ask(case: schemathesis.Case[Any]) -> None:
+        case.call_and_validate(headers=as_admin(), excluded_checks=excluded)
+
+    ask()
+
+
+def known(answer: bytes, shape: Any) -> Any:  # any shape
+    """Returns an answer as its shape; nothing in it is unknown to the shape."""
+    decoded = msgspec.json.decode(answer, type=shape)
+    assert msgspec.json.decode(msgspec.json.encode(decoded)) == msgspec.json.decode(answer)
+    return decoded
+
+
+def test_answers_are_what_the_models_say_and_nothing_more(described: Running) -> None:
+    fill(described)  # what was asked at random may have deleted it
+    for page in range(1, 4):
+        runs = described.http.post("/traces/search", json={"limit": 30, "page": page})
+        for detail in known(runs.content, DetailPage).data:
+            answer = described.http.get(f"/traces/{detail.trace_id}")
+            assert known(answer.content, TraceDetail) == detail
+            node = described.http.get(f"/traces/{detail.trace_id}", params={"span_id": detail.tree[0].id})
+            assert known(node.content, TraceNode).spans is None
+    sessions = described.http.post("/traces/search", json={"group_by": "session"})
+    assert known(sessions.content, SessionPage).data
+    assert known(described.http.get("/trace_session_stats").content, SessionPage).data
+    assert known(described.http.get("/traces").content, SummaryPage).data
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc"])
+def test_a_page_holds_all_it_needs_and_may_ask_nobody_else(described: Running, path: str) -> None:
+    answer = described.http.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    elements = Elements()
+    elements.feed(answer.text)
+    assert elements.found.count("script") == 2
+    assert not {"img", "iframe", "object"} & set(elements.found)
+    assert elements.addresses == ["data:,"]  # no picture: browsers would ask for one
+    assert "cdn." not in answer.text
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    assert not any("http" in sources or "unsafe-eval" in sources for sources in policy.values())
+    assert "unsafe-inline" not in policy["script-src"]
+
+
+def test_nothing_is_redirected(described: Running) -> None:
+    assert described.http.get("/docs/oauth2-redirect").status_code == 200

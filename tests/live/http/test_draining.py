@@ -1,0 +1,189 @@
+"""While a service ends, what is under way is finished or told to come again, and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from support.hosted_service import hosting
+from support.otlp_requests import export_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.service import Running
+
+JSON = {"Content-Type": "application/json"}
+EXPORT = export_of("a" * 32, "b" * 16)
+
+
+def head(method: str, path: str, length: int = 0) -> bytes:
+    named = f"Content-Type: application/json\r\nContent-Length: {length}\r\n" if length else ""
+    return f"{method} {path} HTTP/1.1\r\nHost: x\r\n{named}\r\n".encode()
+
+
+# What is sent before the signal, what after it, and how the answers may begin. An empty one is a connection that ended
+# without an answer to a request that it never took: its client tries again, as for any connection that broke.
+FINISHED = (b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")
+ANSWERS = {
+    "an export that is half sent": (head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40], EXPORT[40:], FINISHED),
+    "a search that is half sent": (head("POST", "/traces/search", 2) + b"{", b"}", FINISHED),
+    "a head that is half sent": (b"GET /health HTTP/1.1\r\n", b"Host: x\r\n\r\n", (*FINISHED, b"")),
+    "a connection that said nothing": (b"", head("GET", "/health"), (*FINISHED, b"")),
+    "a second request": (head("GET", "/health"), head("GET", "/traces"), (*FINISHED, b"")),
+}
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    answer = b""
+    try:
+        while piece := connection.recv(65536):
+            answer += piece
+    except ConnectionError:
+        pass
+    return answer
+
+
+def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[..., Running]) -> None:
+    service = start()
+    connections = {}
+    for case, (before, _, _) in ANSWERS.items():
+        connections[case] = connection = socket.create_connection(("127.0.0.1", service.port), 20)
+        connection.sendall(before)
+        if case == "a second request":
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+    assert service.http.get("/health").status_code == 200  # what was sent before has arrived
+    service.process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    for case, (_, after, expected) in ANSWERS.items():
+        with connections[case] as connection:
+            try:
+                connection.sendall(after)
+            except ConnectionError:
+                assert b"" in expected, case
+                continue
+            answer = read_all(connection)
+        assert answer[:13] in expected, (case, answer[:300])
+        if answer.startswith(b"HTTP/1.1 503 "):
+            assert b"\r\nretry-after: 1\r\n" in answer.lower(), (case, answer[:300])
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"{service.url}/health")
+    assert service.process.wait(15) == 0, service.log.read_text()
+    assert all(event["level"] == "info" for event in service.events())
+
+
+def test_a_body_that_never_comes_holds_the_end_up_no_longer_than_it_may(start: Callable[..., Running]) -> None:
+    service = start("--drain-seconds", "0.5")
+    with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
+        connection.sendall(head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40])
+        assert service.http.get("/health").status_code == 200
+        assert service.stop() == 0, service.log.read_text()
+        assert read_all(connection)[:13] in {b"", b"HTTP/1.1 503 "}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_at_once_and_loses_nothing(start: Callable[..., Running], number: signal.Signals) -> None:
+    service = start("--drain-seconds", "60")
+    service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
+    with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
+        connection.sendall(head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40])
+        assert service.http.get("/health").status_code == 200
+        service.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        assert service.process.poll() is None
+        service.process.send_signal(number)
+        assert service.process.wait(10) == 1
+    last = service.events()[-1]
+    assert (last["level"], last["message"]) == (
+        "warning",
+        "ended before all was finished; what was acknowledged is durable",
+    )
+    assert start().trace_ids() == ["a" * 32]
+
+
+def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., Running]) -> None:
+    first = start()
+    for number in range(1, 200):
+        body = export_of(f"{number:032x}", "b" * 16)
+        first.http.post("/v1/traces", content=body, headers=JSON).raise_for_status()
+    first.kill()
+    second = start(is_ready=False)
+    wait_until(lambda: second.log.read_text().count("listening on") == 2)
+    assert second.stop() == 0, second.log.read_text()
+    assert len(start().trace_ids()) == 199
+
+
+def test_streams_end_with_the_service(tmp_path: Path) -> None:
+    with hosting(tmp_path, "--drain-seconds", "2") as service:
+        begun, ended = set[int](), set[int]()
+
+        def follow(number: int) -> None:
+            with httpx.stream("POST", f"{service.url}/agents/slow/runs", data={"message": "x"}, timeout=60) as answer:
+                assert answer.status_code == 200
+                with suppress(httpx.RemoteProtocolError):
+                    begun.update(number for _ in answer.iter_raw())
+            ended.add(number)
+
+        followers = [threading.Thread(target=follow, args=(number,)) for number in range(20)]
+        for follower in followers:
+            follower.start()
+        wait_until(lambda: len(begun) == len(followers))
+        assert service.stop() == 0, service.log.read_text()
+        for follower in followers:
+            follower.join()
+        assert ended == begun
+
+
+def send(port: int, trace_id: str) -> str:
+    """Returns what became of one export, sent as OTLP exporters do: the same again until it is taken or refused."""
+    body = export_of(trace_id, "b" * 16)
+    while True:
+        try:
+            answer = httpx.post(f"http://127.0.0.1:{port}/v1/traces", content=body, headers=JSON, timeout=20)
+        except httpx.TransportError:
+            time.sleep(0.02)
+            continue
+        if answer.status_code != 503:
+            return trace_id if answer.status_code == 200 else answer.text
+        assert answer.headers["retry-after"] == "1"
+
+
+def test_clients_that_try_again_lose_nothing_over_restarts(start: Callable[..., Running]) -> None:
+    service = start()
+    port, sent, done = service.port, list[str](), threading.Event()
+
+    def write(number: int) -> None:
+        while not done.is_set():
+            number += 1
+            sent.append(send(port, f"{number:032x}"))
+
+    writers = [threading.Thread(target=write, args=(number * 1_000_000,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for _ in range(2):
+        goal = len(sent) + 20
+        wait_until(lambda goal=goal: len(sent) >= goal)  # type: ignore[misc]  # bound now, not later
+        assert service.stop() == 0, service.log.read_text()
+        service = start("--port", str(port), is_ready=False)
+        service.port, service.url = port, f"http://127.0.0.1:{port}"
+        service.http = httpx.Client(base_url=service.url, timeout=30)
+        service.wait_until_ready()
+    done.set()
+    for writer in writers:
+        writer.join()
+    assert sorted(service.trace_ids()) == sorted(sent)
+    assert service.stop() == 0

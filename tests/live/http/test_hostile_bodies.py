@@ -1,0 +1,103 @@
+"""Searches as attackers and unlucky programs send them: refused with the right status, and nothing is harmed."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.otlp_requests import export_of
+
+if TYPE_CHECKING:
+    from support.service import Running
+
+JSON = {"Content-Type": "application/json"}
+MEBIBYTE = 1024 * 1024
+COLLIDING = [f"{number * (2**61 - 1)}" for number in range(20_000)]
+BODIES = {
+    "a mebibyte of brackets": (b"[" * MEBIBYTE, 422),
+    "a mebibyte of braces": (b'{"":' * (MEBIBYTE // 4), 422),
+    "brackets in a filter": (b'{"filter":' + b"[" * 1_000_000, 422),
+    "many members": (json.dumps({f"m{number}": 1 for number in range(70_000)}).encode(), 200),
+    "many members in a filter": (json.dumps({"filter": {f"m{number}": 1 for number in range(60_000)}}).encode(), 400),
+    "one member many times": (b"{" + b'"page":1,' * 100_000 + b'"page":1}', 200),
+    "one member many times in a filter": (b'{"filter":{' + b'"op":"EQ",' * 90_000 + b'"op":"EQ"}}', 400),
+    "keys that collide": (json.dumps(dict.fromkeys(COLLIDING, 1)).encode(), 200),
+    "a number of many digits": (b'{"page":' + b"9" * 5000 + b"}", 422),
+    "a fraction that is none": (b'{"page":1e-400}', 422),
+    "half a character": (b'{"filter":{"op":"EQ","key":"name","value":"\\ud800"}}', 422),
+    "bytes that are no text": (b'{"filter":{"op":"EQ","key":"name","value":"\xff"}}', 400),
+    "a NUL": (b'{"filter":{"op":"EQ","key":"name","value":"\\u0000"}}', 200),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_hostile_body_is_answered_as_it_deserves(service: Running, body: str) -> None:
+    content, status = BODIES[body]
+    answer = service.http.post("/traces/search", content=content, headers=JSON)
+    assert answer.status_code == status, answer.text[:200]
+    assert len(answer.content) < 4096 or status == 200
+    assert service.http.get("/health").status_code == 200
+
+
+def leaf(op: str, key: str, value: object) -> dict[str, Any]:
+    return {"op": op, "key": key, "value": value}
+
+
+NO_LISTS: list[Any] = ["x", 1, None, {}, ["x", 1], ["x", None], [["x"]]]
+NO_TEXTS: list[Any] = [1, True, None, ["x"], {}]
+NO_TIMES: list[Any] = ["", "soon", 0, 1.7e9, "1700000000", "2024-02-30", "2024-13-01", "10000-01-01", "24:00", None]
+REFUSED = [
+    *({"op": "IN", "key": "name", "values": values} for values in NO_LISTS),
+    *(leaf(op, key, "1") for op in ("CONTAINS", "STARTSWITH") for key in ("duration_ms", "start_time", "created_at")),
+    *(leaf("CONTAINS", "name", value) for value in NO_TEXTS),
+    *(leaf("EQ", "duration_ms", value) for value in ("1", True, None, [1])),
+    *(leaf("GT", "start_time", value) for value in NO_TIMES),
+]
+
+
+@pytest.mark.parametrize("expression", REFUSED, ids=json.dumps)
+def test_a_value_of_another_type_is_400_with_its_place(service: Running, expression: dict[str, Any]) -> None:
+    answer = service.search(filter=expression)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "BAD_REQUEST")
+    assert " - at `$" in answer.json()["detail"]
+
+
+def test_one_instant_is_one_instant_however_it_is_written(service: Running) -> None:
+    written = ["2024-05-01T00:00:00Z", "2024-05-01", "2024-05-01T05:30:00+05:30", "2024-04-30T23:00:00-01:00"]
+    totals = {service.search(filter=leaf("GTE", "start_time", text)).json()["meta"]["total_count"] for text in written}
+    assert len(totals) == 1
+
+
+LITERALS = ["' OR 1=1--", "%", "_", "\\", "*", ".*", "$(id)", "{{7*7}}", "\0", "\N{SNOWMAN}", "name", "null"]
+
+
+@pytest.mark.parametrize("text", LITERALS)
+def test_a_value_is_text_and_means_nothing_else(service: Running, text: str) -> None:
+    trace_id = f"{LITERALS.index(text) + 1:02x}" * 16
+    user = f"literal <{text}>"
+    body = export_of(trace_id, "b" * 16, **{"user.id": user})
+    service.http.post("/v1/traces", content=body, headers=JSON).raise_for_status()
+    for op, value in (("EQ", user), ("STARTSWITH", f"literal <{text}"), ("CONTAINS", f"<{text}>")):
+        assert service.trace_ids(filter=leaf(op, "user_id", value)) == [trace_id]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 2\r\nContent-Length: 3\r\n",
+        b"Content-Length: -1\r\n",
+        b"Content-Length: x\r\n",
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: gzip\r\n",
+    ],
+)
+def test_a_request_that_can_be_read_in_two_ways_is_not_served(service: Running, head: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
+        connection.sendall(b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + head)
+        connection.sendall(b"Connection: close\r\n\r\n{}")
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.makefile("rb").read()
+    assert not answer.startswith(b"HTTP/1.1 2"), answer[:200]
+    assert not answer.startswith(b"HTTP/1.1 5"), answer[:200]

@@ -1,0 +1,62 @@
+"""What is answered about what is hosted is what the description says: every answer is read as its model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from support.hosted_service import run
+
+from spanwise.components import Kind
+from spanwise.http.schemas.runs import AgentRun, Begun, Hosted, Run, TeamRun, WorkflowRun
+from spanwise.http.schemas.sessions import SessionDetail, SessionList
+from spanwise.models import Config, Model
+
+if TYPE_CHECKING:
+    from support.service import Running
+
+RUN = {Kind.AGENT: AgentRun, Kind.TEAM: TeamRun, Kind.WORKFLOW: WorkflowRun}
+ANSWERED = {
+    Kind.AGENT: ["weather", "echo", "asking", "built"],
+    Kind.TEAM: ["route", "broadcast", "built"],
+    Kind.WORKFLOW: ["steps", "built"],
+}
+CASES = [(kind, component) for kind, components in ANSWERED.items() for component in components]
+
+
+def known(answer: bytes, shape: Any) -> Any:
+    """Returns an answer as its shape; nothing in it is unknown to the shape."""
+    decoded = msgspec.json.decode(answer, type=shape)
+    again = {name: value for name, value in msgspec.to_builtins(decoded).items() if value is not None}
+    assert again == {name: value for name, value in msgspec.json.decode(answer).items() if value is not None}
+    return decoded
+
+
+@pytest.mark.parametrize(("kind", "component"), CASES)
+def test_a_run_is_what_its_model_says(hosted: Running, kind: Kind, component: str) -> None:
+    url = f"/{kind}s/{component}/runs"
+    session_id = f"s-{kind}-{component}"
+    answer = run(hosted, f"{kind}s/{component}", "hello", session_id=session_id, user_id="ann")
+    found = known(answer.content, RUN[kind])
+    known(hosted.http.get(f"{url}/{found.run_id}").content, RUN[kind])
+    listed = hosted.http.get(url, params={"session_id": session_id})
+    assert len(msgspec.json.decode(listed.content, type=list[RUN[kind]])) == 1  # type: ignore[valid-type]
+    assert len(msgspec.json.decode(hosted.http.get(f"/sessions/{session_id}/runs").content, type=list[Run])) == 1
+    known(hosted.http.get(f"/sessions/{session_id}").content, SessionDetail)
+    known(run(hosted, f"{kind}s/{component}", "x", background="true").content, Begun)
+
+
+def test_what_is_hosted_is_what_its_model_says(hosted: Running) -> None:
+    for kind in Kind:
+        listed = hosted.http.get(f"/{kind}s").content
+        for one in msgspec.json.decode(listed, type=list[Hosted]):
+            known(hosted.http.get(f"/{kind}s/{one.id}").content, Hosted)
+    known(hosted.http.get("/config").content, Config)
+    assert msgspec.json.decode(hosted.http.get("/models").content, type=list[Model])
+    assert known(hosted.http.get("/sessions").content, SessionList).data
+
+
+def test_what_factories_take_is_described_to_everybody_while_authorization_is_off(hosted: Running) -> None:
+    schemas = hosted.http.get("/openapi.json").json()["components"]["schemas"]
+    assert schemas["agent.sized.input"]["properties"] == {"size": {"type": "integer"}}

@@ -1,0 +1,74 @@
+"""What was acknowledged survives kills while the store seals, merges, deletes and forgets by age."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+import random
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from support.programs import busy_store, start
+
+from spanwise import Filter, TraceStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEED = 20261120
+_log = logging.getLogger(__name__)
+
+
+def facts_before_a_kill(folder: Path, seed: str) -> list[tuple[str, str]]:
+    """Returns what a busy process said before it was killed."""
+    with start("busy_store", folder, seed, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # However long it takes to start: what is killed is a store at work.
+        first = process.stdout.readline()
+        time.sleep(random.Random(seed).uniform(0, 1))
+        ended = process.poll()
+        process.kill()
+        said, faults = first + process.stdout.read(), process.stderr.read()
+    assert ended is None, f"seed {seed}: {faults}"
+    # A line that the kill cut short is no fact.
+    lines = said[: said.rfind("\n") + 1].splitlines()
+    return [(fact, trace_id) for fact, trace_id in (line.split() for line in lines)]
+
+
+def shown(store: TraceStore) -> list[str]:
+    """Returns the id of every trace that a search shows, page by page."""
+    found: list[str] = []
+    everything = Filter.compile(b"null")
+    for number in itertools.count(1):
+        page = json.loads(store.search_runs(everything, number, 100, detail=False).data)
+        if not page:
+            break
+        found += [item["trace_id"] for item in page]
+    return found
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(int(os.environ.get("SLOW_KILLS", "500")), marks=pytest.mark.slow)])
+def test_kills_during_upkeep_lose_nothing_and_bring_nothing_back(tmp_path: Path, kills: int) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    said = [fact for kill in range(kills) for fact in facts_before_a_kill(folder, f"{SEED}/{kill}")]
+    kept, going, gone = ({trace_id for fact, trace_id in said if fact == kind} for kind in ("kept", "going", "gone"))
+    TraceStore.check(str(folder))
+    store = TraceStore.open(str(folder), json.dumps(busy_store.OPTIONS).encode())
+    try:
+        found = shown(store)
+        manifest = json.loads(store.stats())["manifest"]
+    finally:
+        store.close()
+    _log.info("%d kills: %d kept, %d deleted, %d manifests", kills, len(kept), len(gone), manifest)
+    assert len(found) == len(set(found)), f"seed {SEED}: traces are doubled"
+    lost = kept - going - set(found)
+    assert not lost, f"seed {SEED}: {len(lost)} of {len(kept)} are lost"
+    assert not gone & set(found), f"seed {SEED}: deleted traces are back"
+    assert kept, f"seed {SEED}: the kills came before the writers"
+    assert manifest > 3 * kills, f"seed {SEED}: the store hardly sealed or merged"

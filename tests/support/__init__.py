@@ -1,0 +1,1 @@
+"""What tests are made with: services, callers, requests, and servers of other projects."""

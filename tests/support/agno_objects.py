@@ -1,0 +1,210 @@
+"""Objects of other frameworks for live tests: `spanwise serve support.agno_objects:service`. No network needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agno.agent import Agent as AgnoAgent
+from agno.approval import approval
+from agno.db.sqlite import SqliteDb
+from agno.run import RunContext  # noqa: TC002  # agno reads the types of a tool
+from agno.team import Team as AgnoTeam
+from agno.tools import tool
+from agno.workflow import Step as AgnoStep
+from agno.workflow import Steps
+from agno.workflow import Workflow as AgnoWorkflow
+from agno.workflow.types import StepInput, StepOutput
+from pydantic_ai import Agent as PydanticAgent
+from pydantic_ai import DeferredToolRequests
+from pydantic_ai.models.function import DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from spanwise import Agent, AgentFactory, RequestContext, Service, Team, TeamFactory, Workflow, WorkflowFactory
+from spanwise.components import Route
+from support.scripted_model import Scripted, tool_call
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from agno.models.message import Message
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models.function import AgentInfo
+
+FOLDER = Path(os.environ.get("ADAPTED_FOLDER", "."))
+
+
+def weather(city: str) -> str:
+    """Says how the weather is."""
+    return f"sunny in {city}"
+
+
+@tool(requires_confirmation=True)
+def refund(amount: int) -> str:
+    """Pays money back."""
+    return f"refunded {amount}"
+
+
+@tool(requires_confirmation=True)
+@approval
+def launch() -> str:
+    """Needs an administrator."""
+    return "launched"
+
+
+def broken() -> str:
+    """Fails."""
+    raise RuntimeError("the tool broke")
+
+
+async def whoami(run_context: RunContext) -> str:
+    """Says who asks, after the others began."""
+    state: dict[str, Any] = run_context.session_state or {}
+    state["seen"] = [*state.get("seen", []), run_context.user_id]
+    await asyncio.sleep(0.05)
+    return f"{run_context.user_id} in {run_context.session_id}"
+
+
+async def _never() -> str:
+    await asyncio.sleep(60)
+    return "too late"
+
+
+CALLS = {
+    "weather": tool_call("weather", city="Rome"),
+    "refund": tool_call("refund", amount=5),
+    "whoami": tool_call("whoami"),
+    "broken": tool_call("broken"),
+    "launch": tool_call("launch"),
+}
+
+
+def answer(messages: Sequence[Message]) -> object:
+    """Asks for the tool that the message names; else says what came of it, or something."""
+    last = messages[-1]
+    said = str(last.content)
+    if last.role == "tool":
+        return ["it ", "is: ", said]
+    if "fail" in said:
+        return RuntimeError("the model broke")
+    if "wait" in said:
+        return _never()
+    if "recall" in said:
+        return f"heard {[str(message.content) for message in messages if message.role == 'user']}"
+    return next((call for name, call in CALLS.items() if name in said), ["hello ", "there"])
+
+
+def lead(messages: Sequence[Message]) -> object:
+    last = messages[-1]
+    if last.role == "tool":
+        return ["the member says: ", str(last.content)]
+    return tool_call("delegate_task_to_member", member_id="member", task=str(last.content))
+
+
+def done(step_input: StepInput) -> StepOutput:
+    return StepOutput(content=f"done: {step_input.previous_step_content or step_input.input}")
+
+
+def patient(step_input: StepInput) -> StepOutput:
+    """Waits, as a sync function does, until a file is there."""
+    deadline = time.monotonic() + 30
+    while not (FOLDER / str(step_input.input)).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return StepOutput(content="found")
+
+
+def agno_agent(agent_id: str, **options: Any) -> AgnoAgent:
+    tools: list[Any] = [weather, refund, broken, whoami, launch]
+    return AgnoAgent(id=agent_id, name=agent_id.title(), model=Scripted(answer=answer), tools=tools, **options)
+
+
+def agno_team(team_id: str, **options: Any) -> AgnoTeam:
+    members: list[Any] = [agno_agent("member", role="knows the weather")]
+    return AgnoTeam(id=team_id, name="Tim Team", members=members, model=Scripted(answer=lead), **options)
+
+
+def agno_workflow(workflow_id: str, **options: Any) -> AgnoWorkflow:
+    steps: list[Any] = [AgnoStep(name="ask", agent=agno_agent("asked")), AgnoStep(name="finish", executor=done)]
+    return AgnoWorkflow(id=workflow_id, name="Flow", steps=steps, **options)
+
+
+def confirmed() -> AgnoWorkflow:
+    asking = AgnoStep(name="finish", executor=done, requires_confirmation=True, confirmation_message="Finish it?")
+    steps: list[Any] = [asking, AgnoStep(name="again", executor=done)]
+    return AgnoWorkflow(id="confirmed", name="Confirmed", steps=steps)
+
+
+async def pydantic_answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    part = messages[-1].parts[-1]
+    said = str(part.content) if hasattr(part, "content") else ""
+    if part.part_kind != "user-prompt":
+        yield "it is: "
+        yield said
+    elif "fail" in said:
+        raise RuntimeError("the model broke")
+    elif "wait" in said:
+        yield await _never()
+    elif "refund" in said:
+        yield {0: DeltaToolCall(name="refund", json_args='{"amount": 5}', tool_call_id="c1")}
+    elif "weather" in said:
+        yield {0: DeltaToolCall(name="weather", json_args='{"city": "Rome"}', tool_call_id="c2")}
+    else:
+        yield "hello "
+        yield "there"
+
+
+helper = PydanticAgent(
+    FunctionModel(stream_function=pydantic_answer), name="helper", output_type=[str, DeferredToolRequests]
+)
+helper.tool_plain(weather)
+
+
+@helper.tool_plain(name="refund", requires_approval=True)
+def approved_refund(amount: int) -> str:
+    return f"refunded {amount}"
+
+
+def database() -> SqliteDb:
+    return SqliteDb(db_file=str(FOLDER / "agno.db"), id="theirs")
+
+
+def built(context: RequestContext) -> AgnoAgent:
+    return agno_agent("another", description=f"for {context.user_id}")
+
+
+def built_team(_context: RequestContext) -> AgnoTeam:
+    return agno_team("built-team")
+
+
+def built_workflow(_context: RequestContext) -> AgnoWorkflow:
+    return agno_workflow("built-workflow")
+
+
+service = Service(
+    agents=[
+        agno_agent("ann"),
+        agno_agent("keeper", db=database(), add_history_to_context=True),
+        agno_agent("dependent", add_dependencies_to_context=True),
+        agno_agent("imposter", user_id="mallory", session_id="theirs"),
+        AgentFactory("built", database(), built),
+        helper,
+        Agent(lambda message: message.upper(), id="upper", name="Upper"),
+    ],
+    teams=[
+        agno_team("tim", db=database()),
+        TeamFactory("built-team", database(), built_team),
+        Team([agno_agent("ann"), helper], Route(lambda text: "helper" if "please" in text else "ann"), id="mixed"),
+    ],
+    workflows=[
+        agno_workflow("flow"),
+        confirmed(),
+        AgnoWorkflow(
+            id="patient", name="Patient", steps=[Steps(name="all", steps=[AgnoStep("wait", executor=patient)])]
+        ),
+        WorkflowFactory("built-workflow", database(), built_workflow),
+        Workflow([agno_agent("ann"), str.upper], id="mixed-steps"),
+    ],
+)

@@ -1,0 +1,12 @@
+"""Where the repository keeps what tests read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+SOURCES = ROOT / "python" / "spanwise"
+CASES = TESTS / "cases"
+OTLP = TESTS / "otlp"
+AGNO_DATABASES = TESTS / "agno_databases"

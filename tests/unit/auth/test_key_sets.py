@@ -1,0 +1,161 @@
+"""Which key a token is verified with, from a JWKS file that may change."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.forged_tokens import (
+    SECRET,
+    Clock,
+    forge,
+    is_accepted,
+    jwks,
+    key,
+    nameless,
+    public_pem,
+    segment,
+    token,
+)
+
+from spanwise.auth.config import AuthorizationConfig, key_material
+from spanwise.auth.jwks_file import JwksFile
+from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.key_sets import KeySet, read_jwks
+from spanwise.auth.keys import ALGORITHMS, key_from_jwk
+from spanwise.auth.minting import SigningKey
+from spanwise.auth.tokens import TokenVerifier
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "jwks.json"
+
+
+def file_verifier(path: Path, clock: Clock) -> TokenVerifier:
+    given = AuthorizationConfig(jwks_file=str(path))
+    return TokenVerifier(given, KeyRing(key_material(given), clock), clock)
+
+
+def test_only_the_key_that_is_named_passes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"key {number}" for number in range(50)]
+    path.write_text(jwks(*names), "utf-8")
+    clock = Clock()
+    verifying = file_verifier(path, clock)
+    reads = count_reads(monkeypatch)
+    assert all(is_accepted(verifying, token(name)) for name in names)
+    assert not is_accepted(verifying, token("key 1", kid="key 2"))
+    assert not is_accepted(verifying, nameless("key 1"))
+    for number in range(10_000):
+        clock.now += 0.001
+        assert not is_accepted(verifying, f"{token('key 1', kid='x')}"[:-4] + f"{number:04}")
+    assert len(reads) <= 10
+
+
+def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    reads: list[None] = []
+    read = JwksFile._read  # noqa: SLF001  # how often the file is opened is the figure
+
+    def counted(self: JwksFile) -> bytes:
+        reads.append(None)
+        return read(self)
+
+    monkeypatch.setattr(JwksFile, "_read", counted)
+    return reads
+
+
+def test_a_file_is_read_again_when_it_changes(path: Path) -> None:
+    path.write_text(jwks("old"), "utf-8")
+    clock = Clock()
+    verifying = file_verifier(path, clock)
+    assert is_accepted(verifying, token("old"))
+    path.write_text(jwks("new"), "utf-8")
+    assert not is_accepted(verifying, token("new"))
+    assert is_accepted(verifying, token("old"))
+    clock.now += 1
+    assert is_accepted(verifying, token("new"))
+    assert not is_accepted(verifying, token("old")), "a remembered token outlived its key"
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"keys":[{"kty":"RSA"}]}', None])
+def test_a_file_that_turns_bad_changes_nothing(
+    damage: str | None, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.write_text(jwks("old"), "utf-8")
+    clock = Clock()
+    verifying = file_verifier(path, clock)
+    path.unlink()
+    if damage is not None:
+        path.write_text(damage, "utf-8")
+    for _ in range(3):
+        clock.now += 1
+        assert is_accepted(verifying, token("old"))
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "kept the last good keys: the JWKS file that `jwks_file` names" in caplog.text
+    path.write_text(jwks("new"), "utf-8")
+    clock.now += 1
+    assert is_accepted(verifying, token("new"))
+
+
+def test_a_good_file_without_keys_takes_them_away(path: Path) -> None:
+    path.write_text(jwks("old"), "utf-8")
+    clock = Clock()
+    verifying = file_verifier(path, clock)
+    path.write_text('{"keys":[]}', "utf-8")
+    clock.now += 1
+    assert not is_accepted(verifying, token("old"))
+
+
+def test_a_key_that_moves_to_another_name_is_another_key(path: Path) -> None:
+    path.write_text(jwks("old"), "utf-8")
+    clock = Clock()
+    verifying = file_verifier(path, clock)
+    assert is_accepted(verifying, token("old"))
+    path.write_text(jwks("old", kid="other"), "utf-8")
+    clock.now += 1
+    assert not is_accepted(verifying, token("old"))
+    assert is_accepted(verifying, token("old", kid="other"))
+
+
+def test_a_nameless_key_of_a_jwks_serves_tokens_that_name_no_other(path: Path) -> None:
+    without = key("nameless", "ES256").jwk or {}
+    del without["kid"]
+    path.write_text(json.dumps({"keys": [*json.loads(jwks("named"))["keys"], without]}), "utf-8")
+    verifying = file_verifier(path, Clock())
+    assert is_accepted(verifying, nameless("nameless"))
+    assert is_accepted(verifying, token("nameless", kid="unknown"))
+    assert not is_accepted(verifying, token("nameless", kid="named"))
+    assert not is_accepted(verifying, nameless("named"))
+
+
+def test_one_name_for_two_keys_leaves_each_its_algorithm(path: Path) -> None:
+    secret = {"kty": "oct", "alg": "HS256", "kid": "k", "k": segment(SECRET.encode())}
+    public = {**(key("ours").jwk or {}), "kid": "k"}
+    path.write_text(json.dumps({"keys": [secret, public]}), "utf-8")
+    verifying = file_verifier(path, Clock())
+    assert is_accepted(verifying, forge({"alg": "HS256", "kid": "k"}, signing=key("ours", "HS256")))
+    assert is_accepted(verifying, forge({"alg": "RS256", "kid": "k"}))
+    forged = SigningKey("HS256", public_pem(key("ours")).strip().replace("-", "x").encode())
+    assert not is_accepted(verifying, forge({"alg": "HS256", "kid": "k"}, signing=forged))
+
+
+def test_what_strangers_publish_is_taken_as_far_as_it_is_usable(caplog: pytest.LogCaptureFixture) -> None:
+    good = key("ours").jwk
+    text = json.dumps({"keys": [{"kty": "AKP", "alg": "ML-DSA-44"}, {"kty": "oct", "alg": "HS256", "k": "AA"}, good]})
+    assert [found.algorithm for found in read_jwks(text.encode(), "RS256", is_ours=False)] == ["RS256"]
+    assert [record.getMessage().partition(": it ")[2] for record in caplog.records] == [
+        f"has an `alg` that is not served; expected one of {', '.join(ALGORITHMS)}",
+        "is a secret, and was published",
+    ]
+
+
+def test_a_set_knows_its_keys() -> None:
+    first, second = (key_from_jwk(key(name).jwk or {}, "RS256") for name in ("ours", "theirs"))
+    found = KeySet([first])
+    assert first in found
+    assert second not in found
+    assert len(found) == 1

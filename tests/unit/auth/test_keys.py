@@ -1,0 +1,227 @@
+"""A key that is not fit for its algorithm refuses the start, and the message never holds the key."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from support.forged_tokens import NOW, SECRET, forge, key, public_pem, ring, segment
+
+from spanwise.auth.config import AuthorizationConfig, configured_sources, key_material
+from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.keys import ALGORITHMS, KeyFault, key_from_jwk, key_from_text
+from spanwise.auth.tokens import TokenVerifier
+from spanwise.errors import ConfigurationError
+from spanwise.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+EMPTY = "setting `{}` from the environment: Expected `str` of length >= 1"
+
+
+def pem_of(private: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed448.Ed448PrivateKey | dsa.DSAPrivateKey) -> str:
+    return private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def rsa_pem(bits: int) -> str:
+    return pem_of(rsa.generate_private_key(65537, bits))
+
+
+def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
+    """Returns why the start is refused; the message never holds a line of what was given as a key."""
+    with pytest.raises(ConfigurationError) as error:
+        ring(environ, **config)
+    text = str(error.value)
+    keys = config.get("verification_keys") or []
+    assert isinstance(keys, str | list)
+    lines = "\n".join([*(environ or {}).values(), *map(str, keys)]).splitlines()
+    assert not any(line in text for line in lines if len(line) > 20)
+    assert len(text.splitlines()) == 1
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm", "why"),
+    [
+        (" ", "HS256", "is empty"),
+        (" \n", "RS256", "is empty"),
+        ("x" * 31, "HS256", "is too short: HS256 needs a secret of 32 bytes or more"),
+        ("x" * 47, "HS384", "is too short: HS384 needs a secret of 48 bytes or more"),
+        ("x" * 63, "HS512", "is too short: HS512 needs a secret of 64 bytes or more"),
+        (public_pem(key("ours")), "HS256", "is a key of another kind, not a secret for HS256"),
+        ('{"kty":"oct","k":"c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"}', "HS256", "is a key of another kind"),
+        ("x" * 40, "RS256", "is no public key in PEM form, which RS256 needs"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "RS256", "is no public key in PEM form"),
+        (key("ours").private_text, "RS256", "is a private key; expected the public key that belongs to it"),
+        (key("ours", "ES256").private_text, "ES256", "is a private key"),
+        (public_pem(key("ours", "ES256")), "RS256", "is not of the type that RS256 needs"),
+        (public_pem(key("ours")), "ES256", "is not of the type that ES256 needs"),
+        (public_pem(key("ours", "EdDSA")), "PS256", "is not of the type that PS256 needs"),
+        (public_pem(key("ours", "ES256")), "ES384", "is on the curve secp256r1; ES384 needs secp384r1"),
+        (pem_of(ec.generate_private_key(ec.SECP256K1())), "ES256", "is on the curve secp256k1; ES256 needs secp256r1"),
+        (pem_of(ed448.Ed448PrivateKey.generate()), "EdDSA", "is not of the type that EdDSA needs"),
+        (rsa_pem(1024), "RS256", "has 1024 bits; an RSA key must have 2048 to 8192"),
+        (rsa_pem(2040), "PS256", "has 2040 bits"),
+    ],
+)
+def test_an_unfit_key_refuses_the_start(text: str, algorithm: str, why: str) -> None:
+    in_code = refused(verification_keys=[text], algorithm=algorithm)
+    assert in_code.startswith(f"the key of `verification_keys[0]` {why}")
+    in_environment = refused({"JWT_VERIFICATION_KEY": text, "JWT_ALGORITHM": algorithm})
+    assert in_environment.startswith(f"the key of `jwt_verification_key` {why}")
+
+
+@pytest.mark.parametrize(
+    "encoded", [bytes(32), b"\1" + bytes(31), b"\xec" + b"\xff" * 30 + b"\x7f", bytes(31) + b"\x80"]
+)
+def test_a_point_under_which_anyone_can_sign_is_refused(encoded: bytes) -> None:
+    with pytest.raises(KeyFault, match="is a point of small order"):
+        key_from_jwk({"kty": "OKP", "crv": "Ed25519", "x": segment(encoded)}, "EdDSA")
+
+
+def test_without_any_key_the_start_is_refused() -> None:
+    assert refused().startswith("authorization is on and no key is given: set `JWT_VERIFICATION_KEY`")
+
+
+@pytest.mark.parametrize(
+    ("environ", "config", "message"),
+    [
+        ({"JWT_VERIFICATION_KEY": ""}, {}, EMPTY.format("jwt_verification_key")),
+        ({"JWT_JWKS_FILE": ""}, {}, EMPTY.format("jwt_jwks_file")),
+        ({"JWT_JWKS_FILE": "/absent"}, {}, "the JWKS file that `jwt_jwks_file` names cannot be read: No such file"),
+        ({"JWT_JWKS_FILE": "/"}, {}, "the JWKS file that `jwt_jwks_file` names cannot be read: Is a directory"),
+        ({}, {"jwks_file": "/absent"}, "the JWKS file that `jwks_file` names cannot be read: No such file"),
+        ({"JWT_VERIFICATION_KEY_FILE": "/absent"}, {}, "cannot read the file that `jwt_verification_key_file` names"),
+        ({"JWT_VERIFICATION_KEY_FILE": "/a", "JWT_VERIFICATION_KEY": "b"}, {}, "both `jwt_verification_key` and"),
+        ({"JWT_ALGORITHM": "none"}, {}, "`jwt_algorithm` is no algorithm for tokens; expected one of RS256, "),
+        ({"JWT_ALGORITHM": ""}, {}, EMPTY.format("jwt_algorithm")),
+        ({}, {"algorithm": "ES256K"}, "`algorithm` is no algorithm for tokens"),
+        ({"JWT_JWKS_URL": "file:///etc/passwd"}, {}, "`jwt_jwks_url` is no address; expected `https://host/path`"),
+        ({}, {"jwks_url": "ftp://a/b"}, "`jwks_url` is no address"),
+        ({}, {"jwks_url": "https://"}, "`jwks_url` is no address"),
+        ({}, {"jwks_url": "https://a:b/"}, "`jwks_url` is no address"),
+        ({}, {"jwks_url": "https://[x/"}, "`jwks_url` is no address"),
+        ({}, {"jwks_url": "https://user:word@id.test/"}, "`jwks_url` holds a user name or a password"),
+        ({}, {"verification_keys": SECRET}, "`verification_keys` is one text; expected a list of texts"),
+        ({}, {"verification_keys": [b"secret"]}, "`verification_keys` holds what is no text; expected a list of texts"),
+        ({}, {"leeway": 61}, "`leeway` is 61; expected 0 to 60 seconds"),
+        ({}, {"leeway": -1}, "`leeway` is -1; expected 0 to 60 seconds"),
+        ({}, {"leeway": float("nan")}, "`leeway` is nan"),
+        ({}, {"admin_scope": ""}, "`admin_scope` is empty"),
+        ({}, {"user_id_claim": ""}, "`user_id_claim` is empty"),
+        ({}, {"audience": ""}, "`audience` is empty; leave it out"),
+        ({}, {"verification_keys": [SECRET] * 101, "algorithm": "HS256"}, "there are 101 verification keys"),
+    ],
+)
+def test_a_setting_that_cannot_be_meant_is_refused_by_name(
+    environ: dict[str, str], config: dict[str, object], message: str
+) -> None:
+    assert refused(environ, **config).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is no JWKS: it is not JSON with unique members and finite numbers"),
+        ("[]", "is no JWKS: it is no JSON object"),
+        ("{}", "is no JWKS: `keys` must be an array of objects"),
+        ('{"keys":[1]}', "is no JWKS: `keys` must be an array of objects"),
+        ('{"keys":[],"keys":[]}', "is no JWKS: it is not JSON"),
+        ('{"keys":[]}', "holds no key for signatures"),
+        ('{"keys":[{"kty":"RSA","use":"enc"}]}', "holds no key for signatures"),
+        ('{"keys":[{"kty":"RSA","key_ops":["encrypt"]}]}', "holds no key for signatures"),
+        ('{"keys":[{}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
+        ('{"keys":[{"kty":"EC"}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
+        ('{"keys":[{"kty":"RSA","alg":"none"}]}', "is not usable: `keys[0]` has an `alg` that is not served"),
+        ('{"keys":[{"kty":"RSA","alg":["RS256"]}]}', "is not usable: `keys[0]` has an `alg` that is not served"),
+        ('{"keys":[{"kty":"RSA","kid":1}]}', "is not usable: `keys[0]` has a `kid` that is no text"),
+        ('{"keys":[{"kty":"RSA","d":"AQAB"}]}', "is not usable: `keys[0]` is a private key"),
+        (
+            '{"keys":[{"kty":"RSA","n":1,"e":"AQAB"}]}',
+            "is not usable: `keys[0]` has members that make no key for RS256",
+        ),
+        ('{"keys":[{"kty":"RSA","n":"","e":""}]}', "is not usable: `keys[0]` has members that make no key for RS256"),
+        ('{"keys":[{"kty":"oct","alg":"HS256","k":"AAAA"}]}', "is not usable: `keys[0]` is too short: HS256 needs"),
+        ('{"keys":[{"kty":"oct","alg":"HS256","k":""}]}', "is not usable: `keys[0]` "),
+        ('{"keys":[' + ",".join(["{}"] * 101) + "]}", "holds 101 keys; expected at most 100"),
+        (" " * (1024 * 1024 + 1), "is larger than 1048576 bytes"),
+    ],
+)
+def test_an_unfit_jwks_file_refuses_the_start(text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "jwks.json"
+    path.write_text(text, "utf-8")
+    assert refused({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file that `jwt_jwks_file` names {why}")
+
+
+def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
+    jwks, secret = tmp_path / "jwks.json", tmp_path / "secret"
+    jwks.write_text(json.dumps({"keys": [key("file").jwk]}), "utf-8")
+    secret.write_text(public_pem(key("environment")) + "\n", "utf-8")
+    config = AuthorizationConfig(verification_keys=[public_pem(key("code"))], jwks_file=str(jwks), algorithm="RS256")
+    environ = {"JWT_VERIFICATION_KEY_FILE": str(secret), "JWT_JWKS_FILE": "/absent", "JWT_ALGORITHM": "HS256"}
+    material = key_material(config, load_settings(environ=environ))
+    assert material.sources == ["`verification_keys[0]`", "`jwt_verification_key_file`", "`jwks_file`"]
+    verifying = TokenVerifier(config, KeyRing(material), lambda: NOW)
+    for name in ("file", "environment", "code"):
+        signing = key(name)
+        header = {"alg": "RS256", "kid": signing.jwk["kid"]} if signing.jwk else {}
+        assert verifying.verify(forge(header, signing=signing)).user_id == "alice"
+
+
+def test_a_key_file_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(b"\xff\xfe\0")
+    expected = "the file that `jwt_verification_key_file` names is not text"
+    assert refused({"JWT_VERIFICATION_KEY_FILE": str(path)}) == expected
+
+
+def test_what_is_configured_can_be_named_without_being_read() -> None:
+    config = AuthorizationConfig(jwks_file="/absent")
+    settings = load_settings(environ={"JWT_VERIFICATION_KEY": "x"})
+    assert configured_sources(config, settings) == ["`jwks_file`", "`jwt_verification_key`"]
+    assert configured_sources(AuthorizationConfig(), Settings()) == []
+
+
+def test_a_pem_may_hold_its_line_ends_as_two_characters() -> None:
+    text = public_pem(key("ours"))
+    assert key_from_text(text.strip().replace("\n", "\\n"), "RS256") == key_from_text(text, "RS256")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_algorithm_of_a_jwk_wins(algorithm: str) -> None:
+    jwk = key("ours").jwk
+    assert jwk
+    if algorithm.startswith(("RS", "PS")):
+        assert key_from_jwk({**jwk, "alg": algorithm}, "HS256").algorithm == algorithm
+    del jwk["alg"]
+    if algorithm.startswith(("RS", "PS")):
+        assert key_from_jwk(jwk, algorithm).algorithm == algorithm
+    else:
+        with pytest.raises(ValueError, match="`kty` must be"):
+            key_from_jwk(jwk, algorithm)
+
+
+def test_no_key_is_ever_printed() -> None:
+    config = AuthorizationConfig(verification_keys=[SECRET], algorithm="HS256")
+    material = key_material(config)
+    loaded = key_from_text(SECRET, "HS256")
+    for printed in (repr(config), repr(material), repr(loaded), repr(key("ours", "HS256")), repr(KeyRing(material))):
+        assert SECRET not in printed
+
+
+@pytest.mark.parametrize("algorithm", ["RS384", "RS512", "PS256", "PS384", "PS512"])
+def test_a_key_by_itself_verifies_its_own_algorithm_only(algorithm: str) -> None:
+    text = public_pem(key("ours"))
+    for token, bound in ((forge(), "RS256"), (forge(algorithm=algorithm), algorithm)):
+        message, _, signature = token.rpartition(".")
+        parts = message.encode(), jwt.utils.base64url_decode(signature)
+        assert [key_from_text(text, each).verifies(*parts) for each in ("RS256", algorithm)] == [
+            bound == "RS256",
+            bound == algorithm,
+        ]

@@ -1,0 +1,46 @@
+"""Refusals have a pace of their own."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.auth.rate_limit import RefusalPace
+
+PER_SECOND = 1024
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def turns(pauses: list[float]) -> tuple[list[float], list[float]]:
+    """Returns when each refusal was asked for, and when it had its turn."""
+    clock = Clock()
+    pace = RefusalPace(1, clock)
+    asked, had = [], []
+    for pause in pauses:
+        clock.now += pause
+        asked.append(clock.now)
+        had.append(clock.now + pace.delay())
+    return asked, had
+
+
+@given(st.lists(st.integers(0, 320).map(lambda part: part / 64), min_size=1, max_size=50))
+def test_turns_come_in_order_a_second_apart_and_none_waits_for_nothing(pauses: list[float]) -> None:
+    asked, had = turns(pauses)  # sixty-fourths of a second are exact
+    assert had[0] == asked[0]
+    for place in range(1, len(had)):
+        assert had[place] == max(asked[place], had[place - 1] + 1)
+
+
+def test_so_many_have_their_turn_in_a_second() -> None:
+    pace = RefusalPace(PER_SECOND, Clock())
+    delays = [pace.delay() for _ in range(3 * PER_SECOND)]
+    assert sum(delay < 1 for delay in delays) == PER_SECOND

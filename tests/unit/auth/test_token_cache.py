@@ -1,0 +1,75 @@
+"""What is remembered about a verified token never changes an answer."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from support.forged_tokens import (
+    CLAIMS,
+    NOW,
+    SECRET,
+    Clock,
+    forge,
+    is_accepted,
+    key,
+    verifier,
+)
+
+from spanwise.auth import tokens
+from spanwise.auth.config import AuthorizationConfig
+from spanwise.auth.tokens import TokenVerifier
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_a_remembered_token_ends_when_it_expires() -> None:
+    clock = Clock()
+    verifying = TokenVerifier(AuthorizationConfig(leeway=0), verifier()._keys, clock)  # noqa: SLF001  # one key ring
+    given = forge(claims={**CLAIMS, "exp": NOW + 5})
+    assert is_accepted(verifying, given)
+    clock.now = NOW + 4.9
+    assert is_accepted(verifying, given)
+    clock.now = NOW + 5
+    assert not is_accepted(verifying, given)
+
+
+def test_a_token_is_remembered_for_a_minute_at_most() -> None:
+    clock = Clock()
+    verifying = TokenVerifier(AuthorizationConfig(), verifier()._keys, clock)  # noqa: SLF001
+    first = verifying.verify(forge())
+    for seconds, is_remembered in ((59.9, True), (60.0, False), (60.1, True)):
+        clock.now = NOW + seconds
+        again = verifying.verify(forge())
+        assert (again is first) == is_remembered
+        first = again
+    clock.now = NOW
+    assert verifying.verify(forge()) is not first, "a clock that was set back must not lengthen what is remembered"
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "MOST_CACHED", 8)
+    verifying = verifier(verification_keys=[SECRET], algorithm="HS256")
+    given = [forge(claims={**CLAIMS, "sub": f"user {each}"}, signing=key("ours", "HS256")) for each in range(20)]
+    for each in given:
+        verifying.verify(each)
+        assert len(verifying._cache) <= 8  # noqa: SLF001  # its size is what is bounded
+    for bad in range(20):
+        assert not is_accepted(verifying, given[0][:-4] + f"{bad:04}")
+    assert verifying.verify(given[-1]) is verifying.verify(given[-1])
+
+
+def test_the_cache_never_changes_an_answer() -> None:
+    """Any order of tokens and of time gives what a verifier without memory gives."""
+    rng = random.Random(7)
+    clock = Clock()
+    keys = verifier()._keys  # noqa: SLF001
+    verifying = TokenVerifier(AuthorizationConfig(), keys, clock)
+    given = [forge(claims={**CLAIMS, "exp": NOW + 20 * each, "nbf": NOW + 15 * each}) for each in range(1, 9)]
+    given += [each[:-3] + "AAA" for each in given]
+    for _ in range(600):
+        clock.now += rng.choice([0.0, 0.1, 1.0, 3.0, -2.0])
+        chosen = rng.choice(given)
+        without_memory = TokenVerifier(AuthorizationConfig(), keys, clock)
+        assert is_accepted(verifying, chosen) == is_accepted(without_memory, chosen)

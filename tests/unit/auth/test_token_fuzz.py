@@ -1,0 +1,193 @@
+"""Any token is verified or refused; whatever is verified has a subject and an end, and was signed by us."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.forged_tokens import CLAIMS, NOW, SECRET, forge, key, public_pem, segment, verifier
+
+from spanwise.errors import UnauthenticatedError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+HEADERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "alg": st.sampled_from(["HS256", "HS384", "RS256", "ES256", "none", "EdDSA"]) | JSON,
+        "typ": st.sampled_from(["JWT", "at+jwt", "logout+jwt"]) | JSON,
+        "kid": st.sampled_from(["ours", ""]) | JSON,
+        "crit": JSON,
+        "b64": JSON,
+        "jwk": JSON,
+        "jku": JSON,
+    },
+)
+PAYLOADS = st.fixed_dictionaries(
+    {},
+    optional={
+        "sub": st.sampled_from(["alice", "", "sa:x", " ", "a\0"]) | JSON,
+        "exp": st.integers(NOW - 20, NOW + 20) | JSON,
+        "nbf": st.integers(NOW - 20, NOW + 20) | JSON,
+        "iat": st.integers(NOW - 20, NOW + 20) | JSON,
+        "scopes": st.lists(st.text(max_size=5), max_size=3) | JSON,
+        "scope": JSON,
+        "session_id": JSON,
+        "aud": JSON,
+        "iss": JSON,
+        "x": JSON,
+    },
+)
+OURS = key("ours", "HS256")
+VERIFYING = verifier(verification_keys=[SECRET], algorithm="HS256")
+
+
+def verified_claims(token: str) -> dict[str, Any] | None:
+    try:
+        verified = VERIFYING.verify(token)
+    except UnauthenticatedError:
+        return None
+    assert verified.user_id.strip()
+    assert verified.expires_at > NOW - 10
+    assert all(isinstance(scope, str) for scope in verified.scopes)
+    return dict(verified.claims)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HEADERS, PAYLOADS)
+def test_a_genuine_signature_is_not_enough(header: dict[str, Any], claims: dict[str, Any]) -> None:
+    found = verified_claims(forge(header, claims, OURS))
+    if found is not None:
+        assert header["alg"] == "HS256"
+        assert header.keys().isdisjoint({"crit", "b64"})
+        assert found["sub"] == claims["sub"]
+        assert isinstance(claims["exp"], int | float)
+        assert not isinstance(claims["exp"], bool)
+
+
+@settings(max_examples=150, deadline=None)
+@given(HEADERS, PAYLOADS, st.binary(max_size=64))
+def test_without_our_signature_nothing_is_verified(header: dict[str, Any], claims: dict[str, Any], end: bytes) -> None:
+    assert verified_claims(f"{segment(header)}.{segment(claims)}.{segment(end)}") is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_any_bytes_in_the_place_of_json_are_refused(header: bytes, claims: bytes) -> None:
+    assert verified_claims(forge(header, CLAIMS, OURS, "HS256")) is None
+    assert verified_claims(forge({"alg": "HS256"}, claims, OURS)) is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=300) | st.from_regex(r"[A-Za-z0-9_.\-=]{0,300}", fullmatch=True))
+def test_any_text_is_refused(token: str) -> None:
+    assert verified_claims(token) is None
+
+
+LETTERS = "AZaz09-_.=\0é "
+GENUINE = [forge(signing=OURS), forge({"alg": "HS256", "kid": "ours", "typ": "at+jwt"}, CLAIMS, OURS)]
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    NOW + 600,
+    str(NOW + 600),
+    "",
+    "a\0",
+    " ",
+    [],
+    {},
+    ["x"],
+    {"a": {}},
+    "HS256",
+]
+MEMBERS = ("alg", "typ", "kid", "crit", "b64", "jwk", "jku", "x5c", "zip", "cty")
+NAMES = ("sub", "exp", "nbf", "iat", "scopes", "scope", "session_id", "aud", "iss", "x")
+
+
+def change_text(rng: random.Random) -> str:
+    """Returns a genuine token with characters changed, cut, put in, or its end exchanged."""
+    token = list(rng.choice(GENUINE))
+    for _ in range(rng.randrange(1, 4)):
+        place = rng.randrange(len(token))
+        match rng.randrange(4):
+            case 0:
+                token[place] = rng.choice(LETTERS)
+            case 1:
+                del token[place]
+            case 2:
+                token.insert(place, rng.choice(LETTERS))
+            case _:
+                token[place:] = rng.choice(GENUINE)[place:]
+    return "".join(token)
+
+
+def change_meaning(rng: random.Random) -> str:
+    """Returns a token that says something else, under the signature of a genuine one, of another key, or none."""
+    header: dict[str, Any] = {"alg": "HS256", "typ": "JWT"}
+    claims = dict(CLAIMS)
+    for _ in range(rng.randrange(1, 4)):
+        members, names = rng.choice([(header, MEMBERS), (claims, NAMES)])
+        match rng.randrange(3):
+            case 0:
+                members[rng.choice(names)] = rng.choice(VALUES)
+            case 1:
+                members.pop(rng.choice(names), None)
+            case _:
+                members[rng.choice(names)] = {rng.choice(names): rng.choice(VALUES)}
+    message = f"{segment(header)}.{segment(claims)}"
+    kind = rng.randrange(4)
+    if kind == 0:
+        return f"{message}.{rng.choice(GENUINE).rpartition('.')[2]}"
+    if kind == 1:
+        return f"{message}."
+    return f"{message}.{segment(rng.randbytes(32 if kind == 2 else rng.randrange(64)))}"
+
+
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [
+        (20_000, 31),
+        pytest.param(
+            int(os.environ.get("SLOW_TOKENS", "1000000")),
+            int(os.environ.get("SLOW_SEED", "32")),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_no_mutation_of_a_genuine_token_is_another_genuine_token(count: int, seed: int) -> None:
+    """A mutant is refused as a token is, unless it is a genuine one letter by letter."""
+    rng = random.Random(seed)
+    for number in range(count):
+        mutant = (change_text if number % 2 else change_meaning)(rng)
+        assert mutant in GENUINE or verified_claims(mutant) is None, f"{number} of seed {seed}: {mutant}"
+
+
+def test_an_rsa_verifier_survives_the_same() -> None:
+    verifying = verifier(verification_keys=[public_pem(key("ours"))])
+    rng = random.Random(32)
+    token = forge()
+    for _ in range(2000):
+        place = rng.randrange(len(token))
+        mutant = token[:place] + rng.choice("AZaz09-_") + token[place + 1 :]
+        try:
+            verifying.verify(mutant)
+            assert mutant == token
+        except UnauthenticatedError:
+            assert mutant != token
+
+
+def test_a_payload_with_any_one_member_twice_is_refused() -> None:
+    for name, value in CLAIMS.items():
+        twice = json.dumps(CLAIMS)[:-1] + f",{json.dumps(name)}:{json.dumps(value)}}}"
+        assert verified_claims(forge({"alg": "HS256"}, twice.encode(), OURS)) is None

@@ -1,0 +1,329 @@
+"""One suite over both databases: what is kept, in which order, and who may open it."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import postgresql
+
+from spanwise.database import Database, PostgresqlDatabase, RunRecord, SessionRecord, SessionsAsked, SqliteDatabase
+from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    New: TypeAlias = Callable[[], Callable[[], Database]]
+    """Makes a place, and returns what makes databases over that place."""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"], scope="session")
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> New:
+    if request.param == "sqlite":
+
+        def new() -> Callable[[], Database]:
+            path = tmp_path_factory.mktemp("database") / "runs.db"
+            return lambda: SqliteDatabase(path)
+
+        return new
+    server: postgresql.Server = request.getfixturevalue("postgresql_server")
+
+    def new_on_server() -> Callable[[], Database]:
+        url = server.new()
+        return lambda: PostgresqlDatabase(url)
+
+    return new_on_server
+
+
+@pytest.fixture(scope="session")
+def shared(place: New) -> Iterator[Database]:
+    """A database that tests share; each looks only for what it kept."""
+    database = place()()
+    database.open()
+    yield database
+    database.close()
+
+
+def session(session_id: str, **members: Any) -> SessionRecord:
+    given = {"user_id": "ann", "kind": "agent", "component_id": "echo", "name": session_id, "state": {}} | members
+    return SessionRecord(session_id=session_id, **{"metadata": {}, "created_at": 1, "updated_at": 1, **given})
+
+
+def run(run_id: str, session_id: str, **members: Any) -> RunRecord:
+    given = {"user_id": "ann", "kind": "agent", "component_id": "echo", "status": "RUNNING", "message": "hi"} | members
+    kept: dict[str, Any] = {"result": {}, "paused": None, "trace": {}, "created_at": 1, "updated_at": 1}
+    return RunRecord(run_id=run_id, session_id=session_id, **{**kept, **given})
+
+
+def test_both_satisfy_the_protocol(shared: Database) -> None:
+    assert isinstance(shared, Database)
+
+
+def test_what_is_kept_is_found_after_it_is_opened_again(place: New) -> None:
+    opened = place()
+    database = opened()
+    assert database.open() == []
+    begun = session("s", name="Größe", state={"a": [1, None, "ü\u2028"]}, metadata={"b": {}}, created_at=2**40)
+    first, second = run("r2", "s", message="nul \0 and \U0001f600"), run("r1", "s", created_at=0)
+    assert database.begin(begun, first) == begun
+    assert database.begin(session("s", user_id="eve"), second) == begun
+    database.add_events([("r2", 0, "RunStarted", b"{}"), ("r2", 1, "RunContent", bytes(range(256)))])
+    database.close()
+
+    again = opened()
+    assert again.open() == [first, second]
+    assert again.session("s") == begun
+    assert again.runs("s") == [first, second]
+    assert again.run("r1") == second
+    assert again.events("r2", -1, 10) == [(0, "RunStarted", b"{}"), (1, "RunContent", bytes(range(256)))]
+    assert again.events("r2", 0, 10) == [(1, "RunContent", bytes(range(256)))]
+    assert again.events("r2", -1, 1) == [(0, "RunStarted", b"{}")]
+    again.close()
+
+
+def test_a_run_moves_ends_and_goes_with_its_session(shared: Database) -> None:
+    shared.begin(session("moving"), run("m", "moving"))
+    assert not shared.move("m", ["PAUSED"], "RUNNING")
+    assert shared.move("m", ["PENDING", "RUNNING"], "CANCELLED")
+    ended = run("m", "moving", status="PAUSED", result={"content": 1}, paused={"state": None}, updated_at=7)
+    shared.end(ended, {"asked": 1})
+    assert shared.run("m") == ended
+    assert shared.session("moving") == session("moving", state={"asked": 1}, updated_at=7)
+    shared.end(msgspec.structs.replace(ended, updated_at=8), None)
+    assert shared.session("moving") == session("moving", state={"asked": 1}, updated_at=8)
+    shared.add_events([("m", 0, "RunStarted", b"{}")])
+    shared.delete_session("moving")
+    assert (shared.session("moving"), shared.run("m"), shared.events("m", -1, 9)) == (None, None, [])
+
+
+def test_events_may_be_added_again(shared: Database) -> None:
+    first, second = ("again", 0, "RunStarted", b"{}"), ("again", 1, "RunCompleted", b"[]")
+    shared.add_events([first])
+    shared.add_events([("again", 0, "Other", b"1"), second])
+    assert shared.events("again", -1, 9) == [first[1:], second[1:]]
+
+
+def test_a_session_is_added_once_and_changed(shared: Database) -> None:
+    assert shared.add_session(session("added", component_id=None, user_id=None))
+    assert not shared.add_session(session("added"))
+    renamed = session("added", name="Neuer NAME", metadata={"x": 1}, updated_at=9)
+    shared.change_session(renamed)
+    assert shared.session("added") == renamed
+    assert shared.sessions(SessionsAsked(name="neuer n")) == ([renamed], 1)
+    shared.delete_session("added")
+
+
+def test_what_is_done_together_is_done_whole_or_not_at_all(shared: Database) -> None:
+    def add_both() -> None:
+        with shared.together():
+            shared.add_session(session("together-1"))
+            shared.begin(session("together-2"), run("together", "together-2"))
+            assert shared.session("together-2")
+            shared.begin(session("together-2"), run("together", "together-2"))
+
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        add_both()
+    assert shared.session("together-1") is None
+    assert shared.run("together") is None
+
+
+NAMES = ["", "a", "A", "b", "É", "é", "a_b", "a%b", "a/b", "ß", "SS", "\u017f", "z" * 160]
+SESSIONS = st.tuples(
+    st.sampled_from(["ann", "Ann", None]),
+    st.sampled_from(["agent", "team"]),
+    st.sampled_from(["one", None]),
+    st.sampled_from(NAMES),
+    st.integers(0, 2),
+)
+ASKED = st.builds(
+    SessionsAsked,
+    user_id=st.sampled_from(["ann", "Ann", "nobody", None]),
+    kind=st.sampled_from(["agent", None]),
+    component_id=st.sampled_from(["one", None]),
+    name=st.none() | st.sampled_from([*NAMES, "%", "_", "/", "\\"]),
+    sort_by=st.sampled_from(["created_at", "updated_at", "session_name"]),
+    descending=st.booleans(),
+    skipped=st.integers(0, 4),
+    most=st.integers(1, 4),
+)
+
+
+def page_of(kept: list[SessionRecord], asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
+    """The oracle: row by row, in plain words."""
+    found = [
+        each
+        for each in kept
+        if (asked.user_id is None or each.user_id == asked.user_id)
+        and (asked.kind is None or each.kind == asked.kind)
+        and (asked.component_id is None or each.component_id == asked.component_id)
+        and (asked.name is None or asked.name.casefold() in each.name.casefold())
+    ]
+    key = "name" if asked.sort_by == "session_name" else asked.sort_by
+    found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=asked.descending)
+    return found[asked.skipped : asked.skipped + asked.most], len(found)
+
+
+@given(st.lists(SESSIONS, max_size=12), st.lists(ASKED, min_size=1, max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_a_page_is_what_a_plain_reading_finds(
+    shared: Database, rows: list[tuple[Any, ...]], questions: list[SessionsAsked]
+) -> None:
+    kept = [
+        session(f"s{n}", user_id=user, kind=kind, component_id=component, name=name, created_at=at, updated_at=-at)
+        for n, (user, kind, component, name, at) in enumerate(rows)
+    ]
+    with shared.together():
+        for each in kept:
+            shared.add_session(each)
+        for asked in questions:
+            assert shared.sessions(asked) == page_of(kept, asked)
+        for each in kept:
+            shared.delete_session(each.session_id)
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 1025, "ü" * 513], ids=range(4))
+def test_an_id_that_one_database_could_not_hold_is_refused_by_all(shared: Database, value: str) -> None:
+    for ask in (
+        lambda: shared.session(value),
+        lambda: shared.sessions(SessionsAsked(user_id=value)),
+        lambda: shared.add_session(session("refused", user_id=value)),
+    ):
+        with pytest.raises(BadRequestError, match="an id or name is text of at most 1024 bytes"):
+            ask()
+    assert shared.session("refused") is None
+
+
+OPENS = """
+import sys
+from spanwise.database import PostgresqlDatabase, SqliteDatabase
+from spanwise.errors import StoreLockedError
+database = (PostgresqlDatabase if "://" in sys.argv[1] else SqliteDatabase)(sys.argv[1])
+try:
+    database.open()
+except StoreLockedError as error:
+    sys.exit(str(error))
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def place_of(database: Any) -> str:
+    parameters = getattr(database, "_parameters", {})
+    return postgresql_url(parameters) if parameters else str(database.path)
+
+
+def postgresql_url(parameters: dict[str, Any]) -> str:
+    return f"postgresql://{parameters['user']}:a%20secret%3A%20p%40ss%2Fword%3F@127.0.0.1:{parameters['port']}/" + str(
+        parameters["dbname"]
+    )
+
+
+def test_a_database_is_one_process_own_until_that_ends(place: New) -> None:
+    opened = place()
+    database = opened()
+    database.open()
+    with pytest.raises(StoreLockedError, match="another process has the database"):
+        opened().open()
+    command = [sys.executable, "-c", OPENS, place_of(database)]
+    other = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert (other.returncode, other.stdout) == (1, "")
+    assert "another process has the database" in other.stderr
+    database.begin(session("kept"), run("kept", "kept"))
+    database.close()
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        holder.kill()
+    after = opened()
+    assert [each.run_id for each in after.open()] == ["kept"]
+    after.close()
+
+
+def test_tables_of_another_version_are_refused_and_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match=r"`.*runs\.db` has version 1, this program reads 2"):
+        SqliteDatabase(path).open()
+    assert path.read_bytes() == before
+
+
+def test_tables_of_another_version_on_a_server_are_refused(postgresql_server: postgresql.Server) -> None:
+    url = postgresql_server.new()
+    database = PostgresqlDatabase(url)
+    database.open()
+    database.close()
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE spanwise.format SET version = 1")
+    with pytest.raises(ConfigurationError, match="has version 1, this program reads 2"):
+        PostgresqlDatabase(url).open()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://keeper:word@hidden@127.0.0.1/name",
+        "postgresql://keeper:hidden/word@127.0.0.1/name",
+        "postgresql://keeper:12/hidden@127.0.0.1/name",
+        "postgresql://127.0.0.1/name?hidden=1",
+        "postgresql://127.0.0.1:hidden/name",
+        "mysql://hidden",
+        "hidden",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        PostgresqlDatabase(url)
+    assert "hidden" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+def test_a_server_that_refuses_us_is_named_without_the_password(postgresql_server: postgresql.Server) -> None:
+    asked = postgresql_server.url("nothing")
+    with pytest.raises(ConfigurationError, match='database "nothing" does not exist'):
+        PostgresqlDatabase(asked).open()
+    with pytest.raises(ConfigurationError, match="password authentication failed") as refused:
+        PostgresqlDatabase(asked.replace("%20secret", "hidden")).open()
+    assert "hidden" not in str(refused.value)
+    with pytest.raises(ConfigurationError, match="cannot open the database of runs"):
+        PostgresqlDatabase(asked.replace(str(postgresql_server.port), "1")).open()
+
+
+def test_a_server_that_went_is_said_and_found_again_when_it_is_back() -> None:
+    with postgresql.running() as server:
+        database = PostgresqlDatabase(server.new())
+        database.open()
+        database.add_session(session("before"))
+        server.stop("immediate")
+        with pytest.raises(UnavailableError, match="the database of runs does not answer"):
+            database.session("before")
+        server.start()
+        assert database.session("before") == session("before")
+        database.close()
+
+
+def test_a_connection_that_broke_does_not_let_two_services_write(postgresql_server: postgresql.Server) -> None:
+    url = postgresql_server.new()
+    first, second = PostgresqlDatabase(url), PostgresqlDatabase(url)
+    first.open()
+    with psycopg.connect(postgresql_server.url("postgres"), autocommit=True) as admin:
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [url.rpartition("/")[2]]
+        )
+    second.open()
+    with pytest.raises(UnavailableError, match="another process has the database of runs open"):
+        first.add_session(session("late"))
+    second.close()
+    assert first.add_session(session("late"))
+    first.close()

@@ -1,0 +1,118 @@
+"""`GET /traces/export`: the caller's own traces as a file, in every format."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.callers import as_admin, as_caller, signing_key
+
+from spanwise import AuthorizationConfig, Filter, Service, TraceStore
+from spanwise.errors import UnavailableError
+from spanwise.traces.download import FORMATS, MOST_OPEN, Exporting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FAILED = '{"op": "EQ", "key": "status", "value": "ERROR"}'
+EVERYTHING = Filter.compile(b"null")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """Yields a store with six traces, half of them Ann's, a third failed."""
+    opened = TraceStore.open(str(tmp_path_factory.mktemp("exported") / "traces"))
+    opened.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [*map(span, range(6))]}]}]}).encode(), JSON)
+    yield opened
+    opened.close()
+
+
+JSON = "application/json"
+
+
+def span(number: int) -> dict[str, Any]:
+    user = {"key": "user.id", "value": {"stringValue": ("ann", "bob")[number % 2]}}
+    times = {"startTimeUnixNano": str(10**18 + number), "endTimeUnixNano": str(10**18 + 10**9)}
+    ids = {"traceId": f"{number + 1:032x}", "spanId": "a" * 16, "name": "run"}
+    return {**ids, **times, "attributes": [user], "status": {"code": 2 if number % 3 == 0 else 1}}
+
+
+def asked(store: TraceStore, headers: dict[str, str], **query: str) -> httpx.Response:
+    async def scenario() -> httpx.Response:
+        keys = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
+        service = Service(traces=store, authorization=True, authorization_config=keys)
+        transport = httpx.ASGITransport(service.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
+            answer = await client.get("/traces/export", params=query, headers=headers)
+        await service.close()
+        return answer
+
+    return asyncio.run(scenario())
+
+
+def trace_ids(content: bytes, form: str, tmp_path: Path) -> set[str]:
+    match form:
+        case "parquet":
+            table = pq.read_table(pa.BufferReader(content))
+        case "arrow":
+            table = pa.ipc.open_stream(content).read_all()
+        case "ndjson":
+            return {json.loads(line)["trace_id"] for line in content.splitlines()}
+        case _:
+            copy = TraceStore.open(str(tmp_path / "copy"))
+            copy.ingest(content, "application/x-protobuf")
+            table = pa.table(copy.scan(EVERYTHING))
+            copy.close()
+    return set(table["trace_id"].to_pylist())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_caller_gets_its_own_traces_that_the_filter_matches(store: TraceStore, form: str, tmp_path: Path) -> None:
+    answer = asked(store, as_caller("ann", "traces:read"), format=form, filter=FAILED)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == FORMATS[form]
+    assert answer.headers["content-disposition"] == f'attachment; filename="traces.{form}"'
+    assert trace_ids(answer.content, form, tmp_path / "own") == {f"{1:032x}"}
+    everyones = asked(store, as_admin(), format=form)
+    assert trace_ids(everyones.content, form, tmp_path / "all") == {f"{number:032x}" for number in range(1, 7)}
+    nobodys = asked(store, as_caller("nobody", "traces:read"), format=form)
+    assert nobodys.status_code == 200
+    assert trace_ids(nobodys.content, form, tmp_path / "none") == set()
+
+
+def test_what_cannot_be_exported_is_refused_before_anything_is_sent(store: TraceStore) -> None:
+    refusals = [
+        ({"format": "csv"}, 422, "Invalid enum value 'csv' - at `format`"),
+        ({"filter": '{"op": "XX", "key": "name"}'}, 400, "unknown operator `XX` - at `$.op`"),
+        ({"filter": "[]"}, 422, "Expected `object | null`, got `array` - at `$.filter`"),
+        ({"db_id": "other"}, 404, "No database found with id 'other'"),
+    ]
+    for query, status, detail in refusals:
+        answer = asked(store, as_admin(), **query)
+        assert (answer.status_code, answer.json()["detail"]) == (status, detail)
+    assert asked(store, as_caller("ann", "traces:write")).status_code == 403
+    assert asked(store, {}).status_code == 401
+
+
+def test_exports_are_bounded_in_number_and_leave_their_place(store: TraceStore) -> None:
+    async def scenario() -> None:
+        exporting = Exporting()
+        begun = [await exporting.run(lambda: store.export(EVERYTHING, "ndjson")) for _ in range(MOST_OPEN)]
+        for pieces in begun:
+            assert await anext(pieces)
+        with pytest.raises(UnavailableError, match="more than 8 exports at once"):
+            await exporting.run(lambda: store.export(EVERYTHING, "ndjson"))
+        await begun[0].aclose()
+        again = await exporting.run(lambda: store.export(EVERYTHING, "ndjson"))
+        assert len([piece async for piece in again]) == 1
+        for pieces in begun:
+            await pieces.aclose()
+        exporting.pool.close()
+
+    asyncio.run(scenario())

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from spanwise.http.middleware.compression import LEAST_BYTES, Compression, choose_encoding
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [
+        ("", None),
+        ("gzip", "gzip"),
+        ("GZIP", "gzip"),
+        ("zstd, gzip", "zstd"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("gzip;q=1, zstd;q=0.5", "gzip"),
+        ("gzip;q=0", None),
+        ("gzip ; q = 0.5", "gzip"),
+        ("*", "zstd"),
+        ("*;q=0", None),
+        ("zstd;q=0, *", "gzip"),
+        ("identity, gzip;q=0.5", None),
+        ("br, deflate", None),
+        ("gzip;q=x", None),
+        ("gzip;q=nan", None),
+    ],
+)
+def test_an_encoding_is_chosen_as_the_caller_accepts(accepted: str, chosen: str | None) -> None:
+    assert choose_encoding(accepted) == chosen
+
+
+@given(st.text(max_size=40))
+def test_any_header_is_read(accepted: str) -> None:
+    assert choose_encoding(accepted) in {None, "gzip", "zstd"}
+
+
+def answer_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
+    """Returns the headers of an answer, and its body as it went over the wire."""
+
+    async def whole(_request: Request) -> Response:
+        return Response(body, headers=headers)
+
+    async def scenario() -> tuple[Any, bytes]:
+        transport = httpx.ASGITransport(Compression(Starlette(routes=[Route("/", whole)])))
+        async with (
+            httpx.AsyncClient(transport=transport, base_url="http://x") as client,
+            client.stream("GET", "/", headers={"Accept-Encoding": accepted}) as answer,
+        ):
+            return answer.headers, b"".join([part async for part in answer.aiter_raw()])
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [LEAST_BYTES, 70_000, 1_000_000])
+def test_a_compressed_body_is_the_same_body(size: int) -> None:
+    body = bytes(number % 251 for number in range(size))
+    for encoding in ("gzip", "zstd"):
+        headers, sent = answer_of(body, encoding)
+        assert headers["content-encoding"] == encoding
+        assert headers["vary"] == "Accept-Encoding"
+        assert int(headers["content-length"]) == len(sent) < size
+        unpacked = gzip.decompress(sent) if encoding == "gzip" else pa.decompress(sent, size, "zstd", asbytes=True)
+        assert unpacked == body
+
+
+def test_what_is_small_or_not_wanted_or_encoded_goes_out_as_it_is() -> None:
+    large = b"x" * LEAST_BYTES
+    for body, accepted, given_headers in (
+        (b"x" * (LEAST_BYTES - 1), "gzip", {}),
+        (large, "identity", {}),
+        (large, "gzip", {"Content-Encoding": "br"}),
+    ):
+        headers, sent = answer_of(body, accepted, **given_headers)
+        assert sent == body
+        assert headers.get("content-encoding") == given_headers.get("Content-Encoding")
+
+
+def test_a_stream_goes_out_as_it_comes() -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            yield b"x" * LEAST_BYTES
+
+    async def scenario() -> None:
+        stream = Starlette(routes=[Route("/", lambda _: StreamingResponse(parts()))])
+        transport = httpx.ASGITransport(Compression(stream))
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            answer = await client.get("/", headers={"Accept-Encoding": "gzip"})
+            assert answer.content == b"x" * LEAST_BYTES * 3
+            assert "content-encoding" not in answer.headers
+
+    asyncio.run(scenario())

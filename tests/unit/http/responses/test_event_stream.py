@@ -1,0 +1,144 @@
+"""Streams of events: how many there are, what keeps them alive, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spanwise.components import Kind
+from spanwise.errors import UnavailableError
+from spanwise.http.middleware.chunked_send import Answers, Pieces
+from spanwise.http.responses import event_stream as module
+from spanwise.http.responses.event_stream import Streams, frame, pieces
+from spanwise.runs import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+SCOPE: dict[str, Any] = {"type": "http", "asgi": {"spec_version": "2.3"}}
+
+
+async def entries(*names: str) -> AsyncGenerator[Entry, None]:
+    for index, name in enumerate(names):
+        yield Entry(index, name, b"{}")
+
+
+async def endless() -> AsyncGenerator[Entry, None]:
+    while True:
+        yield Entry(0, "RunContent", b"x" * 1024)
+        await asyncio.sleep(0)
+
+
+async def never() -> Any:
+    await asyncio.Event().wait()
+
+
+def sent_by(answer: Callable[..., Awaitable[None]], seconds: float = 5.0) -> list[bytes]:
+    """Returns the bodies that an answer sends."""
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        await asyncio.sleep(0)
+        sent.append(message.get("body", b""))
+
+    async def scene() -> None:
+        async with asyncio.timeout(seconds):
+            await answer(SCOPE, never, send)
+
+    asyncio.run(scene())
+    return [body for body in sent if body]
+
+
+def test_a_place_is_taken_before_the_stream_begins_and_left_when_it_ended() -> None:
+    streams = Streams(2)
+    with streams.place() as place, streams.place():
+        answer = place.answer(entries("RunStarted", "RunCompleted"))
+        assert streams.open == 2
+        with pytest.raises(UnavailableError, match="more than 2 streams"):
+            streams.place()
+    assert streams.open == 1
+    assert sent_by(answer) == [frame(Entry(0, "RunStarted", b"{}")), frame(Entry(1, "RunCompleted", b"{}"))]
+    assert streams.open == 0
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_stream_that_is_cancelled_at_any_time_leaves_its_place(steps: int) -> None:
+    streams = Streams(1)
+
+    async def scene() -> None:
+        async def send(_message: Any) -> None:
+            await asyncio.sleep(0)
+
+        with streams.place() as place:
+            answer = place.answer(endless())
+        task = asyncio.create_task(answer(SCOPE, never, send))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scene())
+    assert streams.open == (1 if steps == 0 else 0)  # a task that never began has run nothing of the answer
+
+
+def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
+
+    async def slow() -> AsyncGenerator[Entry, None]:
+        await asyncio.sleep(0.2)
+        yield Entry(0, "RunCompleted", b"{}")
+
+    with Streams(1).place() as place:
+        sent = sent_by(place.answer(slow()))
+    assert sent[0] == b": heartbeat\n\n"
+    assert sent[-1] == frame(Entry(0, "RunCompleted", b"{}"))
+    assert set(sent[:-1]) == {b": heartbeat\n\n"}
+
+
+def test_a_reader_that_takes_nothing_is_let_go() -> None:
+    streams, taken = Streams(1), 0
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        with streams.place() as place:
+            answer = place.answer(endless())
+        await answer(scope, receive, send)
+
+    async def scene() -> None:
+        async def send(message: Any) -> None:
+            nonlocal taken
+            taken += bool(message.get("body"))
+            if taken > 3:
+                await never()
+
+        async with asyncio.timeout(5):
+            await Pieces(application, Answers(2**20, 0.05))(SCOPE, never, send)
+
+    asyncio.run(scene())
+    assert (streams.open, taken) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "shown"),
+    [
+        (Kind.AGENT, ["RunStarted", "RunContent", "CustomEvent", "RunCompleted"], ["RunContent"]),
+        (Kind.AGENT, ["RunStarted", "RunError"], ["RunError"]),
+        (Kind.AGENT, ["RunStarted", "RunPaused"], ["RunPaused"]),
+        (
+            Kind.TEAM,
+            ["TeamRunStarted", "RunContent", "RunError", "TeamRunCancelled"],
+            ["RunContent", "TeamRunCancelled"],
+        ),
+        (
+            Kind.WORKFLOW,
+            ["WorkflowStarted", "StepStarted", "RunContent", "WorkflowCompleted"],
+            ["RunContent", "WorkflowCompleted"],
+        ),
+    ],
+)
+def test_pieces_are_the_answer_and_a_bad_end(kind: Kind, given: list[str], shown: list[str]) -> None:
+    async def scene() -> list[str]:
+        return [entry.name async for entry in pieces(entries(*given), kind)]
+
+    assert asyncio.run(scene()) == shown

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from spanwise.http.endpoints.traces import otlp_refusal
+from spanwise.http.responses.errors import json_refusal
+from spanwise.http.routing.table import TABLE, Row
+
+PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
+"""The routes that skip authorization checks; specification, "Authentication"."""
+
+PUBLISHED = {
+    ("GET", "/"): "",
+    ("GET", "/info"): "",
+    ("GET", "/health"): "",
+    ("GET", "/docs"): "",
+    ("GET", "/redoc"): "",
+    ("GET", "/openapi.json"): "",
+    ("GET", "/docs/oauth2-redirect"): "",
+    ("GET", "/metrics"): "metrics:read",
+    ("GET", "/traces"): "traces:read",
+    ("GET", "/trace_session_stats"): "traces:read",
+    ("POST", "/traces/search"): "traces:read",
+    ("POST", "/traces/delete"): "traces:delete",
+    ("GET", "/traces/filter-schema"): "traces:read",
+    ("GET", "/traces/export"): "traces:read",
+    ("GET", "/traces/{trace_id}"): "traces:read",
+    ("POST", "/v1/traces"): "traces:write",
+    ("GET", "/sessions"): "sessions:read",
+    ("GET", "/sessions/{session_id}"): "sessions:read",
+    ("GET", "/sessions/{session_id}/runs"): "sessions:read",
+    ("GET", "/sessions/{session_id}/runs/{run_id}"): "sessions:read",
+    ("POST", "/sessions"): "sessions:write",
+    ("POST", "/sessions/{session_id}/rename"): "sessions:write",
+    ("PATCH", "/sessions/{session_id}"): "sessions:write",
+    ("GET", "/config"): "config:read",
+    ("GET", "/models"): "config:read",
+    ("DELETE", "/sessions/{session_id}"): "sessions:delete",
+} | {
+    (method, f"/{kind}{path}"): ", ".join(f"{kind}:{action}" for action in actions)
+    for kind in ("agents", "teams", "workflows")
+    for method, path, actions in (
+        ("GET", "", ["read"]),
+        ("GET", "/{component_id}", ["read"]),
+        ("GET", "/{component_id}/runs", ["run", "read"]),
+        ("GET", "/{component_id}/runs/{run_id}", ["run", "read"]),
+        ("POST", "/{component_id}/runs", ["run"]),
+        ("POST", "/{component_id}/runs/{run_id}/continue", ["run"]),
+        ("POST", "/{component_id}/runs/{run_id}/cancel", ["run"]),
+        ("POST", "/{component_id}/runs/{run_id}/resume", ["run"]),
+    )
+}
+
+
+def test_the_table_is_the_published_one() -> None:
+    assert {(row.method, row.path): str(row.need or "") for row in TABLE} == PUBLISHED
+
+
+def test_every_public_path_is_served() -> None:
+    assert {row.path for row in TABLE if row.is_public} == PUBLIC_PATHS
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_a_row_is_public_or_names_its_scopes(row: Row) -> None:
+    assert row.is_public == (row.path in PUBLIC_PATHS)
+    assert row.is_public == (row.need is None)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_a_body_is_limited_where_there_is_one(row: Row) -> None:
+    assert (row.method in {"POST", "PATCH"}) == (row.body is not None)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_errors_are_json_except_where_otlp_says_otherwise(row: Row) -> None:
+    assert row.refusal is (otlp_refusal if row.path.startswith("/v1/") else json_refusal)
+
+
+def test_a_fixed_path_stands_before_one_with_a_parameter() -> None:
+    paths = [row.path for row in TABLE]
+    assert paths.index("/traces/filter-schema") < paths.index("/traces/{trace_id}")

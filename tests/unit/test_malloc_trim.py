@@ -1,0 +1,36 @@
+"""What is freed goes back to the system, whatever lies between it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CHILD = """
+from spanwise.malloc_trim import MEBIBYTE, Freed, private_bytes
+
+try:
+    freed = Freed(16 * MEBIBYTE)
+except (AttributeError, OSError):
+    raise SystemExit(3)
+freed.bound()
+before = private_bytes()
+blocks = [b"x" * 60_000 for _ in range(2000)]
+full = private_bytes()
+assert full > before + 100 * MEBIBYTE, (before, full)
+between = blocks[::50]
+looks = [freed.look(now) for now in (1, 2)]
+assert looks == [True, False], looks
+del blocks
+looks = [freed.look(now) for now in (3, 100, 101, 200)]
+assert looks == [False, True, False, False], looks
+assert private_bytes() < before + 32 * MEBIBYTE, (before, private_bytes())
+"""
+
+
+def test_what_is_freed_goes_back() -> None:
+    ended = subprocess.run([sys.executable, "-c", CHILD], check=False, capture_output=True, text=True)
+    if ended.returncode == 3:
+        pytest.skip("this C library cannot be told")
+    assert ended.returncode == 0, ended.stderr

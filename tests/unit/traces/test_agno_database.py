@@ -1,0 +1,157 @@
+"""A database that agno filled by itself, with a model that answers from a script, becomes traces of ours."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+from support.paths import AGNO_DATABASES
+
+from spanwise import Filter, TraceStore
+from spanwise.cli import commands
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from support import postgresql
+
+DATABASES = AGNO_DATABASES
+MADE_BY_2_7_2 = DATABASES / "traced-by-2.7.2.db"
+IDS = ("run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id")
+
+
+def fill(place: str) -> None:
+    subprocess.run([sys.executable, str(DATABASES / "make.py"), place], check=True, capture_output=True)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(commands, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a database that was filled by the agno that is installed."""
+    file = tmp_path_factory.mktemp("agno") / "traced.db"
+    fill(str(file))
+    return file
+
+
+def traces_in(data_dir: Path) -> dict[str, dict[str, Any]]:
+    page = TraceStore.look(str(data_dir / "traces")).search_runs(Filter.compile(b"null"), 1, 100)
+    return {trace["trace_id"]: trace for trace in json.loads(page.data)}
+
+
+def spans_in(nodes: list[dict[str, Any]], parent: str | None = None) -> dict[str, tuple[str | None, dict[str, Any]]]:
+    found: dict[str, tuple[str | None, dict[str, Any]]] = {}
+    for node in nodes:
+        found[node["id"]] = (parent, node)
+        found |= spans_in(node.get("spans", []), node["id"])
+    return found
+
+
+def assert_same_as(file: Path, traces: dict[str, dict[str, Any]]) -> None:
+    """Asserts that `traces` say what agno's own tables say."""
+    connection = sqlite3.connect(file)
+    connection.row_factory = sqlite3.Row
+    rows = connection.execute("SELECT * FROM agno_traces").fetchall()
+    assert {row["trace_id"] for row in rows} == set(traces)
+    for row in rows:
+        trace = traces[row["trace_id"]]
+        assert {name: trace.get(name) for name in IDS} == {name: row[name] for name in IDS}
+        assert trace["name"] == row["name"]
+        assert trace["status"] == row["status"]
+        assert instant(trace["created_at"]) == instant(row["created_at"])
+        spans = spans_in(trace["tree"])
+        stored = connection.execute("SELECT * FROM agno_spans WHERE trace_id = ?", [row["trace_id"]]).fetchall()
+        assert set(spans) == {span["span_id"] for span in stored}
+        for span in stored:
+            parent, node = spans[span["span_id"]]
+            assert parent == span["parent_span_id"]
+            assert node["name"] == span["name"]
+            assert node["status"] == ("ERROR" if span["status_code"] == "ERROR" else "OK")
+            assert instant(node["start_time"]) == instant(span["start_time"])
+            attributes = json.loads(span["attributes"])
+            assert node.get("input") == attributes.get("input.value")
+            assert node["type"] == attributes["openinference.span.kind"] or node["type"] in ("TEAM", "WORKFLOW")
+    connection.close()
+
+
+def instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def test_what_agno_2_7_2_stored_is_imported_whole(tmp_path: Path) -> None:
+    imported = run("import", MADE_BY_2_7_2, tmp_path)
+    assert imported.exit_code == 0, imported.output
+    assert_same_as(MADE_BY_2_7_2, traces_in(tmp_path))
+
+
+def test_what_the_newest_agno_stores_is_imported_whole(newest: Path, tmp_path: Path) -> None:
+    for _ in range(2):  # the second time changes nothing
+        imported = run("import", newest, tmp_path)
+        assert imported.exit_code == 0, imported.output
+        traces = traces_in(tmp_path)
+        assert_same_as(newest, traces)
+    names = {trace["name"] for trace in traces.values()}
+    assert {"Forecaster.run", "Broken.run", "Desk.run", "Daily.run"} <= names
+    tool = [node for trace in traces.values() for _, node in spans_in(trace["tree"]).values() if node["type"] == "TOOL"]
+    assert [node["output"] for node in tool] == ["sunny in Zürich"]
+
+
+def test_tables_of_other_names_are_imported(tmp_path: Path, newest: Path) -> None:
+    file = tmp_path / "renamed.db"
+    shutil.copy(newest, file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("ALTER TABLE agno_traces RENAME TO t")
+        connection.execute("ALTER TABLE agno_spans RENAME TO s")
+    connection.close()
+    imported = run("import", f"sqlite:///{file}", tmp_path / "data", "--traces-table", "t", "--spans-table", "s")
+    assert imported.exit_code == 0, imported.output
+    assert_same_as(newest, traces_in(tmp_path / "data"))
+    refused = run("import", file, tmp_path / "data", "--spans-table", "s")
+    assert f"expected a table `agno_traces` in sqlite:///{file}, found none" in refused.output
+
+
+def test_rows_that_are_no_spans_are_refused_one_by_one(tmp_path: Path, newest: Path) -> None:
+    file = tmp_path / "spoiled.db"
+    shutil.copy(newest, file)
+    with sqlite3.connect(file) as connection:
+        spans = [row[0] for row in connection.execute("SELECT span_id FROM agno_spans ORDER BY trace_id, span_id")]
+        connection.execute("UPDATE agno_spans SET start_time = 'soon' WHERE span_id = ?", [spans[0]])
+        connection.execute("UPDATE agno_spans SET span_id = 'no id' WHERE span_id = ?", [spans[1]])
+        row = dict.fromkeys(("name", "status", "start_time", "end_time", "created_at"), "2026-01-01")
+        connection.execute(
+            "INSERT INTO agno_traces (trace_id, duration_ms, name, status, start_time, end_time, created_at) "
+            "VALUES ('ff', 1, :name, :status, :start_time, :end_time, :created_at)",
+            row,
+        )
+    connection.close()
+    imported = run("import", file, tmp_path / "data")
+    assert f"Spans in the store: {len(spans) - 2}. Refused: 3." in imported.output
+    assert f"span `{spans[0]}`" in imported.output
+    assert "Invalid isoformat string: 'soon'" in imported.output
+    assert "span `no id`" in imported.output
+    assert "1 traces of which no span is there" in imported.output
+
+
+def test_a_database_in_postgresql_is_imported(
+    postgresql_server: postgresql.Server, newest: Path, tmp_path: Path
+) -> None:
+    url = postgresql_server.new().replace("postgresql://", "postgresql+psycopg://")
+    fill(url)
+    imported = run("import", url, tmp_path / "data", "--schema", "ai")
+    assert imported.exit_code == 0, imported.output
+    traces = traces_in(tmp_path / "data")
+    run("import", newest, tmp_path / "same")
+    same = traces_in(tmp_path / "same")
+    assert sorted(trace["name"] for trace in traces.values()) == sorted(trace["name"] for trace in same.values())
+    assert all(trace["created_at"] >= trace["start_time"] for trace in traces.values())
+    refused = run("import", url, tmp_path / "data", "--schema", "other")
+    assert "found none" in refused.output
+    assert "p@ss" not in refused.output

@@ -1,0 +1,245 @@
+"""What goes out of a store in bulk and comes in again is the same, whichever way it goes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from support.otlp_requests import CAPTURED, captures
+
+from spanwise import Filter, TraceStore
+from spanwise._engine import span_schema, trace_schema
+from spanwise.cli import commands
+from spanwise.errors import BatchError, ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVERYTHING = Filter.compile(b"null")
+AGENTS = '{"op": "EXISTS", "key": "agent_id"}'
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a data folder with every captured export, some sealed, some not."""
+    folder = tmp_path_factory.mktemp("filled")
+    store = TraceStore.open(str(folder / "traces"))
+    for number, capture in enumerate(captures()):
+        store.ingest(capture.body, capture.content_type, capture.content_encoding)
+        if number == 100:
+            store.flush()
+    store.close()
+    return folder
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(commands, [str(argument) for argument in arguments])
+
+
+def answers(data_dir: Path, *, received: bool = True) -> list[Any]:
+    """Returns every trace with its tree, and every session."""
+    store = TraceStore.look(str(data_dir / "traces"))
+    total = store.search_runs(EVERYTHING, 1, 1).total_count
+    pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
+    traces = [trace for page in pages for trace in json.loads(page.data)]
+    sessions = json.loads(store.search_sessions(EVERYTHING, 1, 100).data)
+    if not received:
+        for trace in traces:
+            trace.pop("created_at")
+    return [traces, sessions]
+
+
+@pytest.mark.parametrize(
+    ("form", "wrap"),
+    [
+        ("parquet", None),
+        ("arrow", None),
+        ("otlp", None),
+        ("otlp", "gzip"),
+        ("otlp", "zstd"),
+        ("arrow", "zstd"),
+    ],
+)
+def test_exported_and_imported_again_every_search_answers_the_same(
+    data_dir: Path, tmp_path: Path, form: str, wrap: str | None
+) -> None:
+    file = tmp_path / "file"
+    exported = run("export", data_dir, "{}", "--format", form, "-o", file)
+    assert exported.exit_code == 0, exported.output
+    if wrap == "gzip":
+        file.write_bytes(gzip.compress(file.read_bytes()))
+    if wrap == "zstd":
+        file.write_bytes(pa.Codec("zstd").compress(file.read_bytes(), asbytes=True))
+    for _ in range(2):  # the second time changes nothing
+        imported = run("import", file, tmp_path / "copy")
+        assert imported.exit_code == 0, imported.output
+        assert "Refused: 0." in imported.output
+        # An OTLP message has no place for when its spans were received.
+        has_received = form != "otlp"
+        assert answers(tmp_path / "copy", received=has_received) == answers(data_dir, received=has_received)
+
+
+def test_a_file_of_nothing_but_spans_is_imported(data_dir: Path, tmp_path: Path) -> None:
+    file = tmp_path / "spans.parquet"
+    run("export", data_dir, "{}", "--format", "parquet", "-o", file)
+    pq.write_table(pq.read_table(file, columns=["span", "resource", "scope"]), file)
+    imported = run("import", file, tmp_path / "copy")
+    assert imported.exit_code == 0, imported.output
+    assert "Refused: 0." in imported.output
+    assert len(answers(tmp_path / "copy")[0]) == len(answers(data_dir)[0])
+
+
+def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path, tmp_path: Path) -> None:
+    imported = run("import", CAPTURED, tmp_path / "copy")
+    # Two pages of prose stand beside them.
+    assert imported.exit_code == 1
+    refused = [line for line in imported.output.splitlines() if line.startswith("refused: ")]
+    assert refused == [
+        f"refused: {CAPTURED / name}: expected spans as OTLP, Parquet or Arrow, found something else"
+        for name in ("ATTRIBUTES.md", "README.md")
+    ]
+    expected, _ = answers(data_dir, received=False)
+    found, _ = answers(tmp_path / "copy", received=False)
+    assert found == expected
+
+
+def test_what_is_refused_is_said_with_its_place(tmp_path: Path) -> None:
+    span = {"spanId": "1" * 16, "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+    good, bad = {**span, "traceId": "a" * 32}, {**span, "traceId": "0" * 32}
+    lines = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [each]}]}]}) for each in (good, bad)]
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_text("\n".join(lines), "utf-8")
+    (tmp_path / "cut.pb").write_bytes(b"\x0a\x7f\x12")
+    imported = run("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "cut.pb", tmp_path / "data")
+    assert imported.exit_code == 1
+    assert "Spans in the store: 2. Refused: 2." in imported.output
+    reason = f"span 1: span `{'1' * 16}`: trace id is all zero"
+    assert f"refused: {tmp_path}/a.jsonl, {reason}" in imported.output
+    assert f"refused: {tmp_path}/b.jsonl, {reason}" in imported.output
+    assert f"refused: {tmp_path}/cut.pb: expected OTLP trace data" in imported.output
+
+
+def test_messages_of_any_length_and_number_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanwise.traces.otlp_file._PIECE", 100)
+    for name, capture in (("whole.json", "collector-json-01.json"), ("merged.pb", "collector-merged-01.pb")):
+        body = (CAPTURED / capture).read_bytes()
+        pretty = json.dumps(json.loads(body), indent=1).encode() if name == "whole.json" else body * 3
+        (tmp_path / name).write_bytes(pretty)
+        imported = run("import", tmp_path / name, tmp_path / capture)
+        assert imported.exit_code == 0, imported.output
+        direct = TraceStore.open(str(tmp_path / f"{name}-direct" / "traces"))
+        direct.ingest(body, "application/json" if name == "whole.json" else "application/x-protobuf")
+        direct.close()
+        both = (tmp_path / capture, tmp_path / f"{name}-direct")
+        one, other = (answers(folder, received=False) for folder in both)
+        assert one == other
+
+
+def test_an_import_needs_the_store_for_itself(data_dir: Path, tmp_path: Path) -> None:
+    run("export", data_dir, "-o", tmp_path / "file")
+    store = TraceStore.open(str(tmp_path / "copy" / "traces"))
+    try:
+        refused = run("import", tmp_path / "file", tmp_path / "copy")
+    finally:
+        store.close()
+    assert refused.exit_code == 1
+    assert "is held by process" in refused.output
+
+
+def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path) -> None:
+    store = TraceStore.open(str(data_dir / "traces"))
+    try:
+        found = run("search", AGENTS, data_dir, "--limit", 2)
+        exported = run("export", data_dir, AGENTS, "--format", "ndjson", "-o", tmp_path / "lines")
+    finally:
+        store.close()
+    title, first, second, pages = found.output.splitlines()
+    assert title.split() == ["START", "STATUS", "DURATION", "SPANS", "NAME", "USER", "SESSION", "TRACE"]
+    assert first.split()[0] >= second.split()[0]
+    total = int(pages.rsplit(";", 1)[1].split()[0])
+    assert pages == f"Page 1 of {-(-total // 2)}; {total} traces in all."
+    assert exported.exit_code == 0
+    lines = [json.loads(line) for line in (tmp_path / "lines").read_bytes().splitlines()]
+    assert len(lines) == total
+    assert all(line["agent_id"] and line["tree"] for line in lines)
+
+
+def test_a_search_answers_programs_as_the_service_does(data_dir: Path) -> None:
+    answered = json.loads(run("search", AGENTS, data_dir, "--json", "--page", 2, "--limit", 3).output)
+    page = TraceStore.look(str(data_dir / "traces")).search_runs(Filter.compile(AGENTS.encode()), 2, 3)
+    assert answered["data"] == json.loads(page.data)
+    assert answered["meta"]["total_count"] == page.total_count
+    sessions = run("search", "{}", data_dir, "--sessions").output.splitlines()
+    assert sessions[0].split() == ["LAST", "TRACE", "TRACES", "AGENTS", "USER", "SESSION"]
+
+
+def test_what_was_sent_does_not_steer_a_terminal(tmp_path: Path) -> None:
+    span = {"traceId": "a" * 32, "spanId": "1" * 16, "name": "\x1b[2J\nforged", "startTimeUnixNano": "1"}
+    store = TraceStore.open(str(tmp_path / "traces"))
+    store.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode(), "application/json")
+    store.close()
+    found = run("search", "{}", tmp_path).output
+    assert "?[2J?forged" in found
+    assert len(found.splitlines()) == 3
+
+
+@pytest.mark.parametrize("command", ["search", "export"])
+def test_what_cannot_be_looked_at_is_refused(tmp_path: Path, command: str) -> None:
+    rest = ("-o", tmp_path / "file") if command == "export" else ()
+
+    def asked(source: str, folder: Path) -> Result:
+        return run(command, *((source, folder) if command == "search" else (folder, source)), *rest)
+
+    nowhere = asked("{}", tmp_path / "nowhere")
+    assert nowhere.exit_code == 1
+    assert "found no such folder" in nowhere.output
+    (tmp_path / "empty" / "traces").mkdir(parents=True)
+    assert "expected a store, found no manifest" in asked("{}", tmp_path / "empty").output
+    assert "unknown operator `XX`" in asked('{"op": "XX", "key": "name"}', tmp_path / "nowhere").output
+    assert not (tmp_path / "file").exists()
+
+
+def test_streams_cross_the_door_as_arrow(data_dir: Path) -> None:
+    store = TraceStore.look(str(data_dir / "traces"))
+    rows = pa.table(store.scan(EVERYTHING))
+    assert rows.schema == pa.schema(trace_schema())
+    assert rows.num_rows == store.search_runs(EVERYTHING, 1, 1).total_count
+    spans = pa.table(store.export_spans(EVERYTHING))
+    assert spans.schema == pa.schema(span_schema())
+    assert spans.num_rows == sum(rows["total_spans"].to_pylist())
+    assert set(spans["trace_id"].to_pylist()) == set(rows["trace_id"].to_pylist())
+    some = Filter.compile(b'{"op": "EQ", "key": "status", "value": "ERROR"}')
+    assert set(pa.table(store.scan(some))["status"].to_pylist()) == {"ERROR"}
+
+
+def test_spans_come_from_whatever_makes_arrow(data_dir: Path, tmp_path: Path) -> None:
+    spans = pa.table(TraceStore.look(str(data_dir / "traces")).export_spans(EVERYTHING))
+    pq.write_table(spans, tmp_path / "plain.parquet", store_schema=False)
+    for name, given in {"table": spans, "plain": pq.read_table(tmp_path / "plain.parquet")}.items():
+        store = TraceStore.open(str(tmp_path / name / "traces"))
+        report = json.loads(store.import_spans(given.select(["span", "resource", "scope", "created_at"])))
+        assert report == {"accepted": spans.num_rows, "rejected": 0, "refused": [], "resumed": 0}
+        with pytest.raises(BatchError, match="expected a column `span` of encoded spans, found `name`"):
+            store.import_spans(given.select(["name"]))
+        store.close()
+
+
+def test_a_store_that_is_looked_at_is_not_changed(data_dir: Path) -> None:
+    looked = TraceStore.look(str(data_dir / "traces"))
+    with pytest.raises(ConfigurationError, match="the store was opened for reading only"):
+        looked.delete(EVERYTHING)
+    with pytest.raises(ConfigurationError, match="one of `parquet`, `arrow`, `ndjson`, `otlp`, got `csv`"):
+        looked.export(EVERYTHING, "csv")
+    looked.close()
+
+
+def test_an_export_that_fails_leaves_no_file(data_dir: Path, tmp_path: Path) -> None:
+    refused = run("export", data_dir, "-o", tmp_path / "missing" / "file")
+    assert refused.exit_code == 1
+    assert "cannot write" in refused.output
+    assert list(tmp_path.iterdir()) == []

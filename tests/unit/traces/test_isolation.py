@@ -1,0 +1,153 @@
+"""Whatever traces there are, whoever asks, whatever it asks: the answer is a subset of the caller's own.
+
+The oracle is an admin's answer, cut down to the caller by its user id: rows, order, totals, sessions, single reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.callers import as_admin, as_caller, signing_key
+
+from spanwise import AuthorizationConfig, Service, TraceStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+USERS = ["alice", "Alice", "alice ", "bob", "*", ""]
+CALLERS = ["alice", "Alice", "bob", "*", "nobody"]
+VALUES = {
+    "user_id": [*USERS, "nobody"],
+    "session_id": ["s1", "s2", "s3"],
+    "status": ["OK", "ERROR"],
+    "name": ["run", "walk"],
+}
+SPAN = "a" * 16
+LIMIT = 100
+
+
+def export_of(number: int, user: str | None, session: str | None, failed: bool) -> dict[str, Any]:  # noqa: FBT001
+    given = {"user.id": user, "session.id": session, "openinference.span.kind": "AGENT"}
+    return {
+        "traceId": f"{number:032x}",
+        "spanId": SPAN,
+        "name": VALUES["name"][number % 2],
+        "startTimeUnixNano": str(10**18 + number // 3 * 10**9),
+        "endTimeUnixNano": str(10**18 + number * 10**9),
+        "status": {"code": 2 if failed else 1},
+        "attributes": [
+            {"key": key, "value": {"stringValue": value}} for key, value in given.items() if value is not None
+        ],
+    }
+
+
+ROWS = st.tuples(st.none() | st.sampled_from(USERS), st.none() | st.sampled_from(VALUES["session_id"]), st.booleans())
+
+
+def condition() -> st.SearchStrategy[dict[str, Any]]:
+    def leaves(key: str) -> st.SearchStrategy[dict[str, Any]]:
+        value = st.sampled_from(VALUES[key])
+        texts = ["CONTAINS", "STARTSWITH", "GTE"] if key != "status" else []
+        return (
+            st.builds(
+                lambda op, value: {"op": op, "key": key, "value": value}, st.sampled_from(["EQ", "NEQ", *texts]), value
+            )
+            | st.builds(lambda values: {"op": "IN", "key": key, "values": values}, st.lists(value, max_size=3))
+            | st.just({"op": "EXISTS", "key": key})
+        )
+
+    return st.recursive(
+        st.sampled_from(sorted(VALUES)).flatmap(leaves),
+        lambda inner: (
+            st.builds(lambda inner: {"op": "NOT", "condition": inner}, inner)
+            | st.builds(
+                lambda op, inner: {"op": op, "conditions": inner},
+                st.sampled_from(["AND", "OR"]),
+                st.lists(inner, min_size=1, max_size=3),
+            )
+        ),
+        max_leaves=6,
+    )
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], TraceStore]]:
+    opened: list[TraceStore] = []
+
+    def new() -> TraceStore:
+        opened.append(TraceStore.open(str(tmp_path_factory.mktemp("isolated") / "traces")))
+        return opened[-1]
+
+    yield new
+    for store in opened:
+        store.close()
+
+
+async def ask(client: httpx.AsyncClient, caller: str | None, **body: object) -> dict[str, Any]:
+    headers = as_caller(caller, "traces:read") if caller is not None else as_admin()
+    answer = await client.post("/traces/search", json={**body, "limit": LIMIT}, headers=headers)
+    found: dict[str, Any] = answer.raise_for_status().json()
+    assert len(found["data"]) == found["meta"]["total_count"]
+    return found
+
+
+async def check(client: httpx.AsyncClient, caller: str, expression: dict[str, Any]) -> None:
+    everything = (await ask(client, None, filter=expression))["data"]
+    own = [item for item in everything if item.get("user_id") == caller]
+    assert (await ask(client, caller, filter=expression))["data"] == own
+    query = {"format": "ndjson", "filter": json.dumps(expression)}
+    exported = await client.get("/traces/export", params=query, headers=as_caller(caller, "traces:read"))
+    lines = {line["trace_id"]: line for line in map(json.loads, exported.raise_for_status().content.splitlines())}
+    assert lines == {item["trace_id"]: item for item in own}
+    mine = {"op": "EQ", "key": "user_id", "value": caller}
+    both = {"op": "AND", "conditions": [mine, expression]}
+    sessions = await ask(client, None, filter=both, group_by="session")
+    assert (await ask(client, caller, filter=expression, group_by="session"))["data"] == sessions["data"]
+
+
+async def check_single(client: httpx.AsyncClient, caller: str) -> None:
+    headers = as_caller(caller, "traces:read")
+    bodies = set()
+    for item in (await ask(client, None))["data"]:
+        for query in ({}, {"span_id": SPAN}):
+            answer = await client.get(f"/traces/{item['trace_id']}", params=query, headers=headers)
+            assert (answer.status_code == 200) == (item.get("user_id") == caller)
+            if answer.status_code != 200:
+                assert answer.status_code == 404
+                bodies.add(answer.content)
+    assert len(bodies) <= 2
+    for path in ("/traces", "/trace_session_stats"):
+        listed = (await client.get(path, params={"limit": LIMIT}, headers=headers)).json()["data"]
+        assert all(item["user_id"] == caller for item in listed)
+
+
+@given(
+    st.lists(ROWS, min_size=1, max_size=40),
+    st.lists(st.tuples(st.sampled_from(CALLERS), condition()), min_size=1, max_size=6),
+)
+@settings(max_examples=40, deadline=None)
+def test_every_answer_is_a_subset_of_the_callers_own(
+    stores: Callable[[], TraceStore],
+    rows: list[tuple[str | None, str | None, bool]],
+    questions: list[tuple[str, dict[str, Any]]],
+) -> None:
+    async def scenario() -> None:
+        store = stores()
+        spans = [export_of(number, *row) for number, row in enumerate(rows, 1)]
+        store.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), "application/json")
+        keys = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
+        service = Service(traces=store, authorization=True, authorization_config=keys)
+        transport = httpx.ASGITransport(service.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
+            for caller, expression in questions:
+                await check(client, caller, expression)
+            await check_single(client, questions[0][0])
+        await service.close()
+
+    asyncio.run(scenario())

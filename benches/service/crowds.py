@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Self
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from support.service import Running
-
 from spanwise import TraceStore
 from spanwise.demo import CONTENT_TYPE, exports
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +42,7 @@ ASK = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/jso
 class Watch:
     """What a caller with good manners waits for `/health`, and how much memory the service has, once in 50 ms."""
 
-    def __init__(self, service: Running) -> None:
+    def __init__(self, service: RunningService) -> None:
         self._service = service
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -76,18 +75,18 @@ class Watch:
         )
 
 
-def memory(service: Running) -> int:
+def memory(service: RunningService) -> int:
     """Returns the resident bytes of the service."""
     return int(Path(f"/proc/{service.process.pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def connections(service: Running) -> int:
+def connections(service: RunningService) -> int:
     """Returns how many sockets the service holds."""
     folder = Path(f"/proc/{service.process.pid}/fd")
     return sum(file.readlink().name.startswith("socket:") for file in folder.iterdir() if file.is_symlink())
 
 
-def crowd(service: Running, count: int, first: bytes, act: Callable[[socket.socket], object]) -> str:
+def crowd(service: RunningService, count: int, first: bytes, act: Callable[[socket.socket], object]) -> str:
     """Returns what became of `count` connections that send `first` and then `act` once a second, until all are gone."""
     own = connections(service)
     with ExitStack() as opened, Watch(service) as watch:
@@ -123,7 +122,7 @@ def main() -> None:
         for export in exports(TRACES, SEED, NOW):
             assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
         store.close()
-        with Running(data) as service:
+        with RunningService(data) as service:
             size = len(service.search(limit=100).raise_for_status().content)
             say(f"before: resident {memory(service) / MEBIBYTE:.0f} MiB; a page of 100 traces is {size} bytes\n")
             say(f"{HEADS} slow heads: {crowd(service, HEADS, b'G', lambda _: None)}\n")

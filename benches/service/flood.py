@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from support.callers import as_caller, jwks_file
-from support.otlp_requests import export_of
-from support.service import Running
+from support.clients.otlp import export_request
+from support.clients.tokens import as_caller, jwks_file
+from support.services.process import RunningService
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "60"))
 RATE = int(os.environ.get("BENCH_RATE", "5000"))
@@ -51,7 +51,7 @@ function response(status) if status ~= 401 then print("status " .. status) end e
 """
 
 
-def searches(service: Running, seconds: float) -> list[float]:
+def searches(service: RunningService, seconds: float) -> list[float]:
     """Returns how long each search of one good caller took, in ms, sorted."""
     headers = {"Content-Type": "application/json", **as_caller("alice", "traces:read")}
     connection = HTTPConnection("127.0.0.1", service.port)
@@ -82,10 +82,10 @@ def main() -> None:
     say(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        with Running(path / "data", "--authorization", is_ready=True, JWT_JWKS_FILE=jwks_file(path)) as service:
+        with RunningService(path / "data", "--authorization", is_ready=True, JWT_JWKS_FILE=jwks_file(path)) as service:
             writer = {"Content-Type": "application/json", **as_caller("writer", "traces:write")}
             for number in range(1, TRACES + 1):
-                export = export_of(f"{number:032x}", "b" * 16, **{"user.id": "alice"})
+                export = export_request(f"{number:032x}", "b" * 16, **{"user.id": "alice"})
                 service.http.post("/v1/traces", content=export, headers=writer).raise_for_status()
             idle = searches(service, 10)
             lines = len(service.log.read_text().splitlines())

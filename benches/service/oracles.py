@@ -22,15 +22,14 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from support.callers import as_caller, claims, jwks_file
-from support.otlp_requests import export_of
-from support.service import Running
-
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.minting import new_signing_key
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import UnauthenticatedError
+from support.clients.otlp import export_request
+from support.clients.tokens import as_caller, claims, jwks_file
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,19 +105,19 @@ def signatures(algorithm: str) -> str:
     return compare(SIGNATURES, (wrong_at(0), wrong_at(-1)))
 
 
-def write(service: Running, user: str, count: int, first: int) -> None:
+def write(service: RunningService, user: str, count: int, first: int) -> None:
     """Stores `count` traces of `user`."""
     writer = {**JSON, **as_caller("writer", "traces:write")}
     for begin in range(first, first + count, PART):
         spans = []
         for number in range(begin, min(begin + PART, first + count)):
-            export = json.loads(export_of(f"{number:032x}", "b" * 16, **{"user.id": user}))
+            export = json.loads(export_request(f"{number:032x}", "b" * 16, **{"user.id": user}))
             spans += export["resourceSpans"][0]["scopeSpans"][0]["spans"]
         body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
         service.http.post("/v1/traces", content=body, headers=writer).raise_for_status()
 
 
-def foreign(service: Running) -> str:
+def foreign(service: RunningService) -> str:
     """Returns how long a caller waits for 404: of somebody else's trace, and of one that is not there."""
     connection = HTTPConnection("127.0.0.1", service.port)
     headers = as_caller("alice", "traces:read")
@@ -135,7 +134,7 @@ def foreign(service: Running) -> str:
     return compare(READS, (read(1), read(10_000_000)))
 
 
-def own_search(service: Running) -> float:
+def own_search(service: RunningService) -> float:
     """Returns the median of what the service says a search of bob's takes, in ms."""
     taken = []
     for _ in range(200):
@@ -155,7 +154,7 @@ def main() -> None:
         sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        with Running(path / "data", "--authorization", is_ready=True, JWT_JWKS_FILE=jwks_file(path)) as service:
+        with RunningService(path / "data", "--authorization", is_ready=True, JWT_JWKS_FILE=jwks_file(path)) as service:
             write(service, "bob", 1000, 1)
             say(f"404 of a foreign trace, of none: {foreign(service)}\n")
             before = own_search(service)

@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from besieging import TRACES, Outcome, bomb, search, stream, trace_id, write
 from confining import MEBIBYTE, MemoryGroup, taken_by
-from support.service import Running
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, exports
+from support.services.process import RunningService
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "600"))
 LIMIT = int(os.environ.get("BENCH_MEMORY", "1024")) * MEBIBYTE
@@ -44,11 +44,11 @@ def fill(folder: Path) -> None:
     store.close()
 
 
-def serve(folder: Path, *flags: str) -> Running:
+def serve(folder: Path, *flags: str) -> RunningService:
     """Returns a service that only begins: all memory it takes is to be limited."""
     path = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH", "")]))
     variables = {"PYTHONPATH": path, "SPANWISE_LOG_LEVEL": "warning"}
-    return Running(folder / "data", "support.components:service", *flags, is_ready=False, **variables)
+    return RunningService(folder / "data", "support.apps.components:service", *flags, is_ready=False, **variables)
 
 
 def lost(folder: Path, acknowledged: list[int]) -> int:
@@ -65,7 +65,7 @@ def lost(folder: Path, acknowledged: list[int]) -> int:
     return missing
 
 
-def besiege(service: Running) -> tuple[Outcome, list[int]]:
+def besiege(service: RunningService) -> tuple[Outcome, list[int]]:
     """Returns what was answered, and the private memory of the service, twice a second."""
     end = time.monotonic() + SECONDS
     answers: Counter[str] = Counter()

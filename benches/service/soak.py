@@ -28,10 +28,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from besieging import export_numbered, trace_id
 from confining import MEBIBYTE, Taken, taken_by
-from support.hosted_service import hosting
+
+from support.services.hosted import start_hosted
 
 if TYPE_CHECKING:
-    from support.service import Running
+    from support.services.process import RunningService
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "1800"))
 SHARE = float(os.environ.get("BENCH_SHARE", "0.7"))
@@ -79,7 +80,7 @@ def stolen_seconds() -> float:
 class Work:
     """Workers that do operations of all kinds: as fast as they can, or `rate` of them a second."""
 
-    def __init__(self, service: Running, rate: float | None) -> None:
+    def __init__(self, service: RunningService, rate: float | None) -> None:
         self._service = service
         self._rate = rate
         self._begun = time.monotonic() - stolen_seconds()
@@ -139,14 +140,14 @@ def operation(connection: HTTPConnection, rng: random.Random, turn: int) -> int:
     return 200 if is_absent else answer.status
 
 
-def forget(service: Running) -> None:
+def forget(service: RunningService) -> None:
     """Deletes what is old, which also seals what is not sealed."""
     until = (datetime.now(UTC) - timedelta(seconds=KEPT_SECONDS)).isoformat()
     body = {"filter": {"op": "LT", "key": "start_time", "value": until}}
     service.http.post("/traces/delete", json=body).raise_for_status()
 
 
-def windows(service: Running, work: Work) -> list[Window]:
+def windows(service: RunningService, work: Work) -> list[Window]:
     """Prints a line a minute and returns the minutes."""
     found: list[Window] = []
     work.taken()
@@ -179,7 +180,7 @@ def main() -> None:
     say = sys.stdout.write
     say(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
-        service = opened.enter_context(hosting(Path(name), SPANWISE_LOG_LEVEL="warning"))
+        service = opened.enter_context(start_hosted(Path(name), SPANWISE_LOG_LEVEL="warning"))
         rate = RATE
         if not rate:
             with Work(service, None) as work:

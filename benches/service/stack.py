@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from support.callers import as_admin, jwks_file
-from support.service import Running
-
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, exports
+from support.clients.tokens import as_admin, jwks_file
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,13 +89,13 @@ def script(body: bytes, headers: dict[str, str]) -> Iterator[str]:
         yield file.name
 
 
-def processor_seconds(service: Running) -> float:
+def processor_seconds(service: RunningService) -> float:
     """Returns how much time of processors the service took so far."""
     fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def load(service: Running, path: str, connections: int, seconds: int) -> tuple[float, float, float, float]:
+def load(service: RunningService, path: str, connections: int, seconds: int) -> tuple[float, float, float, float]:
     """Returns the requests a second, and in ms: median and 99th percentile of their time, and their processor time."""
     wrk = shutil.which("wrk")
     assert wrk, "the program `wrk` is not there"
@@ -122,7 +121,7 @@ def _milliseconds(report: str, percentile: str) -> float:
     return float(found[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[found[2]]
 
 
-def measure(service: Running, headers: dict[str, str], engine: dict[str, Alone]) -> Iterator[str]:
+def measure(service: RunningService, headers: dict[str, str], engine: dict[str, Alone]) -> Iterator[str]:
     """Gives the rows of the table: every search at every number of connections."""
     for name, alone in engine.items():
         body = json.dumps({"filter": json.loads(SEARCHES[name]), "limit": 20}).encode()
@@ -154,7 +153,7 @@ def main() -> None:
         engine = fill(data / "traces")
         for authorization in (False, True):
             flags = ["--authorization"] if authorization else []
-            with Running(data, *flags, is_ready=True, JWT_JWKS_FILE=jwks_file(Path(folder))) as service:
+            with RunningService(data, *flags, is_ready=True, JWT_JWKS_FILE=jwks_file(Path(folder))) as service:
                 for row in measure(service, as_admin() if authorization else {}, engine):
                     say(row + "\n")
                     sys.stdout.flush()

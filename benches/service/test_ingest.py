@@ -12,9 +12,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
-from support.service import Running
 
 from spanwise.demo import CONTENT_TYPE, exports
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +28,9 @@ TRACES = 800
 
 
 @pytest.fixture
-def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A server over an empty store."""
-    with Running(tmp_path_factory.mktemp("ingest") / "data") as running:
+    with RunningService(tmp_path_factory.mktemp("ingest") / "data") as running:
         yield running
 
 
@@ -66,7 +66,7 @@ class Clients:
 
 
 @pytest.mark.parametrize("clients", [1, 8])
-def test_ingest(clients: int, receiver: Running, benchmark: BenchmarkFixture) -> None:
+def test_ingest(clients: int, receiver: RunningService, benchmark: BenchmarkFixture) -> None:
     seeds = count(1)
     spans: list[int] = []
 

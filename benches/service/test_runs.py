@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.service import Running
 
 from spanwise.components import Agent
 from spanwise.database import SqliteDatabase
@@ -17,6 +16,7 @@ from spanwise.runs import Room, RunRequest, Runs
 from spanwise.settings import Settings
 from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,10 +69,10 @@ def hosting(tmp_path: Path) -> Iterator[Hosting]:
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[Running]:
+def hosted(tmp_path: Path) -> Iterator[RunningService]:
     """A server of its own that hosts `run_components`."""
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
-    with Running(tmp_path / "data", "run_components:service", PYTHONPATH=path) as running:
+    with RunningService(tmp_path / "data", "run_components:service", PYTHONPATH=path) as running:
         yield running
 
 
@@ -101,7 +101,7 @@ def test_runs_in_process(at_once: int, hosting: Hosting, benchmark: BenchmarkFix
 
 
 @pytest.mark.parametrize("clients", [1, 16])
-def test_runs_over_http(clients: int, hosted: Running, benchmark: BenchmarkFixture) -> None:
+def test_runs_over_http(clients: int, hosted: RunningService, benchmark: BenchmarkFixture) -> None:
     def run(_number: int) -> None:
         answer = hosted.http.post("/agents/empty/runs", data={"message": "x", "stream": "false"})
         assert answer.json()["status"] == "COMPLETED"
@@ -114,7 +114,7 @@ def test_runs_over_http(clients: int, hosted: Running, benchmark: BenchmarkFixtu
         benchmark.extra_info["runs_per_second"] = round(RUNS / benchmark.stats.stats.median)
 
 
-def test_events_through_server_sent_events(hosted: Running, benchmark: BenchmarkFixture) -> None:
+def test_events_through_server_sent_events(hosted: RunningService, benchmark: BenchmarkFixture) -> None:
     def read() -> None:
         with hosted.http.stream("POST", "/agents/pieces/runs", data={"message": str(EVENTS)}) as answer:
             text = b"".join(answer.iter_raw())

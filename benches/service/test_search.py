@@ -8,12 +8,12 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
 import pytest
-from support.service import Running
 
 from spanwise import TraceStore
 from spanwise.demo import CONTENT_TYPE, exports
 from spanwise.demo.exports import write_trace
 from spanwise.demo.timetable import timetable
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ REQUESTS = {
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A server over `TRACES` made-up traces, all of them in segments."""
     data_dir = tmp_path_factory.mktemp("search") / "data"
     data_dir.mkdir()
@@ -47,12 +47,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
     store.flush()
     store.close()
-    with Running(data_dir) as running:
+    with RunningService(data_dir) as running:
         yield running
 
 
 @pytest.fixture
-def connection(service: Running) -> Iterator[HTTPConnection]:
+def connection(service: RunningService) -> Iterator[HTTPConnection]:
     """One connection that is kept open."""
     connection = HTTPConnection("127.0.0.1", service.port)
     yield connection

@@ -24,7 +24,8 @@ from agno.workflow import Step, Workflow
 from openinference.instrumentation.agno import AgnoInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from support.scripted_model import Scripted, tool_call
+
+from support.apps.scripted_model import ScriptedModel, tool_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,23 +52,23 @@ def _agent(agent_id: str, **options: Any) -> Agent:
 
 
 def _run_an_agent() -> None:
-    _agent("forecaster", model=Scripted(answer=_with_a_tool), tools=[weather]).run(
+    _agent("forecaster", model=ScriptedModel(answer=_with_a_tool), tools=[weather]).run(
         "What is the weather in Zürich?", user_id="ann", session_id="s-1"
     )
 
 
 def _run_one_that_fails() -> None:
     with contextlib.suppress(Exception):
-        _agent("broken", model=Scripted(answer=_broken)).run("Hello", user_id="bob", session_id="s-2")
+        _agent("broken", model=ScriptedModel(answer=_broken)).run("Hello", user_id="bob", session_id="s-2")
 
 
 def _run_a_team() -> None:
-    team = Team(id="desk", name="Desk", members=[_agent("writer", model=Scripted())], model=Scripted())
+    team = Team(id="desk", name="Desk", members=[_agent("writer", model=ScriptedModel())], model=ScriptedModel())
     team.run("Write", user_id="ann", session_id="s-3")
 
 
 def _run_a_workflow() -> None:
-    step = Step(name="write", agent=_agent("author", model=Scripted()))
+    step = Step(name="write", agent=_agent("author", model=ScriptedModel()))
     Workflow(id="daily", name="Daily", steps=[step]).run("Go", user_id="ann", session_id="s-4")
 
 

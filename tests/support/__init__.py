@@ -1,1 +1,1 @@
-"""What tests are made with: services, callers, requests, and servers of other projects."""
+"""Support code that tests share: running services, clients, servers of other projects, and apps to host."""

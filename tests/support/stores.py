@@ -1,4 +1,4 @@
-"""Traces of one span each, known by a number, in a store of this process."""
+"""A trace store in the process of the test, filled with numbered traces of one span each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spanwise import Filter
-from support.otlp_requests import export_of
+from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
     from spanwise import TraceStore
@@ -15,22 +15,22 @@ EVERYTHING = Filter.compile(b"{}")
 
 
 def ingest(store: TraceStore, *numbers: int, **attributes: str) -> None:
-    """Sends the traces of these numbers, each in a request of its own; returns when they are acknowledged."""
+    """Ingests the traces with these numbers, one request each; returns once all are acknowledged."""
     for number in numbers:
-        store.ingest(export_of(f"{number:032x}", "00000000000000a1", **attributes), "application/json")
+        store.ingest(export_request(f"{number:032x}", "00000000000000a1", **attributes), "application/json")
 
 
-def together(traces: dict[int, dict[str, str]]) -> bytes:
-    """Returns one request with the traces of these numbers; of each the attributes of its span."""
+def request_of_traces(traces: dict[int, dict[str, str]]) -> bytes:
+    """Returns a single request with several traces: number of the trace to the attributes of its span."""
     exports = [
-        json.loads(export_of(f"{number:032x}", "00000000000000a1", **attributes))
+        json.loads(export_request(f"{number:032x}", "00000000000000a1", **attributes))
         for number, attributes in traces.items()
     ]
     return json.dumps({"resourceSpans": [spans for export in exports for spans in export["resourceSpans"]]}).encode()
 
 
-def shown(store: TraceStore) -> set[int]:
-    """Returns the numbers of the traces that a search finds, at most a hundred."""
+def found_traces(store: TraceStore) -> set[int]:
+    """Returns the numbers of the traces that a search finds (at most 100)."""
     page = store.search_runs(EVERYTHING, 1, 100)
     found = {int(item["trace_id"], 16) for item in json.loads(page.data)}
     assert len(found) == page.total_count

@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 import pytest
+
 from support.paths import SOURCES as PACKAGE
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Iterator
+    from pathlib import Path
 
 ORDER = [
     "errors",

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.paths import ROOT
 
 from spanwise.auth.config import AuthorizationConfig, completed
 from spanwise.errors import ConfigurationError
 from spanwise.settings import TABLE, Settings, load_settings
+from support.paths import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from agno.db.sqlite import SqliteDb
-from support.agno_service import adapting, nodes_of, trace_of, types_of
-from support.hosted_service import events_of, run, stream
+
+from support.services.adapted import nodes_of, start_adapted, trace_of, types_of
+from support.services.hosted import run, run_events, stream
 
 if TYPE_CHECKING:
-    from support.service import Running
+    from support.services.process import RunningService
 
 
-def test_a_run_is_agnos_result_and_one_trace_under_its_own_ids(adapted: Running) -> None:
+def test_a_run_is_agnos_result_and_one_trace_under_its_own_ids(adapted: RunningService) -> None:
     result = run(adapted, "agents/ann", "weather", session_id="s1", user_id="ann@x").raise_for_status().json()
     assert (result["content"], result["status"]) == ("it is: sunny in Rome", "COMPLETED")
     assert (result["agent_id"], result["session_id"], result["user_id"]) == ("ann", "s1", "ann@x")
@@ -35,7 +36,7 @@ def test_a_run_is_agnos_result_and_one_trace_under_its_own_ids(adapted: Running)
     assert (tool["name"], tool["output"]) == ("weather", "sunny in Rome")
 
 
-def test_streamed_events_are_agnos_own_and_the_trace_is_there_when_the_last_one_is(adapted: Running) -> None:
+def test_streamed_events_are_agnos_own_and_the_trace_is_there_when_the_last_one_is(adapted: RunningService) -> None:
     events = stream(adapted, "agents/ann", "weather")
     assert [event["event"] for event in events] == [
         "RunStarted",
@@ -55,7 +56,7 @@ def test_streamed_events_are_agnos_own_and_the_trace_is_there_when_the_last_one_
     assert trace_of(adapted, events[-1])["run_id"] == events[0]["run_id"]
 
 
-def test_a_failure_that_agno_catches_is_its_result_and_its_trace_says_why(adapted: Running) -> None:
+def test_a_failure_that_agno_catches_is_its_result_and_its_trace_says_why(adapted: RunningService) -> None:
     answer = run(adapted, "agents/ann", "fail")
     result = answer.json()
     assert (answer.status_code, result["status"], result["content"]) == (200, "ERROR", "the model broke")
@@ -65,14 +66,14 @@ def test_a_failure_that_agno_catches_is_its_result_and_its_trace_says_why(adapte
     assert (last["event"], last["content"]) == ("RunError", "the model broke")
 
 
-def test_a_tool_that_fails_does_not_fail_the_run(adapted: Running) -> None:
+def test_a_tool_that_fails_does_not_fail_the_run(adapted: RunningService) -> None:
     result = run(adapted, "agents/ann", "broken").json()
     assert result["status"] == "COMPLETED"
     assert trace_of(adapted, result)["error_count"] >= 1
 
 
 @pytest.mark.parametrize(("confirmed", "said"), [(True, "it is: refunded 5"), (False, "it is: ")])
-def test_a_tool_that_needs_confirmation_pauses_the_run(adapted: Running, confirmed: bool, said: str) -> None:  # noqa: FBT001  # the case
+def test_a_tool_that_needs_confirmation_pauses_the_run(adapted: RunningService, confirmed: bool, said: str) -> None:  # noqa: FBT001  # the case
     paused = run(adapted, "agents/ann", "refund", session_id="pause").json()
     assert paused["status"] == "PAUSED"
     [tool] = paused["tools"]
@@ -94,12 +95,12 @@ def test_a_tool_that_needs_confirmation_pauses_the_run(adapted: Running, confirm
 
 def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("restart")
-    with adapting(folder) as service:
+    with start_adapted(folder) as service:
         service.wait_until_ready()
         paused = [run(service, component, "refund").json() for component in ("agents/keeper", "teams/tim")]
         step = run(service, "workflows/confirmed", "x").json()
         assert [result["status"] for result in (*paused, step)] == ["PAUSED"] * 3
-    with adapting(folder) as service:
+    with start_adapted(folder) as service:
         service.wait_until_ready()
         agent, team = paused
         tools = json.dumps([{**tool, "confirmed": True} for tool in agent["tools"]])
@@ -123,7 +124,7 @@ def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
-def test_nobody_approves_what_an_administrator_has_to(adapted: Running, component: str) -> None:
+def test_nobody_approves_what_an_administrator_has_to(adapted: RunningService, component: str) -> None:
     paused = run(adapted, component, "launch").json()
     [tool] = paused["tools"]
     path = f"/{component}/runs/{paused['run_id']}/continue"
@@ -139,7 +140,7 @@ def test_nobody_approves_what_an_administrator_has_to(adapted: Running, componen
         assert (result["status"], result["content"]) == ("COMPLETED", "it is: launched")
 
 
-def test_an_answer_does_not_change_what_is_called(adapted: Running) -> None:
+def test_an_answer_does_not_change_what_is_called(adapted: RunningService) -> None:
     paused = run(adapted, "agents/ann", "refund").json()
     forged = {"confirmed": True, "tool_args": {"amount": 5000}, "tool_name": "launch", "result": "refunded 5000"}
     form = {"tools": json.dumps([{**paused["tools"][0], **forged}]), "stream": "false"}
@@ -155,7 +156,7 @@ def test_an_answer_does_not_change_what_is_called(adapted: Running) -> None:
     ],
 )
 def test_a_part_of_ours_that_agno_pauses_pauses_the_whole(
-    adapted: Running, component: str, name: str, said: str
+    adapted: RunningService, component: str, name: str, said: str
 ) -> None:
     paused = run(adapted, component, "refund").json()
     assert paused["status"] == "PAUSED"
@@ -167,7 +168,7 @@ def test_a_part_of_ours_that_agno_pauses_pauses_the_whole(
     assert len(trace["tree"]) == 1
 
 
-def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: Running) -> None:
+def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: RunningService) -> None:
     paused = run(adapted, "workflows/confirmed", "x").json()
     path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
     for answers in ("[]", '[{"step_name": 1}]'):
@@ -188,7 +189,7 @@ def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("component", ["workflows/flow", "workflows/built-workflow"])
-def test_a_tool_inside_a_step_pauses_the_workflow(adapted: Running, component: str) -> None:
+def test_a_tool_inside_a_step_pauses_the_workflow(adapted: RunningService, component: str) -> None:
     paused = run(adapted, component, "refund").json()
     path = f"/{component}/runs/{paused['run_id']}/continue"
     assert adapted.http.post(path, data={"stream": "false"}).status_code == 400
@@ -197,13 +198,13 @@ def test_a_tool_inside_a_step_pauses_the_workflow(adapted: Running, component: s
     assert len(trace_of(adapted, result)["tree"]) == 1
 
 
-def test_nobody_approves_inside_a_workflow(adapted: Running) -> None:
+def test_nobody_approves_inside_a_workflow(adapted: RunningService) -> None:
     paused = run(adapted, "workflows/built-workflow", "launch").json()
     path = f"/workflows/built-workflow/runs/{paused['run_id']}/continue"
     assert adapted.http.post(path, data=_confirmed(paused)).status_code == 403
 
 
-def test_a_workflow_that_goes_on_is_one_trace(adapted: Running) -> None:
+def test_a_workflow_that_goes_on_is_one_trace(adapted: RunningService) -> None:
     paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
     answers = json.dumps([{**asked, "confirmed": True} for asked in paused["step_requirements"]])
     path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
@@ -217,7 +218,7 @@ def test_a_workflow_that_goes_on_is_one_trace(adapted: Running) -> None:
     assert [step["name"].partition(".")[0] for step in root["spans"]] == ["finish", "again"]
 
 
-def test_cancelling_ends_a_run_and_says_so_in_its_trace(adapted: Running) -> None:
+def test_cancelling_ends_a_run_and_says_so_in_its_trace(adapted: RunningService) -> None:
     begun = run(adapted, "agents/ann", "wait", background="true").json()
     path = f"/agents/ann/runs/{begun['run_id']}"
     assert adapted.http.post(f"{path}/cancel").status_code == 200
@@ -227,7 +228,7 @@ def test_cancelling_ends_a_run_and_says_so_in_its_trace(adapted: Running) -> Non
     assert (trace["status"], trace["error"]) == ("ERROR", "the run was cancelled")
 
 
-def test_a_teams_trace_holds_its_members(adapted: Running) -> None:
+def test_a_teams_trace_holds_its_members(adapted: RunningService) -> None:
     result = run(adapted, "teams/tim", "weather", user_id="t").json()
     assert (result["status"], result["team_id"]) == ("COMPLETED", "tim")
     assert result["content"].startswith("the member says: ")
@@ -238,7 +239,7 @@ def test_a_teams_trace_holds_its_members(adapted: Running) -> None:
     assert len(trace["tree"]) == 1
 
 
-def test_a_workflows_trace_holds_its_steps(adapted: Running) -> None:
+def test_a_workflows_trace_holds_its_steps(adapted: RunningService) -> None:
     events = stream(adapted, "workflows/flow", "weather", session_id="w")
     assert (events[0]["event"], events[-1]["event"]) == ("WorkflowStarted", "WorkflowCompleted")
     result = adapted.http.get(f"/workflows/flow/runs/{events[-1]['run_id']}").json()
@@ -250,18 +251,18 @@ def test_a_workflows_trace_holds_its_steps(adapted: Running) -> None:
     assert len(trace["tree"]) == 1
 
 
-def test_a_sync_step_that_waits_holds_up_nobody(adapted: Running) -> None:
+def test_a_sync_step_that_waits_holds_up_nobody(adapted: RunningService) -> None:
     begun = run(adapted, "workflows/patient", "sign", background="true").json()
     path = f"/workflows/patient/runs/{begun['run_id']}"
     assert adapted.http.get(path).json()["status"] == "RUNNING"
     (adapted.data_dir.parent / "sign").touch()
     with adapted.http.stream("POST", f"{path}/resume") as answer:
-        *_, last = events_of(answer)
+        *_, last = run_events(answer)
     assert (last["event"], last["content"]) == ("WorkflowCompleted", "found")
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
-def test_runs_at_once_do_not_cross(adapted: Running, component: str) -> None:
+def test_runs_at_once_do_not_cross(adapted: RunningService, component: str) -> None:
     def ask(number: int) -> dict[str, Any]:
         given = {"session_id": f"{component}-{number}", "user_id": f"user-{number}"}
         found: dict[str, Any] = run(adapted, component, "whoami", **given).raise_for_status().json()
@@ -278,7 +279,7 @@ def test_runs_at_once_do_not_cross(adapted: Running, component: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
-def test_a_session_remembers_its_state(adapted: Running, component: str) -> None:
+def test_a_session_remembers_its_state(adapted: RunningService, component: str) -> None:
     given = {"session_id": f"state-{component}", "user_id": "u"}
     for times in (1, 2):
         assert run(adapted, component, "whoami", **given).json()["session_state"] == {"seen": ["u"] * times}
@@ -288,7 +289,7 @@ def test_a_session_remembers_its_state(adapted: Running, component: str) -> None
     assert (result["status"], result["session_state"]) == ("COMPLETED", {"seen": ["u", "u"]})
 
 
-def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: Running) -> None:
+def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: RunningService) -> None:
     given = {"dependencies": '{"city": "Lisbon"}', "metadata": '{"tag": "t"}', "session_state": '{"seen": ["before"]}'}
     result = run(adapted, "agents/dependent", "hello", user_id="u", **given).json()
     assert "Lisbon" in json.dumps(result["messages"])
@@ -298,14 +299,14 @@ def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: Running) -> None:
         assert result["session_state"] == {"seen": ["before", "u"]}
 
 
-def test_agnos_db_holds_the_sessions_of_the_component(adapted: Running) -> None:
+def test_agnos_db_holds_the_sessions_of_the_component(adapted: RunningService) -> None:
     run(adapted, "agents/keeper", "first", session_id="kept")
     result = run(adapted, "agents/keeper", "recall", session_id="kept").json()
     assert result["content"] == "heard ['first', 'recall']"
 
 
 @pytest.mark.parametrize("sent", [{"user_id": "alice", "session_id": "hers"}, {"user_id": "alice"}])
-def test_who_asks_is_not_for_the_component_to_say(adapted: Running, sent: dict[str, str]) -> None:
+def test_who_asks_is_not_for_the_component_to_say(adapted: RunningService, sent: dict[str, str]) -> None:
     result = run(adapted, "agents/imposter", "weather", **sent).json()
     assert result["user_id"] == "alice"
     assert result["session_id"] != "theirs"
@@ -318,7 +319,7 @@ def test_who_asks_is_not_for_the_component_to_say(adapted: Running, sent: dict[s
     ("component", "kind"),
     [("agents/built", "agent"), ("teams/built-team", "team"), ("workflows/built-workflow", "workflow")],
 )
-def test_a_factory_builds_objects_of_agno(adapted: Running, component: str, kind: str) -> None:
+def test_a_factory_builds_objects_of_agno(adapted: RunningService, component: str, kind: str) -> None:
     result = run(adapted, component, "weather", user_id="u").json()
     assert (result["status"], result[f"{kind}_id"]) == ("COMPLETED", component.partition("/")[2])
     assert [event["event"] for event in result["events"]][-1].endswith("Completed")
@@ -326,7 +327,7 @@ def test_a_factory_builds_objects_of_agno(adapted: Running, component: str, kind
 
 
 @pytest.mark.parametrize(("component", "said"), [("teams/mixed", "it is: "), ("workflows/mixed-steps", "IT IS: ")])
-def test_agents_of_agno_are_parts_of_ours(adapted: Running, component: str, said: str) -> None:
+def test_agents_of_agno_are_parts_of_ours(adapted: RunningService, component: str, said: str) -> None:
     events = stream(adapted, component, "weather", user_id="u")
     inner = [event for event in events if event["event"] == "RunCompleted"]
     assert [event["nested_depth"] for event in inner] == [1]
@@ -338,11 +339,11 @@ def test_agents_of_agno_are_parts_of_ours(adapted: Running, component: str, said
     assert types_of(trace).count("LLM") == 2
 
 
-def test_a_part_of_ours_that_agno_says_failed_fails_the_whole(adapted: Running) -> None:
+def test_a_part_of_ours_that_agno_says_failed_fails_the_whole(adapted: RunningService) -> None:
     assert run(adapted, "workflows/mixed-steps", "fail").status_code == 500
 
 
-def test_a_listing_shows_what_agno_says_of_itself(adapted: Running) -> None:
+def test_a_listing_shows_what_agno_says_of_itself(adapted: RunningService) -> None:
     agents = {agent["id"]: agent for agent in adapted.http.get("/agents").json()}
     assert agents["ann"]["model"] == {"name": "Scripted", "model": "scripted-1", "provider": "Tests"}
     assert agents["keeper"]["db_id"] == "theirs"

@@ -18,7 +18,7 @@ from httpx import HTTPStatusError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 Talk: TypeAlias = "Callable[[Callable[[AgentOSClient], Coroutine[Any, Any, None]]], None]"
 COMPONENTS = [
@@ -37,7 +37,7 @@ PREFIXES = {"agent": "Run", "team": "TeamRun", "workflow": "Workflow"}
 
 
 @pytest.fixture(scope="module")
-def talk(adapted: Running) -> Iterator[Talk]:
+def talk(adapted: RunningService) -> Iterator[Talk]:
     """Runs one talk with the service; all of them on one loop, which agno's client keeps its connections on."""
     with asyncio.Runner() as runner:
         yield lambda talk: runner.run(talk(AgentOSClient(base_url=adapted.url)))

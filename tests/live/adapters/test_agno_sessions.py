@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from agno.client import AgentOSClient
 from agno.db.base import SessionType
 from agno.utils.http import aclose_default_clients
-from support.hosted_service import run
+
+from support.services.hosted import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 
-def asked(service: Running, ask: Callable[[AgentOSClient], Coroutine[Any, Any, Any]]) -> Any:
+def asked(service: RunningService, ask: Callable[[AgentOSClient], Coroutine[Any, Any, Any]]) -> Any:
     async def asking() -> Any:
         try:
             return await ask(AgentOSClient(base_url=service.url))
@@ -26,7 +27,7 @@ def asked(service: Running, ask: Callable[[AgentOSClient], Coroutine[Any, Any, A
     return asyncio.run(asking())
 
 
-def test_it_reads_what_the_service_consists_of(hosted: Running) -> None:
+def test_it_reads_what_the_service_consists_of(hosted: RunningService) -> None:
     config = asked(hosted, lambda client: client.aget_config())
     assert (config.os_id, config.os_database, config.databases) == ("spanwise", "runs", ["default", "runs"])
     assert [each.db_id for each in config.session.dbs] == ["runs"]
@@ -38,7 +39,7 @@ def test_it_reads_what_the_service_consists_of(hosted: Running) -> None:
     assert [model.id for model in asked(hosted, lambda client: client.get_models())] == ["stub-1"]
 
 
-def test_it_keeps_sessions(hosted: Running) -> None:
+def test_it_keeps_sessions(hosted: RunningService) -> None:
     first = run(hosted, "agents/weather", "Lisbon", session_id="s-1", user_id="ann").json()
     team = run(hosted, "teams/route", "a b", session_id="s-2", user_id="ann").json()
     workflow = run(hosted, "workflows/steps", "hello", session_id="s-3", user_id="ann").json()

@@ -6,14 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.agno_service import trace_of, types_of
-from support.hosted_service import run, stream
+
+from support.services.adapted import trace_of, types_of
+from support.services.hosted import run, stream
 
 if TYPE_CHECKING:
-    from support.service import Running
+    from support.services.process import RunningService
 
 
-def test_a_run_streams_and_is_one_trace(adapted: Running) -> None:
+def test_a_run_streams_and_is_one_trace(adapted: RunningService) -> None:
     events = stream(adapted, "agents/helper", "weather", session_id="s", user_id="u")
     assert [event["event"] for event in events] == [
         "RunStarted",
@@ -32,7 +33,7 @@ def test_a_run_streams_and_is_one_trace(adapted: Running) -> None:
     assert trace["output"] == "it is: sunny in Rome"
 
 
-def test_a_failure_is_a_fixed_text_and_its_cause_stands_in_the_trace(adapted: Running) -> None:
+def test_a_failure_is_a_fixed_text_and_its_cause_stands_in_the_trace(adapted: RunningService) -> None:
     *_, last = stream(adapted, "agents/helper", "fail")
     assert last["event"] == "RunError"
     assert "broke" not in last["content"]
@@ -41,7 +42,7 @@ def test_a_failure_is_a_fixed_text_and_its_cause_stands_in_the_trace(adapted: Ru
     assert "the model broke" in trace["error"]
 
 
-def _last_trace(adapted: Running, run_id: str) -> str:
+def _last_trace(adapted: RunningService, run_id: str) -> str:
     [trace_id] = adapted.trace_ids(filter={"op": "EQ", "key": "run_id", "value": run_id})
     return trace_id
 
@@ -53,7 +54,9 @@ def _last_trace(adapted: Running, run_id: str) -> str:
         ({"confirmed": False, "confirmation_note": "too much"}, "it is: too much"),
     ],
 )
-def test_a_tool_that_needs_approval_pauses_the_run(adapted: Running, answer: dict[str, object], said: str) -> None:
+def test_a_tool_that_needs_approval_pauses_the_run(
+    adapted: RunningService, answer: dict[str, object], said: str
+) -> None:
     paused = run(adapted, "agents/helper", "refund").json()
     assert paused["status"] == "PAUSED"
     [tool] = paused["tools"]
@@ -68,14 +71,14 @@ def test_a_tool_that_needs_approval_pauses_the_run(adapted: Running, answer: dic
     assert types_of(trace).count("LLM") == 2
 
 
-def test_cancelling_ends_a_run(adapted: Running) -> None:
+def test_cancelling_ends_a_run(adapted: RunningService) -> None:
     begun = run(adapted, "agents/helper", "wait", background="true").json()
     path = f"/agents/helper/runs/{begun['run_id']}"
     assert adapted.http.post(f"{path}/cancel").status_code == 200
     assert adapted.http.get(path).json()["status"] == "CANCELLED"
 
 
-def test_an_agent_of_pydantic_ai_is_a_part_of_ours(adapted: Running) -> None:
+def test_an_agent_of_pydantic_ai_is_a_part_of_ours(adapted: RunningService) -> None:
     result = run(adapted, "teams/mixed", "weather please").json()
     assert result["content"] == "it is: sunny in Rome"
     trace = trace_of(adapted, result)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 from google.rpc.status_pb2 import Status
-from support.callers import as_admin, as_caller, bearing, claims, jwks_file, signing_key
-from support.forged_tokens import forge, segment
-from support.otlp_requests import export_of
-from support.service import Running
 
 from spanwise.auth.minting import new_signing_key
 from spanwise.http.routing.table import TABLE, Row
+from support.clients.forged_tokens import forge, segment
+from support.clients.otlp import export_request
+from support.clients.tokens import as_admin, as_caller, bearer, claims, jwks_file, signing_key
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,19 +41,19 @@ def name_of(row: Row) -> str:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("guarded")
-    with Running(folder / "data", "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
+    with RunningService(folder / "data", "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
         for trace_id, user in ((OWN, "alice"), (FOREIGN, "bob"), (NOBODYS, "")):
             given = {"user.id": user, "session.id": f"session of {user}"}
-            body = export_of(trace_id, SPAN, **given)
+            body = export_request(trace_id, SPAN, **given)
             sent = service.http.post("/v1/traces", content=body, headers=JSON | as_caller("collector", "traces:write"))
             sent.raise_for_status()
         yield service
         assert service.stop() == 0
 
 
-def ask(service: Running, row: Row, headers: dict[str, str]) -> httpx.Response:
+def ask(service: RunningService, row: Row, headers: dict[str, str]) -> httpx.Response:
     """Returns the answer to a good request of a row."""
     path = row.path.replace("{trace_id}", OWN)
     content = {"search": b'{"filter":{},"dry_run":true}', "ingest": b'{"resourceSpans":[]}'}.get(row.body or "")
@@ -74,39 +74,39 @@ def assert_unauthenticated(answer: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize("row", GUARDED, ids=name_of)
-def test_without_a_token_it_is_401(guarded: Running, row: Row) -> None:
+def test_without_a_token_it_is_401(guarded: RunningService, row: Row) -> None:
     assert assert_unauthenticated(ask(guarded, row, {})) == "Authorization header missing"
 
 
 @pytest.mark.parametrize("row", PUBLIC, ids=name_of)
-def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: Running, row: Row) -> None:
-    for headers in ({}, bearing("nonsense"), {"Authorization": "Basic x"}):
+def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: RunningService, row: Row) -> None:
+    for headers in ({}, bearer("nonsense"), {"Authorization": "Basic x"}):
         answer = ask(guarded, row, headers)
         assert answer.status_code == 200
         shown = answer.text.partition("<script>")[0]
         assert not any(word in shown for word in ("alice", "jwks.json", str(guarded.data_dir)))
 
 
-def test_the_service_says_how_to_sign_in(guarded: Running) -> None:
+def test_the_service_says_how_to_sign_in(guarded: RunningService) -> None:
     assert guarded.http.get("/info").json()["auth_mode"] == "jwt"
 
 
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/health%0A", "/INFO", "//health", "/openapi"])
-def test_only_a_known_caller_learns_what_is_not_there(guarded: Running, path: str) -> None:
+def test_only_a_known_caller_learns_what_is_not_there(guarded: RunningService, path: str) -> None:
     assert_unauthenticated(guarded.http.get(guarded.url + path))
     answer = guarded.http.get(guarded.url + path, headers=as_caller("alice"))
     assert (answer.status_code, answer.json()["error_code"]) == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
-def test_another_method_is_no_way_in(guarded: Running, method: str) -> None:
+def test_another_method_is_no_way_in(guarded: RunningService, method: str) -> None:
     for path in ("/traces/search", "/health"):
         assert_unauthenticated(guarded.http.request(method, path))
         assert guarded.http.request(method, path, headers=as_admin()).status_code == 405
 
 
 @pytest.mark.parametrize("path", ["/health", "/traces", f"/traces/{OWN}", "/traces/search", "/nope"])
-def test_a_head_is_answered_as_its_get_is(guarded: Running, path: str) -> None:
+def test_a_head_is_answered_as_its_get_is(guarded: RunningService, path: str) -> None:
     """Most paths are answered without a search in the table, and HEAD is none of theirs."""
     for headers in ({}, as_admin()):
         asked, head = (guarded.http.request(method, path, headers=headers) for method in ("GET", "HEAD"))
@@ -114,7 +114,7 @@ def test_a_head_is_answered_as_its_get_is(guarded: Running, path: str) -> None:
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix"])
-def test_no_header_is_a_way_in(guarded: Running, header: str) -> None:
+def test_no_header_is_a_way_in(guarded: RunningService, header: str) -> None:
     assert_unauthenticated(guarded.http.get("/traces", headers={header: "/health"}))
 
 
@@ -145,7 +145,9 @@ GRANTED = {
 
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("row", OF_TRACES, ids=name_of)
-def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(guarded: Running, row: Row, scope: str) -> None:
+def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(
+    guarded: RunningService, row: Row, scope: str
+) -> None:
     answer = ask(guarded, row, as_caller("alice", *filter(None, [scope])))
     if scope in GRANTED[str(row.need)]:
         assert answer.status_code == 200
@@ -156,7 +158,7 @@ def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(guarded: R
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_refused_export_is_a_status_in_its_own_encoding(guarded: Running) -> None:
+def test_a_refused_export_is_a_status_in_its_own_encoding(guarded: RunningService) -> None:
     for headers, status, code in (({}, 401, 16), (as_caller("alice", READ), 403, 7)):
         answer = guarded.http.post("/v1/traces", content=b"", headers=PROTOBUF | headers)
         assert (answer.status_code, Status.FromString(answer.content).code) == (status, code)
@@ -223,20 +225,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("attack", REFUSED)
-def test_a_bad_token_is_401_and_none_of_it_comes_back(guarded: Running, attack: str) -> None:
-    answer = guarded.http.post("/traces/search", json={}, headers=bearing(REFUSED[attack]))
+def test_a_bad_token_is_401_and_none_of_it_comes_back(guarded: RunningService, attack: str) -> None:
+    answer = guarded.http.post("/traces/search", json={}, headers=bearer(REFUSED[attack]))
     detail = assert_unauthenticated(answer)
     assert not any(part in detail for part in REFUSED[attack].split(".") if len(part) > 8)
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_a_good_token_is_let_in(guarded: Running, algorithm: str) -> None:
-    good = bearing(signing_key(algorithm).sign(ALICE))
+def test_a_good_token_is_let_in(guarded: RunningService, algorithm: str) -> None:
+    good = bearer(signing_key(algorithm).sign(ALICE))
     for headers in (good, {"authorization": good["Authorization"].replace("Bearer", "bEARER ")}):
         assert guarded.http.post("/traces/search", json={}, headers=headers).status_code == 200
 
 
-def test_a_token_stands_in_one_header_and_nowhere_else(guarded: Running) -> None:
+def test_a_token_stands_in_one_header_and_nowhere_else(guarded: RunningService) -> None:
     good = token()
     for query, headers in (
         ({"access_token": good}, {}),
@@ -253,13 +255,13 @@ def test_a_token_stands_in_one_header_and_nowhere_else(guarded: Running) -> None
     assert not any(part in log for part in good.split("."))
 
 
-def read(service: Running, path: str, headers: dict[str, str], **query: str) -> httpx.Response:
+def read(service: RunningService, path: str, headers: dict[str, str], **query: str) -> httpx.Response:
     answer = service.http.get(path, params=query, headers=headers)
     del answer.headers["x-request-id"], answer.headers["date"]
     return answer
 
 
-def test_what_is_foreign_is_as_if_it_were_not_there(guarded: Running) -> None:
+def test_what_is_foreign_is_as_if_it_were_not_there(guarded: RunningService) -> None:
     alice = as_caller("alice", READ)
     assert read(guarded, f"/traces/{OWN}", alice).status_code == 200
     assert read(guarded, f"/traces/{OWN}", alice, span_id=SPAN).status_code == 200
@@ -270,7 +272,7 @@ def test_what_is_foreign_is_as_if_it_were_not_there(guarded: Running) -> None:
             assert (foreign.status_code, foreign.content, foreign.headers) == (404, absent.content, absent.headers)
 
 
-def test_nothing_a_caller_asks_widens_what_it_sees(guarded: Running) -> None:
+def test_nothing_a_caller_asks_widens_what_it_sees(guarded: RunningService) -> None:
     alice = as_caller("alice", READ)
     everyone: list[dict[str, Any]] = [
         {},
@@ -293,7 +295,7 @@ def test_nothing_a_caller_asks_widens_what_it_sees(guarded: Running) -> None:
             assert answer["meta"]["total_count"] == len(answer["data"]) <= 1
 
 
-def test_two_callers_with_one_question_never_get_the_others_answer(guarded: Running) -> None:
+def test_two_callers_with_one_question_never_get_the_others_answer(guarded: RunningService) -> None:
     callers = {"alice": OWN, "bob": FOREIGN}
     asking = [(trace_id, as_caller(user, READ)) for user, trace_id in callers.items()] * 100
     with ThreadPoolExecutor(8) as crowd:
@@ -303,17 +305,17 @@ def test_two_callers_with_one_question_never_get_the_others_answer(guarded: Runn
             assert answer.headers["cache-control"] == "no-store"
 
 
-def test_an_admin_sees_everything(guarded: Running) -> None:
+def test_an_admin_sees_everything(guarded: RunningService) -> None:
     found = guarded.http.post("/traces/search", json={}, headers=as_admin()).json()
     assert {item["trace_id"] for item in found["data"]} == {OWN, FOREIGN, NOBODYS}
     assert guarded.http.get(f"/traces/{NOBODYS}", headers=as_admin()).status_code == 200
 
 
-def audited(service: Running) -> dict[str, dict[str, Any]]:
+def audited(service: RunningService) -> dict[str, dict[str, Any]]:
     return {event["request_id"]: event for event in service.events() if event["logger"] == "spanwise.auth.audit"}
 
 
-def test_every_decision_is_one_line_of_the_audit_log(guarded: Running) -> None:
+def test_every_decision_is_one_line_of_the_audit_log(guarded: RunningService) -> None:
     asked = {
         "audit-1": ({}, None, "unauthenticated", "Authorization header missing"),
         "audit-2": (as_caller("eve\u202e", READ), None, "unauthenticated", "Invalid token subject"),

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from support.callers import as_admin, as_caller
 
 from spanwise.auth.config import ADMIN_SCOPE
 from spanwise.components import Kind
 from spanwise.http.routing.table import TABLE, Row
+from support.clients.tokens import as_admin, as_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import httpx
-    from support.service import Running
+
+    from support.services.process import RunningService
 
 HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/models")
 ROWS = [row for row in TABLE if row.path.startswith(HOSTING)]
@@ -49,7 +50,7 @@ def kind_of(row: Row) -> Kind:
     return next((kind for kind in Kind if row.path.startswith(f"/{kind}s")), Kind.AGENT)
 
 
-def begun(service: Running, kind: Kind, caller: str) -> dict[str, str]:
+def begun(service: RunningService, kind: Kind, caller: str) -> dict[str, str]:
     """Returns what the path of a row needs: a paused run in a session of `caller`."""
     component = PAUSING[kind]
     form = {"message": "sure", "stream": "false", "session_id": f"s-{uuid4()}"}
@@ -59,7 +60,7 @@ def begun(service: Running, kind: Kind, caller: str) -> dict[str, str]:
     return {"component_id": component, "run_id": run["run_id"], "session_id": run["session_id"]}
 
 
-def ask(service: Running, row: Row, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
+def ask(service: RunningService, row: Row, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
     """Returns the answer to a good request of a row."""
     said: dict[str, Any] = {}
     if row.body == "form":
@@ -93,7 +94,7 @@ def scopes_for(row: Row, component: str) -> Iterator[tuple[list[str], bool]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: Running, row: Row) -> None:
+def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: RunningService, row: Row) -> None:
     kind = kind_of(row)
     names = begun(guarded, kind, "ann")
     for scopes, is_open in scopes_for(row, names["component_id"]):
@@ -122,7 +123,7 @@ def without_names(answer: httpx.Response, names: dict[str, str]) -> tuple[int, b
 
 @pytest.mark.parametrize("row", OF_ONE_CALLER, ids=name_of)
 @pytest.mark.parametrize("scopes", [ALL, [f"{kind}s:*:run" for kind in Kind] + ALL], ids=["plain", "by id"])
-def test_what_is_anothers_is_as_if_it_were_not(guarded: Running, row: Row, scopes: list[str]) -> None:
+def test_what_is_anothers_is_as_if_it_were_not(guarded: RunningService, row: Row, scopes: list[str]) -> None:
     names = begun(guarded, kind_of(row), "ann")
     absent = names | {"run_id": str(uuid4()), "session_id": f"s-{uuid4()}"}
     before = guarded.http.get(f"/sessions/{names['session_id']}", headers=as_admin()).json()
@@ -136,7 +137,7 @@ def test_what_is_anothers_is_as_if_it_were_not(guarded: Running, row: Row, scope
     assert guarded.http.get(url, headers=as_admin()).json()["status"] == "PAUSED"
 
 
-def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: Running) -> None:
+def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: RunningService) -> None:
     for kind in Kind:
         names = begun(guarded, kind, "ann")
         url = f"/{kind}s/{names['component_id']}/runs"
@@ -147,7 +148,7 @@ def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: Running) -> N
         assert [(answer.status_code, answer.content) for answer in answers] == [(404, answers[0].content)] * 2
 
 
-def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: Running) -> None:
+def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: RunningService) -> None:
     for caller, count in (("lister", 2), ("Lister", 1)):
         for _ in range(count):
             begun(guarded, Kind.TEAM, caller)
@@ -162,7 +163,7 @@ def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: Running) -> N
             assert found["meta"]["total_count"] == len(own)
 
 
-def test_a_session_belongs_to_whom_the_token_names(guarded: Running) -> None:
+def test_a_session_belongs_to_whom_the_token_names(guarded: RunningService) -> None:
     headers = as_caller("ann", *ALL)
     made = guarded.http.post("/sessions", json={"user_id": "bob", "session_id": "taken"}, headers=headers).json()
     assert made["user_id"] == "ann"
@@ -174,7 +175,7 @@ def test_a_session_belongs_to_whom_the_token_names(guarded: Running) -> None:
     assert guarded.http.post("/agents/echo/runs", data=form, headers=headers).status_code == 200
 
 
-def test_what_factories_take_is_told_to_callers_that_we_know(guarded: Running) -> None:
+def test_what_factories_take_is_told_to_callers_that_we_know(guarded: RunningService) -> None:
     def described(headers: dict[str, str]) -> str:
         answer = guarded.http.get("/openapi.json", headers=headers)
         assert answer.status_code == 200

@@ -8,8 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.callers import signing_key
-from support.service import Running
+
+from support.clients.tokens import signing_key
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def test_without_usable_keys_it_does_not_start(case: str, tmp_path: Path) -> Non
 
 def test_keys_that_nobody_asks_for_are_warned_about(tmp_path: Path) -> None:
     key = signing_key().public_text or ""
-    with Running(tmp_path / "data", JWT_VERIFICATION_KEY=key) as service:
+    with RunningService(tmp_path / "data", JWT_VERIFICATION_KEY=key) as service:
         assert service.search().status_code == 200
         assert service.stop() == 0
     warning = "authorization is off, and keys are given by `jwt_verification_key`: nobody is verified"

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.callers import as_admin, as_caller
-from support.hosted_service import run
+
+from support.clients.tokens import as_admin, as_caller
+from support.services.hosted import run
 
 if TYPE_CHECKING:
     import httpx
-    from support.service import Running
+
+    from support.services.process import RunningService
 
 RUNNING = ("agents:run", "agents:read", "sessions:read", "sessions:delete", "traces:read")
 
 
-def run_as(service: Running, caller: str, component: str = "agents/echo", **fields: str) -> httpx.Response:
+def run_as(service: RunningService, caller: str, component: str = "agents/echo", **fields: str) -> httpx.Response:
     headers = as_caller(caller, *RUNNING)
     return service.http.post(f"/{component}/runs", data={"message": "x", "stream": "false", **fields}, headers=headers)
 
@@ -33,13 +35,13 @@ def run_as(service: Running, caller: str, component: str = "agents/echo", **fiel
         ("agent_os:admin", 200),
     ],
 )
-def test_a_run_needs_the_scope_to_run(guarded: Running, scope: str, status: int) -> None:
+def test_a_run_needs_the_scope_to_run(guarded: RunningService, scope: str, status: int) -> None:
     headers = as_caller("ann", *filter(None, [scope]))
     form = {"message": "x", "stream": "false"}
     assert guarded.http.post("/agents/echo/runs", data=form, headers=headers).status_code == status
 
 
-def test_a_listing_shows_what_scopes_name(guarded: Running) -> None:
+def test_a_listing_shows_what_scopes_name(guarded: RunningService) -> None:
     def listed(*scopes: str) -> httpx.Response:
         return guarded.http.get("/agents", headers=as_caller("ann", *scopes))
 
@@ -51,7 +53,7 @@ def test_a_listing_shows_what_scopes_name(guarded: Running) -> None:
     assert guarded.http.get("/agents").status_code == 401
 
 
-def test_the_verified_identity_wins_and_a_difference_is_logged(guarded: Running) -> None:
+def test_the_verified_identity_wins_and_a_difference_is_logged(guarded: RunningService) -> None:
     answer = run_as(guarded, "ann", "agents/weather", user_id="bob", session_id="s-ann").json()
     assert (answer["user_id"], answer["content"]) == ("ann", "x: sunny, for ann")
     assert "the form's user_id differs from the verified one" in guarded.log.read_text()
@@ -59,14 +61,14 @@ def test_the_verified_identity_wins_and_a_difference_is_logged(guarded: Running)
     assert (trace["user_id"], trace["session_id"]) == ("ann", "s-ann")
 
 
-def test_a_factory_learns_what_was_verified(guarded: Running) -> None:
+def test_a_factory_learns_what_was_verified(guarded: RunningService) -> None:
     content = run_as(guarded, "ann", "agents/built", claims='{"sub": "eve"}', scopes="agent_os:admin").json()["content"]
     assert content.startswith("x ann None {'sub': 'ann'") or "'sub': 'ann'" in content
     assert "eve" not in content
     assert "agent_os:admin" not in content
 
 
-def test_a_caller_touches_only_what_is_its_own(guarded: Running) -> None:
+def test_a_caller_touches_only_what_is_its_own(guarded: RunningService) -> None:
     own = run_as(guarded, "ann", "agents/asking", session_id="s-own").json()
     url = f"/agents/asking/runs/{own['run_id']}"
     bob = as_caller("bob", *RUNNING)

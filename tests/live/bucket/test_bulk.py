@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from support.object_servers import BUCKET, S3, Azurite, Server
-from support.otlp_requests import captures
-from support.proxy import Proxy
-from support.service import Running
-from support.stores import EVERYTHING, ingest, shown, together
 
 from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import UnavailableError
+from support.clients.otlp import captures
+from support.servers.buckets import BUCKET, S3, Azurite, BucketServer
+from support.servers.proxy import Proxy
+from support.services.process import RunningService
+from support.stores import EVERYTHING, found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def answers(url: str, *, received: bool) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def filled(server: Server, tmp_path_factory: pytest.TempPathFactory) -> str:
+def filled(server: BucketServer, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a store with every captured export, some sealed, some not."""
     url = f"{server.scheme}://{BUCKET}/{tmp_path_factory.mktemp('filled').name}"
     with pytest.MonkeyPatch.context() as patch:
@@ -79,7 +79,7 @@ def test_exported_from_a_bucket_and_imported_into_another_every_search_answers_t
 
 
 def test_what_a_service_over_a_bucket_exports_is_what_the_command_exports(tmp_path: Path, filled: str) -> None:
-    with Running(tmp_path / "data", "--data-dir", filled, "--cache-dir", str(tmp_path / "cache")) as service:
+    with RunningService(tmp_path / "data", "--data-dir", filled, "--cache-dir", str(tmp_path / "cache")) as service:
         by_service = {
             form: service.http.get("/traces/export", params={"format": form}).raise_for_status().content
             for form in FORMATS
@@ -100,13 +100,13 @@ def filled_with_large_documents(url: str) -> tuple[TraceStore, dict[int, str]]:
     store = TraceStore.open(url)
     for begin in range(1, 101, 50):
         traces = {number: {"input.value": texts[number]} for number in range(begin, begin + 50)}
-        store.ingest(together(traces), "application/json")
+        store.ingest(request_of_traces(traces), "application/json")
         store.flush()
     return store, texts
 
 
 @pytest.mark.parametrize("server", [S3, Azurite], indirect=True, ids=lambda kind: kind.scheme, scope="session")
-def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Server) -> None:
+def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: BucketServer) -> None:
     store, texts = filled_with_large_documents(url)
     first = set(server.keys(f"{folder}/segments/"))
     export, stream = store.export(EVERYTHING, "ndjson"), store.export_spans(EVERYTHING)
@@ -114,7 +114,7 @@ def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Ser
     store.delete(EVERYTHING)
     ingest(store, 1)
     store.compact(purge=True)
-    assert shown(store) == {1}
+    assert found_traces(store) == {1}
     assert first <= set(server.keys(f"{folder}/segments/")), "two readers are under way"
     pieces += export
     lines = [json.loads(line) for line in b"".join(pieces).splitlines()]
@@ -142,7 +142,7 @@ def test_a_reader_in_another_process_is_told_that_its_objects_went(url: str) -> 
     store.close()
 
 
-def test_a_merge_reads_several_documents_at_once(url: str, server: Server, reach: Callable[..., None]) -> None:
+def test_a_merge_reads_several_documents_at_once(url: str, server: BucketServer, reach: Callable[..., None]) -> None:
     condition = threading.Condition()
     under_way = most = 0
 
@@ -160,7 +160,7 @@ def test_a_merge_reads_several_documents_at_once(url: str, server: Server, reach
     with Proxy(server.port) as proxy:
         reach(proxy)
         store, texts = filled_with_large_documents(url)
-        with proxy.misbehaving(waits_for_others):
+        with proxy.injecting(waits_for_others):
             store.compact()
         assert most > 3
         lines = [json.loads(line) for line in b"".join(store.export(EVERYTHING, "ndjson")).splitlines()]

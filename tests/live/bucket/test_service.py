@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from support.object_servers import BUCKET, SECRET, Server
-from support.otlp_requests import export_of
-from support.proxy import Proxy
-from support.service import Running
-from support.stores import ingest, shown, together
 
 from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, StoreDamagedError, StoreError
+from support.clients.otlp import export_request
+from support.servers.buckets import BUCKET, SECRET, BucketServer
+from support.servers.proxy import Proxy
+from support.services.process import RunningService
+from support.stores import found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +36,12 @@ def test_a_service_over_a_bucket_loses_nothing_when_it_is_killed(tmp_path: Path,
     flags = ("--data-dir", url, "--cache-dir", str(tmp_path / "cache"))
     trace_ids = [f"{number:032x}" for number in range(1, 31)]
     for kill in range(3):
-        with Running(tmp_path / "data", *flags) as service:
+        with RunningService(tmp_path / "data", *flags) as service:
             for trace_id in trace_ids[10 * kill : 10 * kill + 10]:
-                export = export_of(trace_id, "00000000000000a1", "00000000000000a2")
+                export = export_request(trace_id, "00000000000000a1", "00000000000000a2")
                 service.http.post("/v1/traces", content=export, headers=JSON).raise_for_status()
             assert sorted(service.trace_ids()) == trace_ids[: 10 * kill + 10]
-    with Running(tmp_path / "data", *flags) as service:
+    with RunningService(tmp_path / "data", *flags) as service:
         doomed = {"filter": {"op": "EQ", "key": "trace_id", "value": trace_ids[0]}}
         service.http.post("/traces/delete", json=doomed).raise_for_status()
         assert sorted(service.trace_ids()) == trace_ids[1:]
@@ -51,7 +51,7 @@ def test_a_service_over_a_bucket_loses_nothing_when_it_is_killed(tmp_path: Path,
     assert not (tmp_path / "data").exists(), "nothing is kept in a folder but the cache"
 
 
-def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, server: Server) -> None:
+def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, server: BucketServer) -> None:
     store = TraceStore.open(f"{url}/traces")
     ingest(store, 1, 2, 3)
     store.flush()
@@ -70,7 +70,7 @@ def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, serv
     restored = f"{url}-restored"
     spanwise("backup", str(tmp_path / "copy"), restored)
     store = TraceStore.open(f"{restored}/traces")
-    assert shown(store) == {1, 2, 3, 4}
+    assert found_traces(store) == {1, 2, 3, 4}
     store.close()
     assert not any(SECRET.encode() in server.content(key) for key in server.keys(folder))
     for arguments in (["compact", f"{url}-misspelt"], ["check", f"{url}-misspelt"]):
@@ -80,22 +80,22 @@ def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, serv
         spanwise("backup", str(tmp_path / "copy"), restored)
 
 
-def test_segments_are_merged_and_removed_when_nobody_reads_them(url: str, folder: str, server: Server) -> None:
+def test_segments_are_merged_and_removed_when_nobody_reads_them(url: str, folder: str, server: BucketServer) -> None:
     store = TraceStore.open(url)
     for number in range(1, 5):
         ingest(store, number)
         store.flush()
     store.compact()
-    assert shown(store) == {1, 2, 3, 4}
+    assert found_traces(store) == {1, 2, 3, 4}
     store.close()
     store = TraceStore.open(url)
     prefix = f"{folder}/segments/"
     assert len({key.removeprefix(prefix).split("/")[0] for key in server.keys(prefix)}) == 1
-    assert shown(store) == {1, 2, 3, 4}
+    assert found_traces(store) == {1, 2, 3, 4}
     store.close()
 
 
-def test_damage_in_a_bucket_is_named(url: str, folder: str, server: Server) -> None:
+def test_damage_in_a_bucket_is_named(url: str, folder: str, server: BucketServer) -> None:
     store = TraceStore.open(url)
     ingest(store, 1)
     store.flush()
@@ -141,7 +141,7 @@ def test_a_bucket_that_is_not_there_is_named(url: str) -> None:
 
 
 def test_documents_read_lately_need_no_request(
-    tmp_path: Path, url: str, server: Server, reach: Callable[..., None]
+    tmp_path: Path, url: str, server: BucketServer, reach: Callable[..., None]
 ) -> None:
     options = json.dumps({"cache_dir": str(tmp_path / "cache"), "cache_bytes": 10_000_000}).encode()
     with Proxy(server.port) as proxy:
@@ -149,13 +149,13 @@ def test_documents_read_lately_need_no_request(
         store = TraceStore.open(url, options)
         rng = random.Random(1)
         texts = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=20_000)) for _ in range(40)]
-        body = together({number: {"input.value": text} for number, text in enumerate(texts, 1)})
+        body = request_of_traces({number: {"input.value": text} for number, text in enumerate(texts, 1)})
         store.ingest(body, "application/json")
         store.flush()
-        assert len(shown(store)) == 40
-        before = sum(proxy.seen.values())
-        assert len(shown(store)) == 40
-        assert sum(proxy.seen.values()) == before
+        assert len(found_traces(store)) == 40
+        before = sum(proxy.outcomes.values())
+        assert len(found_traces(store)) == 40
+        assert sum(proxy.outcomes.values()) == before
         store.close()
     kept = sum(file.stat().st_size for file in (tmp_path / "cache").rglob("*") if file.is_file())
     assert 100_000 < kept <= 10_000_000

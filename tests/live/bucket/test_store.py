@@ -8,13 +8,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from support.object_servers import S3, SECRET, Azurite, Server, WordsOfGoogle
-from support.programs import start
-from support.proxy import Proxy
-from support.stores import ingest, shown
 
 from spanwise import TraceStore
 from spanwise.errors import StoreError, StoreStoppedError, UnavailableError
+from support.programs import start
+from support.servers.buckets import S3, SECRET, Azurite, BucketServer, GoogleStorage
+from support.servers.proxy import Proxy
+from support.stores import found_traces, ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("reach")
 everywhere = pytest.mark.parametrize(
-    "server", [S3, Azurite, WordsOfGoogle], indirect=True, ids=lambda kind: kind.scheme, scope="session"
+    "server", [S3, Azurite, GoogleStorage], indirect=True, ids=lambda kind: kind.scheme, scope="session"
 )
 # A request that is not answered costs a second, so there are few.
 FAULTS = ("slow down", "cut before", "cut after", "half", "slow down", "cut before", "cut after", "half", "stall")
@@ -37,7 +37,7 @@ def test_of_eight_processes_at_once_at_most_one_acknowledges(url: str) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             said.append(line.strip())
-            if line.strip() in {"refused", "done"}:
+            if line.strip() in {"rejected", "done"}:
                 break
         else:
             raise AssertionError(process.communicate()[1])
@@ -47,14 +47,14 @@ def test_of_eight_processes_at_once_at_most_one_acknowledges(url: str) -> None:
     assert sum(line.startswith("acknowledged") for line in last) == 1, (said, last)
     store = TraceStore.open(url)
     acknowledged = {int(line.split()[1], 16) for line in said + last if line.startswith("acknowledged")}
-    assert acknowledged <= shown(store)
+    assert acknowledged <= found_traces(store)
     store.close()
 
 
 @everywhere
 @pytest.mark.parametrize("claims", [1, 2])
 def test_a_writer_replaced_in_the_middle_of_a_put_acknowledges_nothing(
-    url: str, server: Server, reach: Callable[..., None], monkeypatch: pytest.MonkeyPatch, claims: int
+    url: str, server: BucketServer, reach: Callable[..., None], monkeypatch: pytest.MonkeyPatch, claims: int
 ) -> None:
     arrived, goes_on = threading.Event(), threading.Event()
 
@@ -65,7 +65,7 @@ def test_a_writer_replaced_in_the_middle_of_a_put_acknowledges_nothing(
 
     with Proxy(server.port) as proxy:
         reach(proxy)
-        monkeypatch.setenv(server.patience, "30 seconds")
+        monkeypatch.setenv(server.timeout_variable, "30 seconds")
         first = TraceStore.open(url)
         ingest(first, 1)
         outcome: list[Exception] = []
@@ -76,7 +76,7 @@ def test_a_writer_replaced_in_the_middle_of_a_put_acknowledges_nothing(
             except UnavailableError as error:
                 outcome.append(error)
 
-        with proxy.misbehaving(waits):
+        with proxy.injecting(waits):
             putting = threading.Thread(target=put)
             putting.start()
             assert arrived.wait(30)
@@ -91,12 +91,14 @@ def test_a_writer_replaced_in_the_middle_of_a_put_acknowledges_nothing(
         with pytest.raises(StoreStoppedError):
             first.flush()
         first.close()
-    assert shown(second) == {1, *range(10, 10 + claims)}
+    assert found_traces(second) == {1, *range(10, 10 + claims)}
     second.close()
 
 
 @everywhere
-def test_what_is_acknowledged_over_a_bad_network_is_there(url: str, server: Server, reach: Callable[..., None]) -> None:
+def test_what_is_acknowledged_over_a_bad_network_is_there(
+    url: str, server: BucketServer, reach: Callable[..., None]
+) -> None:
     requests = count(1)
 
     def every_fourth(_: str) -> str | None:
@@ -107,7 +109,7 @@ def test_what_is_acknowledged_over_a_bad_network_is_there(url: str, server: Serv
     with Proxy(server.port) as proxy:
         reach(proxy)
         store = TraceStore.open(url)
-        with proxy.misbehaving(every_fourth):
+        with proxy.injecting(every_fourth):
             for number in range(1, 21):
                 try:
                     ingest(store, number)
@@ -121,15 +123,15 @@ def test_what_is_acknowledged_over_a_bad_network_is_there(url: str, server: Serv
                         store.flush()
                     except StoreError:
                         continue
-        assert all(proxy.seen[fault] > 0 for fault in FAULTS), proxy.seen
+        assert all(proxy.outcomes[fault] > 0 for fault in FAULTS), proxy.outcomes
         ingest(store, 100)
         acknowledged.add(100)
         assert len(acknowledged) > 15, "most of it is tried again with success"
-        assert acknowledged <= shown(store)
+        assert acknowledged <= found_traces(store)
         store.close()
     reach()
     store = TraceStore.open(url)
-    assert acknowledged <= shown(store)
+    assert acknowledged <= found_traces(store)
     store.close()
 
 
@@ -138,7 +140,7 @@ def test_a_process_with_an_empty_cache_finds_everything(tmp_path: Path, url: str
     for cache in range(3):
         store = TraceStore.open(url, f'{{"cache_dir": "{tmp_path}/{cache}"}}'.encode())
         before = set(range(1, 2 * cache + 1))
-        assert shown(store) == before, "sealed and not sealed ones"
+        assert found_traces(store) == before, "sealed and not sealed ones"
         ingest(store, 2 * cache + 1)
         store.flush()
         ingest(store, 2 * cache + 2)
@@ -146,18 +148,18 @@ def test_a_process_with_an_empty_cache_finds_everything(tmp_path: Path, url: str
 
 
 def test_an_outage_refuses_for_a_while_and_the_store_goes_on_by_itself(
-    url: str, server: Server, reach: Callable[..., None]
+    url: str, server: BucketServer, reach: Callable[..., None]
 ) -> None:
     with Proxy(server.port) as proxy:
         reach(proxy)
         store = TraceStore.open(url)
         ingest(store, 1)
-        with proxy.misbehaving(lambda _: "slow down"), pytest.raises(UnavailableError) as refusal:
+        with proxy.injecting(lambda _: "slow down"), pytest.raises(UnavailableError) as refusal:
             ingest(store, 2)
         assert not isinstance(refusal.value, StoreStoppedError)
         assert SECRET not in str(refusal.value)
         ingest(store, 3)
-        assert {1, 3} <= shown(store)
+        assert {1, 3} <= found_traces(store)
         store.close()
 
 
@@ -165,27 +167,27 @@ def in_doubt(kind: str) -> str | None:
     """The answers to writes are lost, and whoever asks what became of them is refused."""
     if "/wal/" not in kind:
         return None
-    return "cut after" if kind.startswith("PUT") else "refused"
+    return "cut after" if kind.startswith("PUT") else "forbidden"
 
 
-def test_a_put_in_doubt_is_settled_by_the_next_one(url: str, server: Server, reach: Callable[..., None]) -> None:
+def test_a_put_in_doubt_is_settled_by_the_next_one(url: str, server: BucketServer, reach: Callable[..., None]) -> None:
     with Proxy(server.port) as proxy:
         reach(proxy)
         store = TraceStore.open(url)
         ingest(store, 1)
         with (
-            proxy.misbehaving(in_doubt),
+            proxy.injecting(in_doubt),
             pytest.raises(UnavailableError, match="it is not known whether it was stored"),
         ):
             ingest(store, 2)
-        assert shown(store) == {1}, "what is not acknowledged is not shown yet"
+        assert found_traces(store) == {1}, "what is not acknowledged is not shown yet"
         with pytest.raises(UnavailableError, match="a write that was given up came late"):
             ingest(store, 3)
-        assert shown(store) == {1, 2}
+        assert found_traces(store) == {1, 2}
         ingest(store, 3)
-        assert shown(store) == {1, 2, 3}
+        assert found_traces(store) == {1, 2, 3}
         store.close()
     reach()
     store = TraceStore.open(url)
-    assert shown(store) == {1, 2, 3}
+    assert found_traces(store) == {1, 2, 3}
     store.close()

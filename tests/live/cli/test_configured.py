@@ -8,9 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.callers import bearing, claims, jwks_file, signing_key
-from support.otlp_requests import export_of
-from support.service import Running
+
+from support.clients.otlp import export_request
+from support.clients.tokens import bearer, claims, jwks_file, signing_key
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,16 +32,18 @@ jwt_admin_scope = "root"
 
 
 def token(**said: object) -> dict[str, str]:
-    return bearing(signing_key().sign({**claims("alice", "traces:read"), "uid": "alice", **said}))
+    return bearer(signing_key().sign({**claims("alice", "traces:read"), "uid": "alice", **said}))
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("strict")
     config = folder / "spanwise.toml"
     config.write_text(TOKENS, "utf-8")
     variables = {"JWT_JWKS_FILE": jwks_file(folder), "SPANWISE_JWT_ISSUER": "us", "SPANWISE_JWT_REQUIRED_TYP": "JWT"}
-    with Running(folder / "data", "--config", str(config), "--jwt-leeway", "0", is_ready=True, **variables) as service:
+    with RunningService(
+        folder / "data", "--config", str(config), "--jwt-leeway", "0", is_ready=True, **variables
+    ) as service:
         yield service
         assert service.stop() == 0
 
@@ -63,22 +66,24 @@ GOOD = {"aud": "here", "iss": "us"}
         ({**GOOD, "scopes": ["root"]}, 200),
     ],
 )
-def test_tokens_are_what_file_environment_and_flags_say(strict: Running, said: dict[str, object], status: int) -> None:
+def test_tokens_are_what_file_environment_and_flags_say(
+    strict: RunningService, said: dict[str, object], status: int
+) -> None:
     answer = strict.http.get("/traces", headers=token(**said))
     assert answer.status_code == status, answer.text
 
 
-def test_isolation_is_switched_off_by_a_flag(start: Callable[..., Running], tmp_path: Path) -> None:
+def test_isolation_is_switched_off_by_a_flag(start: Callable[..., RunningService], tmp_path: Path) -> None:
     service = start("--authorization", "--no-jwt-user-isolation", JWT_JWKS_FILE=jwks_file(tmp_path))
-    headers = bearing(signing_key().sign(claims("alice", "traces:read", "traces:write")))
-    export = export_of("a" * 32, "b" * 16)
+    headers = bearer(signing_key().sign(claims("alice", "traces:read", "traces:write")))
+    export = export_request("a" * 32, "b" * 16)
     assert service.http.post("/v1/traces", content=export, headers={**JSON, **headers}).status_code == 200
-    other = bearing(signing_key().sign(claims("bob", "traces:read")))
+    other = bearer(signing_key().sign(claims("bob", "traces:read")))
     assert service.http.get(f"/traces/{'a' * 32}", headers=other).status_code == 200
 
 
 @pytest.mark.parametrize("source", ["toml", "flags", "environment"])
-def test_stores_are_told_apart_by_db_id(start: Callable[..., Running], tmp_path: Path, source: str) -> None:
+def test_stores_are_told_apart_by_db_id(start: Callable[..., RunningService], tmp_path: Path, source: str) -> None:
     config = tmp_path / "spanwise.toml"
     config.write_text(TOML.format(folder=tmp_path), "utf-8")
     flags = [f"--store=main={tmp_path}/main", f"--store=other={tmp_path}/other"]
@@ -88,7 +93,7 @@ def test_stores_are_told_apart_by_db_id(start: Callable[..., Running], tmp_path:
     else:
         service = start(*flags) if source == "flags" else start(**variables)
     for number, query in ((1, {}), (2, {"db_id": "main"}), (3, {"db_id": "other"})):
-        export = export_of(f"{number:032x}", "b" * 16)
+        export = export_request(f"{number:032x}", "b" * 16)
         service.http.post("/v1/traces", content=export, headers=JSON, params=query).raise_for_status()
     counts = {
         db_id: service.http.get("/traces", params={"db_id": db_id} if db_id else {}).json()["meta"]["total_count"]

@@ -5,8 +5,9 @@ import signal
 from typing import TYPE_CHECKING
 
 import httpx
-from support.demo_service import read_printed, start_demo
-from support.service import free_port
+
+from support.services.demo import read_output, start_demo
+from support.services.process import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def send(line: str) -> httpx.Response:
 def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Path) -> None:
     port = free_port()
     with start_demo(tmp_path / "demo", port, "--traces", "400") as demo:
-        printed = read_printed(demo)
+        printed = read_output(demo)
         assert f"Serving http://127.0.0.1:{port} until Ctrl-C" in printed
         failures, sessions, captured, run, found = (
             send(line).raise_for_status().json() for line in printed.splitlines() if line.startswith("curl")
@@ -47,7 +48,7 @@ def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Pa
     assert found["data"][0]["output"] == run["content"]
 
     with start_demo(tmp_path / "demo", port) as demo:
-        printed = read_printed(demo)
+        printed = read_output(demo)
         demo.send_signal(signal.SIGINT)
         demo.wait(15)
     assert "400 traces of seed 7 are in" in printed

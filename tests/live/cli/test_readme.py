@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from support.demo_service import read_printed, start_demo
+
 from support.paths import ROOT
-from support.service import Running, free_port
-from typing import TYPE_CHECKING
+from support.services.demo import read_output, start_demo
+from support.services.process import RunningService, free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ def test_a_token_is_minted_and_let_in_as_the_readme_says(tmp_path: Path) -> None
     assert command == ["spanwise", "serve", "--authorization"]
     assert variable.startswith("JWT_JWKS_FILE=")
     keys = tmp_path / variable.partition("=")[2]
-    with Running(tmp_path / "data", *command[2:], JWT_JWKS_FILE=str(keys)) as service:
+    with RunningService(tmp_path / "data", *command[2:], JWT_JWKS_FILE=str(keys)) as service:
         (mint,) = re.findall(r"\$\((.*?)\)", SECTION)
         (address,) = re.findall(r"curl http://[^/]*(/\S*)", SECTION)
         assert service.http.get(address).status_code == 401
@@ -76,7 +77,7 @@ def test_an_agent_of_the_demo_runs_and_its_trace_is_found_as_the_readme_says(tmp
     assert len(commands) == 2
     port = free_port()
     with start_demo(tmp_path / "demo", port, "--traces", "50") as demo:
-        read_printed(demo)
+        read_output(demo)
         wait_until_ready(port)
         for command, printed in commands:
             here = command.replace(":7777", f":{port}")

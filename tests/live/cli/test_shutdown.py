@@ -10,8 +10,9 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from support.otlp_requests import export_of
-from support.service import Running
+
+from support.clients.otlp import export_request
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,23 +23,23 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_with_zero_and_what_was_sent_is_there_again(
-    start: Callable[..., Running], number: signal.Signals
+    start: Callable[..., RunningService], number: signal.Signals
 ) -> None:
     service = start()
-    service.http.post("/v1/traces", content=export_of("a" * 32, "b" * 16), headers=JSON).raise_for_status()
+    service.http.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON).raise_for_status()
     service.process.send_signal(number)
     assert service.process.wait(15) == 0, service.log.read_text()
     assert start().trace_ids() == ["a" * 32]
 
 
-def test_a_signal_under_ingest_loses_nothing_that_was_acknowledged(start: Callable[..., Running]) -> None:
+def test_a_signal_under_ingest_loses_nothing_that_was_acknowledged(start: Callable[..., RunningService]) -> None:
     service, acknowledged = start(), set[str]()
 
     def write(first: int) -> None:
         for number in range(first, first + 100_000):
             trace_id = f"{number:032x}"
             try:
-                answer = service.http.post("/v1/traces", content=export_of(trace_id, "b" * 16), headers=JSON)
+                answer = service.http.post("/v1/traces", content=export_request(trace_id, "b" * 16), headers=JSON)
             except Exception:  # noqa: BLE001  # the service is gone, however the client says so
                 return
             if answer.status_code != 200:
@@ -57,9 +58,9 @@ def test_a_signal_under_ingest_loses_nothing_that_was_acknowledged(start: Callab
     assert acknowledged <= set(start().trace_ids())
 
 
-def test_a_second_service_over_the_same_data_does_not_start(start: Callable[..., Running]) -> None:
+def test_a_second_service_over_the_same_data_does_not_start(start: Callable[..., RunningService]) -> None:
     service = start()
-    with Running(service.data_dir, is_ready=False) as second:
+    with RunningService(service.data_dir, is_ready=False) as second:
         assert second.process.wait(15) == 1
         last_line = second.log.read_text().splitlines()[-1]
         assert last_line.startswith("Error: ")
@@ -67,7 +68,7 @@ def test_a_second_service_over_the_same_data_does_not_start(start: Callable[...,
     assert service.http.get("/health", params={"ready": "true"}).status_code == 200
 
 
-def test_a_port_in_use_is_refused_by_name(service: Running, tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused_by_name(service: RunningService, tmp_path: Path) -> None:
     done = run("serve", "--data-dir", str(tmp_path / "other"), "--port", str(service.port))
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1:{service.port}: Address already in use" in done.stderr
@@ -96,17 +97,17 @@ def test_what_cannot_be_served_is_refused_in_one_line(arguments: list[str], mess
     assert "Traceback" not in done.stderr
 
 
-def test_the_command_says_its_version_and_checks_a_folder(start: Callable[..., Running]) -> None:
+def test_the_command_says_its_version_and_checks_a_folder(start: Callable[..., RunningService]) -> None:
     assert run("--version").stdout.startswith("spanwise, version 0.1.0")
     service = start()
-    service.http.post("/v1/traces", content=export_of("a" * 32, "b" * 16), headers=JSON).raise_for_status()
+    service.http.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON).raise_for_status()
     assert service.stop() == 0
     done = run("check", str(service.data_dir))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("{")
 
 
-def test_a_client_that_leaves_in_mid_request_harms_nobody(service: Running) -> None:
+def test_a_client_that_leaves_in_mid_request_harms_nobody(service: RunningService) -> None:
     head = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
     for sent in (b"", head[:20], head, head + b"{", head + b"{}"):
         for _ in range(20):
@@ -115,7 +116,7 @@ def test_a_client_that_leaves_in_mid_request_harms_nobody(service: Running) -> N
     assert service.search().status_code == 200
 
 
-def test_a_body_that_ends_early_is_400_and_one_that_stalls_408(start: Callable[..., Running]) -> None:
+def test_a_body_that_ends_early_is_400_and_one_that_stalls_408(start: Callable[..., RunningService]) -> None:
     service = start("--body-deadline-seconds", "0.5")
     head = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
     for ends, status in ((True, b"400"), (False, b"408")):

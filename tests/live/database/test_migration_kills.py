@@ -16,12 +16,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
-from support.programs import start
 
 from spanwise import Filter, TraceStore
 from spanwise.database.records import SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.demo import CONTENT_TYPE, exports
+from support.programs import start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,25 +5,25 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from support import postgresql
-from support.hosted_service import events_of, hosting, run
-from support.service import Running
+from support.servers import postgresql
+from support.services.hosted import run, run_events, start_hosted
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_runs_survive_a_crash_on_a_server(tmp_path: Path, postgresql_server: postgresql.Server) -> None:
+def test_runs_survive_a_crash_on_a_server(tmp_path: Path, postgresql_server: postgresql.PostgresqlServer) -> None:
     secret = tmp_path / "address"
-    secret.write_text(postgresql_server.new(), "utf-8")
+    secret.write_text(postgresql_server.create_database(), "utf-8")
     flags = ("--database-url-file", str(secret))
-    with hosting(tmp_path, *flags) as before:
+    with start_hosted(tmp_path, *flags) as before:
         done = run(before, "agents/weather", "Lisbon", session_id="kept", user_id="ann").json()
         paused = run(before, "agents/asking", "sure", session_id="kept").json()
         begun = run(before, "agents/slow", "x", background="true").json()
         time.sleep(0.2)
         before.kill()
-    with hosting(tmp_path, *flags) as after:
+    with start_hosted(tmp_path, *flags) as after:
         assert after.http.get("/sessions/kept").json()["session_state"] == {"asked": 1}
         assert [each["run_id"] for each in after.http.get("/sessions/kept/runs").json()] == [
             done["run_id"],
@@ -32,7 +32,7 @@ def test_runs_survive_a_crash_on_a_server(tmp_path: Path, postgresql_server: pos
         url = f"/agents/slow/runs/{begun['run_id']}"
         assert after.http.get(url).json()["status"] == "ERROR"
         with after.http.stream("POST", f"{url}/resume") as answer:
-            assert [event["event"] for event in events_of(answer)] == ["RunStarted", "RunContent", "RunError"]
+            assert [event["event"] for event in run_events(answer)] == ["RunStarted", "RunContent", "RunError"]
         form = {"tools": '[{"confirmation": "yes"}]', "stream": "false"}
         continued = after.http.post(f"/agents/asking/runs/{paused['run_id']}/continue", data=form)
         assert continued.json()["content"] == "sure: yes"
@@ -40,10 +40,10 @@ def test_runs_survive_a_crash_on_a_server(tmp_path: Path, postgresql_server: pos
     assert not (tmp_path / "data" / "runs.db").exists()
 
 
-def test_one_database_is_one_service(tmp_path: Path, postgresql_server: postgresql.Server) -> None:
-    url = postgresql_server.new()
-    with Running(tmp_path / "first", SPANWISE_DATABASE_URL=url) as first:
-        with Running(tmp_path / "second", is_ready=False, SPANWISE_DATABASE_URL=url) as second:
+def test_one_database_is_one_service(tmp_path: Path, postgresql_server: postgresql.PostgresqlServer) -> None:
+    url = postgresql_server.create_database()
+    with RunningService(tmp_path / "first", SPANWISE_DATABASE_URL=url) as first:
+        with RunningService(tmp_path / "second", is_ready=False, SPANWISE_DATABASE_URL=url) as second:
             assert second.process.wait(30) == 1
             log = second.log.read_text()
             assert "another process has the database of runs open" in log
@@ -55,7 +55,7 @@ def test_one_database_is_one_service(tmp_path: Path, postgresql_server: postgres
 def test_without_its_server_runs_are_refused_until_it_is_back(tmp_path: Path) -> None:
     with (
         postgresql.running() as server,
-        hosting(tmp_path, SPANWISE_DATABASE_URL=server.new()) as service,
+        start_hosted(tmp_path, SPANWISE_DATABASE_URL=server.create_database()) as service,
     ):
         run(service, "agents/echo", session_id="kept").raise_for_status()
         server.stop("immediate")

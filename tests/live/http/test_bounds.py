@@ -7,32 +7,32 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from support.hosted_service import events_of, hosting, run
-from support.otlp_requests import export_of
+from support.clients.otlp import export_request
+from support.services.hosted import run, run_events, start_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 JSON = {"Content-Type": "application/json"}
 
 
-def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Callable[..., Running]) -> None:
+def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Callable[..., RunningService]) -> None:
     service = start("--ingest-waiting-bytes", "1000")
     answer = service.http.post("/v1/traces", content=b" " * 1001, headers=JSON)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert answer.json()["message"] == "too many bytes of requests at once"
     for number in range(1, 4):
-        small = service.http.post("/v1/traces", content=export_of(f"{number:032x}", "b" * 16), headers=JSON)
+        small = service.http.post("/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON)
         assert small.status_code == 200
 
 
-def test_a_crowd_of_searches_is_answered_or_sent_away(start: Callable[..., Running]) -> None:
+def test_a_crowd_of_searches_is_answered_or_sent_away(start: Callable[..., RunningService]) -> None:
     service = start("--search-threads", "1", "--search-waiting", "1")
     for number in range(1, 200):
-        service.http.post("/v1/traces", content=export_of(f"{number:032x}", "b" * 16), headers=JSON)
+        service.http.post("/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON)
     with ThreadPoolExecutor(16) as crowd:
         answers = list(crowd.map(lambda _: service.search(limit=100), range(200)))
     assert {answer.status_code for answer in answers} <= {200, 503}
@@ -41,7 +41,7 @@ def test_a_crowd_of_searches_is_answered_or_sent_away(start: Callable[..., Runni
     assert service.search().status_code == 200
 
 
-def test_a_search_past_its_deadline_is_503(start: Callable[..., Running]) -> None:
+def test_a_search_past_its_deadline_is_503(start: Callable[..., RunningService]) -> None:
     service = start("--search-deadline-seconds", "0.0000001")
     answer = service.search()
     assert (answer.status_code, answer.json()["error_code"]) == (503, "SERVICE_UNAVAILABLE")
@@ -49,10 +49,10 @@ def test_a_search_past_its_deadline_is_503(start: Callable[..., Running]) -> Non
 
 
 def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
-    with hosting(tmp_path, "--event-bytes", "1") as service:
+    with start_hosted(tmp_path, "--event-bytes", "1") as service:
         form = {"message": "hello"}
         with service.http.stream("POST", "/agents/slow/runs", data=form) as slow:
-            first = next(events_of(slow))
+            first = next(run_events(slow))
             refused = run(service, "agents/echo")
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
             assert refused.json()["detail"] == "too many bytes of events at once"
@@ -67,7 +67,7 @@ def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
         assert service.stop() == 0
 
 
-def event_bytes(service: Running) -> float:
+def event_bytes(service: RunningService) -> float:
     found = re.search(r'^spanwise_event_bytes\{kind="run"\} (\S+)', service.http.get("/metrics").text, re.MULTILINE)
     assert found
     return float(found[1])

@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.otlp_requests import export_of
+
+from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-def test_a_page_is_smaller_on_the_wire_and_the_same(start: Callable[..., Running], encoding: str) -> None:
+def test_a_page_is_smaller_on_the_wire_and_the_same(start: Callable[..., RunningService], encoding: str) -> None:
     service = start()
     for number in range(1, 50):
-        service.http.post("/v1/traces", content=export_of(f"{number:032x}", "b" * 16), headers=JSON).raise_for_status()
+        service.http.post(
+            "/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON
+        ).raise_for_status()
     plain = service.http.get("/traces", params={"limit": 100}, headers={"Accept-Encoding": "identity"})
     with service.http.stream("GET", "/traces", params={"limit": 100}, headers={"Accept-Encoding": encoding}) as answer:
         sent = b"".join(answer.iter_raw())
@@ -32,7 +35,7 @@ def test_a_page_is_smaller_on_the_wire_and_the_same(start: Callable[..., Running
     assert "content-encoding" not in service.http.get("/health").headers
 
 
-def test_each_request_is_an_event_that_names_its_trace(start: Callable[..., Running]) -> None:
+def test_each_request_is_an_event_that_names_its_trace(start: Callable[..., RunningService]) -> None:
     service = start("--log-level", "debug")
     trace_id = "ab" * 16
     headers = {"traceparent": f"00-{trace_id}-{'c' * 16}-01", "X-Request-ID": "asked-1"}
@@ -44,7 +47,7 @@ def test_each_request_is_an_event_that_names_its_trace(start: Callable[..., Runn
     assert event["message"].startswith("GET /traces/filter-schema: 200, ")
 
 
-def test_the_log_is_text_where_it_is_asked_for(start: Callable[..., Running]) -> None:
+def test_the_log_is_text_where_it_is_asked_for(start: Callable[..., RunningService]) -> None:
     service = start("--log-format", "text")
     assert service.stop() == 0
     assert service.log.read_text().splitlines()[-1].endswith(" info spanwise.http.server: stopped")

@@ -11,12 +11,12 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
-from support.callers import as_admin, jwks_file
-from support.otlp_requests import captures
-from support.service import Running
 
 from spanwise.http.routing.table import TABLE, Row
 from spanwise.models import DetailPage, SessionPage, SummaryPage, TraceDetail, TraceNode
+from support.clients.otlp import captures
+from support.clients.tokens import as_admin, jwks_file
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,15 +35,15 @@ class Elements(HTMLParser):
         self.addresses += (value for name, value in attrs if name in {"src", "href"})
 
 
-def fill(service: Running) -> None:
+def fill(service: RunningService) -> None:
     for capture in captures()[::4]:
         capture.send(service.http).raise_for_status()
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("described")
-    with Running(folder / "data", "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
+    with RunningService(folder / "data", "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
         service.http.headers.update(as_admin())
         fill(service)
         yield service
@@ -59,7 +59,7 @@ FILTERED = {"/traces/search", "/traces/delete", "/traces/export"}
     "cases", [100, pytest.param(int(os.environ.get("SLOW_CASES", "1000")), marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_whatever_is_asked_the_answer_is_a_described_one(described: Running, row: Row, cases: int) -> None:
+def test_whatever_is_asked_the_answer_is_a_described_one(described: RunningService, row: Row, cases: int) -> None:
     schema = schemathesis.openapi.from_url(f"{described.url}/openapi.json")
     excluded: list[Any] = [positive_data_acceptance] if row.path in FILTERED else []
 
@@ -78,7 +78,7 @@ def known(answer: bytes, shape: Any) -> Any:  # any shape
     return decoded
 
 
-def test_answers_are_what_the_models_say_and_nothing_more(described: Running) -> None:
+def test_answers_are_what_the_models_say_and_nothing_more(described: RunningService) -> None:
     fill(described)  # what was asked at random may have deleted it
     for page in range(1, 4):
         runs = described.http.post("/traces/search", json={"limit": 30, "page": page})
@@ -94,7 +94,7 @@ def test_answers_are_what_the_models_say_and_nothing_more(described: Running) ->
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc"])
-def test_a_page_holds_all_it_needs_and_may_ask_nobody_else(described: Running, path: str) -> None:
+def test_a_page_holds_all_it_needs_and_may_ask_nobody_else(described: RunningService, path: str) -> None:
     answer = described.http.get(path)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -111,5 +111,5 @@ def test_a_page_holds_all_it_needs_and_may_ask_nobody_else(described: Running, p
     assert "unsafe-inline" not in policy["script-src"]
 
 
-def test_nothing_is_redirected(described: Running) -> None:
+def test_nothing_is_redirected(described: RunningService) -> None:
     assert described.http.get("/docs/oauth2-redirect").status_code == 200

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from support.hosted_service import hosting
-from support.otlp_requests import export_of
+
+from support.clients.otlp import export_request
+from support.services.hosted import start_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 JSON = {"Content-Type": "application/json"}
-EXPORT = export_of("a" * 32, "b" * 16)
+EXPORT = export_request("a" * 32, "b" * 16)
 
 
 def head(method: str, path: str, length: int = 0) -> bytes:
@@ -58,7 +59,7 @@ def read_all(connection: socket.socket) -> bytes:
     return answer
 
 
-def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[..., Running]) -> None:
+def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[..., RunningService]) -> None:
     service = start()
     connections = {}
     for case, (before, _, _) in ANSWERS.items():
@@ -86,7 +87,7 @@ def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[...,
     assert all(event["level"] == "info" for event in service.events())
 
 
-def test_a_body_that_never_comes_holds_the_end_up_no_longer_than_it_may(start: Callable[..., Running]) -> None:
+def test_a_body_that_never_comes_holds_the_end_up_no_longer_than_it_may(start: Callable[..., RunningService]) -> None:
     service = start("--drain-seconds", "0.5")
     with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
         connection.sendall(head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40])
@@ -96,7 +97,9 @@ def test_a_body_that_never_comes_holds_the_end_up_no_longer_than_it_may(start: C
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_at_once_and_loses_nothing(start: Callable[..., Running], number: signal.Signals) -> None:
+def test_a_second_signal_ends_at_once_and_loses_nothing(
+    start: Callable[..., RunningService], number: signal.Signals
+) -> None:
     service = start("--drain-seconds", "60")
     service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
     with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
@@ -115,10 +118,10 @@ def test_a_second_signal_ends_at_once_and_loses_nothing(start: Callable[..., Run
     assert start().trace_ids() == ["a" * 32]
 
 
-def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., Running]) -> None:
+def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., RunningService]) -> None:
     first = start()
     for number in range(1, 200):
-        body = export_of(f"{number:032x}", "b" * 16)
+        body = export_request(f"{number:032x}", "b" * 16)
         first.http.post("/v1/traces", content=body, headers=JSON).raise_for_status()
     first.kill()
     second = start(is_ready=False)
@@ -128,7 +131,7 @@ def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., Running]) 
 
 
 def test_streams_end_with_the_service(tmp_path: Path) -> None:
-    with hosting(tmp_path, "--drain-seconds", "2") as service:
+    with start_hosted(tmp_path, "--drain-seconds", "2") as service:
         begun, ended = set[int](), set[int]()
 
         def follow(number: int) -> None:
@@ -150,7 +153,7 @@ def test_streams_end_with_the_service(tmp_path: Path) -> None:
 
 def send(port: int, trace_id: str) -> str:
     """Returns what became of one export, sent as OTLP exporters do: the same again until it is taken or refused."""
-    body = export_of(trace_id, "b" * 16)
+    body = export_request(trace_id, "b" * 16)
     while True:
         try:
             answer = httpx.post(f"http://127.0.0.1:{port}/v1/traces", content=body, headers=JSON, timeout=20)
@@ -162,7 +165,7 @@ def send(port: int, trace_id: str) -> str:
         assert answer.headers["retry-after"] == "1"
 
 
-def test_clients_that_try_again_lose_nothing_over_restarts(start: Callable[..., Running]) -> None:
+def test_clients_that_try_again_lose_nothing_over_restarts(start: Callable[..., RunningService]) -> None:
     service = start()
     port, sent, done = service.port, list[str](), threading.Event()
 

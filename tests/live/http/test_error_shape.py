@@ -20,7 +20,8 @@ from spanwise.models import FilterSchema
 
 if TYPE_CHECKING:
     import httpx
-    from support.service import Running
+
+    from support.services.process import RunningService
 
 CODES = {
     error.status: error.error_code
@@ -56,7 +57,7 @@ def assert_manners(answer: httpx.Response) -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"])
-def test_a_method_that_is_not_in_the_table_is_405(service: Running, row: Any, method: str) -> None:
+def test_a_method_that_is_not_in_the_table_is_405(service: RunningService, row: Any, method: str) -> None:
     path = row.path.replace("{trace_id}", "0" * 32)
     served = {other.method for other in TABLE if other.path == row.path}
     if method in served or (method == "GET" and path in {"/traces/search", "/traces/delete"}):
@@ -69,24 +70,24 @@ def test_a_method_that_is_not_in_the_table_is_405(service: Running, row: Any, me
 @pytest.mark.parametrize(
     "path", ["//", "/nope", "/health/", "/traces/", "/traces/a/b", "/v1/traces/", "//health", "/%00", "/info%00"]
 )
-def test_a_path_that_is_not_in_the_table_is_404(service: Running, path: str) -> None:
+def test_a_path_that_is_not_in_the_table_is_404(service: RunningService, path: str) -> None:
     assert assert_error(service.http.get(service.url + path), 404) == "Not Found"
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Forwarded-Prefix", "X-Rewrite-URL"])
-def test_no_header_changes_the_route(service: Running, header: str) -> None:
+def test_no_header_changes_the_route(service: RunningService, header: str) -> None:
     assert_error(service.http.get("/nope", headers={header: "/health"}), 404)
 
 
 @pytest.mark.parametrize("trace_id", ["search", "0" * 32, "f" * 32, "zz", "%2e%2e", "a" * 5000, "\N{SNOWMAN}"])
-def test_an_unknown_trace_is_404_and_so_is_its_span(service: Running, trace_id: str) -> None:
+def test_an_unknown_trace_is_404_and_so_is_its_span(service: RunningService, trace_id: str) -> None:
     assert assert_error(service.http.get(f"/traces/{trace_id}"), 404) == "Trace not found"
     answer = service.http.get(f"/traces/{trace_id}", params={"span_id": "0" * 16})
     assert assert_error(answer, 404) == "Span not found"
 
 
 @pytest.mark.parametrize("db_id", ["X", "../", "/etc", "s3://x", "' OR 1=1--", "x" * 5000])
-def test_an_unknown_database_is_404(service: Running, db_id: str) -> None:
+def test_an_unknown_database_is_404(service: RunningService, db_id: str) -> None:
     expected = f"No database found with id '{db_id}'"
     for answer in (
         service.http.post("/traces/search", json={}, params={"db_id": db_id}),
@@ -99,7 +100,7 @@ def test_an_unknown_database_is_404(service: Running, db_id: str) -> None:
 
 
 @pytest.mark.parametrize("db_id", ["", "default"])
-def test_the_one_database_may_be_named(service: Running, db_id: str) -> None:
+def test_the_one_database_may_be_named(service: RunningService, db_id: str) -> None:
     assert service.http.post("/traces/search", json={}, params={"db_id": db_id}).status_code == 200
 
 
@@ -123,7 +124,7 @@ def test_the_one_database_may_be_named(service: Running, db_id: str) -> None:
     ],
     ids=lambda body: repr(body[:12]),
 )
-def test_a_body_that_is_no_search_is_422(service: Running, body: bytes) -> None:
+def test_a_body_that_is_no_search_is_422(service: RunningService, body: bytes) -> None:
     assert_error(service.http.post("/traces/search", content=body, headers=JSON), 422)
 
 
@@ -143,13 +144,13 @@ def test_a_body_that_is_no_search_is_422(service: Running, body: bytes) -> None:
     ],
 )
 def test_a_member_that_does_not_fit_is_422_with_its_place(
-    service: Running, body: dict[str, object], place: str
+    service: RunningService, body: dict[str, object], place: str
 ) -> None:
     assert assert_error(service.search(**body), 422).endswith(f"- at `{place}`")
 
 
 @pytest.mark.parametrize("body", [{"filter": None}, {}, {"filter": {}}, {"unknown": {"user_id": "x"}}])
-def test_no_filter_matches_all(service: Running, body: dict[str, object]) -> None:
+def test_no_filter_matches_all(service: RunningService, body: dict[str, object]) -> None:
     answer = service.search(**body)
     assert answer.status_code == 200
     assert answer.json()["meta"].keys() == {"page", "limit", "total_pages", "total_count", "search_time_ms"}
@@ -158,7 +159,7 @@ def test_no_filter_matches_all(service: Running, body: dict[str, object]) -> Non
 
 @pytest.mark.parametrize("page", [2**31, 2**63, 2**70])
 @pytest.mark.parametrize("group_by", ["run", "session"])
-def test_a_page_beyond_the_end_is_empty(service: Running, page: int, group_by: str) -> None:
+def test_a_page_beyond_the_end_is_empty(service: RunningService, page: int, group_by: str) -> None:
     answer = service.search(page=page, limit=100, group_by=group_by).json()
     assert (answer["data"], answer["meta"]["page"]) == ([], page)
 
@@ -181,12 +182,12 @@ def test_a_page_beyond_the_end_is_empty(service: Running, page: int, group_by: s
     ],
 )
 def test_a_parameter_that_does_not_fit_is_422_with_its_name(
-    service: Running, path: str, query: str, place: str
+    service: RunningService, path: str, query: str, place: str
 ) -> None:
     assert assert_error(service.http.get(f"{path}?{query}"), 422).endswith(f"- at `{place}`")
 
 
-def test_a_status_that_is_none_is_422(service: Running) -> None:
+def test_a_status_that_is_none_is_422(service: RunningService) -> None:
     for status in ("UNSET", "", "null"):
         assert assert_error(service.http.get("/traces", params={"status": status}), 422).endswith("- at `status`")
 
@@ -215,7 +216,7 @@ def containing(size: int) -> dict[str, Any]:
     [(deep, 32), (wide, 1024), (one_of, 10_000), (containing, 4096)],
     ids=lambda given: str(given)[:20],
 )
-def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: Running, make: Any, most: int) -> None:
+def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: RunningService, make: Any, most: int) -> None:
     assert service.search(filter=make(most)).status_code == 200
     detail = assert_error(service.search(filter=make(most + 1)), 400)
     assert " - at `$" in detail
@@ -233,11 +234,11 @@ def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: Running, 
     ],
     ids=str,
 )
-def test_an_invalid_expression_is_400_with_its_place(service: Running, expression: dict[str, object]) -> None:
+def test_an_invalid_expression_is_400_with_its_place(service: RunningService, expression: dict[str, object]) -> None:
     assert " - at `$" in assert_error(service.search(filter=expression), 400)
 
 
-def test_a_search_that_is_not_plain_json_is_415(service: Running) -> None:
+def test_a_search_that_is_not_plain_json_is_415(service: RunningService) -> None:
     for headers in ({}, {"Content-Type": "text/plain"}, PROTOBUF, {"Content-Type": "application/jsonx"}):
         assert_error(service.http.post("/traces/search", content=b"{}", headers=headers), 415)
     zipped = service.http.post(
@@ -252,7 +253,7 @@ def padded(size: int) -> bytes:
     return b"{}" + b" " * (size - 2)
 
 
-def test_a_search_of_one_mebibyte_is_served_and_one_byte_more_is_413(service: Running) -> None:
+def test_a_search_of_one_mebibyte_is_served_and_one_byte_more_is_413(service: RunningService) -> None:
     assert service.http.post("/traces/search", content=padded(MEBIBYTE), headers=JSON).status_code == 200
     too_large = padded(MEBIBYTE + 1)
     assert_error(service.http.post("/traces/search", content=too_large, headers=JSON), 413)
@@ -286,7 +287,7 @@ def rpc_status(answer: httpx.Response) -> tuple[int, str]:
     ids=["undecodable", "truncated", "wrong checksum", "cut deflate", "br", "zstd", "too large", "bomb"],
 )
 def test_a_refused_export_is_a_status_in_its_own_encoding(
-    service: Running, headers: dict[str, str], encoding: str | None, body: bytes, status: int
+    service: RunningService, headers: dict[str, str], encoding: str | None, body: bytes, status: int
 ) -> None:
     if encoding:
         headers = {**headers, "Content-Encoding": encoding}
@@ -298,12 +299,12 @@ def test_a_refused_export_is_a_status_in_its_own_encoding(
     assert message
 
 
-def test_an_export_of_another_type_is_415_in_our_shape(service: Running) -> None:
+def test_an_export_of_another_type_is_415_in_our_shape(service: RunningService) -> None:
     for headers in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/grpc"}):
         assert_error(service.http.post("/v1/traces", content=b"", headers=headers), 415)
 
 
-def test_one_bad_span_in_ten_is_counted_and_the_others_stand(service: Running) -> None:
+def test_one_bad_span_in_ten_is_counted_and_the_others_stand(service: RunningService) -> None:
     trace_id = "beef" * 8
     spans = [
         {"traceId": trace_id, "spanId": f"{number:016x}", "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
@@ -316,7 +317,7 @@ def test_one_bad_span_in_ten_is_counted_and_the_others_stand(service: Running) -
     assert service.http.get(f"/traces/{trace_id}").json()["total_spans"] == 9
 
 
-def test_a_request_id_is_kept_if_it_is_a_plain_one(service: Running) -> None:
+def test_a_request_id_is_kept_if_it_is_a_plain_one(service: RunningService) -> None:
     given = service.http.get("/health", headers={"X-Request-ID": "abc-1.2_3"})
     assert given.headers["x-request-id"] == "abc-1.2_3"
     for strange in (b"a b", b"a" * 129, b"", b"\xe9", b'"x"'):
@@ -325,7 +326,7 @@ def test_a_request_id_is_kept_if_it_is_a_plain_one(service: Running) -> None:
         assert made.headers["x-request-id"].isalnum()
 
 
-def test_health_is_alive_and_ready(service: Running) -> None:
+def test_health_is_alive_and_ready(service: RunningService) -> None:
     for parameters in ({}, {"ready": "true"}):
         answer = service.http.get("/health", params=parameters)
         assert answer.status_code == 200
@@ -333,7 +334,7 @@ def test_health_is_alive_and_ready(service: Running) -> None:
         assert answer.json()["instantiated_at"].endswith("Z")
 
 
-def test_the_filter_schema_is_served_as_it_is_described(service: Running) -> None:
+def test_the_filter_schema_is_served_as_it_is_described(service: RunningService) -> None:
     answer = service.http.get("/traces/filter-schema")
     assert_manners(answer)
     described = msgspec.json.decode(answer.content, type=FilterSchema, strict=True)

@@ -11,12 +11,13 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from support.otlp_requests import export_of
+
+from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 JSON = {"Content-Type": "application/json"}
 MEBIBYTE = 1024 * 1024
@@ -24,7 +25,7 @@ WAIT_SECONDS = 60
 
 
 @contextmanager
-def crowd(service: Running, count: int, receive_bytes: int = 0) -> Iterator[list[socket.socket]]:
+def crowd(service: RunningService, count: int, receive_bytes: int = 0) -> Iterator[list[socket.socket]]:
     """Gives `count` connections."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(allowed, count + 512), most), most))
@@ -67,7 +68,7 @@ def wait_until_closed(connections: list[socket.socket]) -> None:
                 del open_ones[number]
 
 
-def test_two_thousand_slow_heads_are_closed_and_keep_nobody_out(start: Callable[..., Running]) -> None:
+def test_two_thousand_slow_heads_are_closed_and_keep_nobody_out(start: Callable[..., RunningService]) -> None:
     service = start("--header-deadline-seconds", "2")
     with crowd(service, 2000) as connections:
         for connection in connections:
@@ -80,7 +81,9 @@ def test_two_thousand_slow_heads_are_closed_and_keep_nobody_out(start: Callable[
 
 
 @pytest.mark.parametrize("begin", [b"", b"GET /", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_more_connections_than_there_may_be_wait_and_are_let_in(start: Callable[..., Running], begin: bytes) -> None:
+def test_more_connections_than_there_may_be_wait_and_are_let_in(
+    start: Callable[..., RunningService], begin: bytes
+) -> None:
     """Those that hold a place say nothing, too little, or nothing more after their answer."""
     service = start("--connections", "8", "--header-deadline-seconds", "1")
     service.http.close()
@@ -95,22 +98,22 @@ def test_more_connections_than_there_may_be_wait_and_are_let_in(start: Callable[
     assert service.stop() == 0
 
 
-def fill(service: Running) -> None:
+def fill(service: RunningService) -> None:
     """Stores one trace of 12 MiB: more than the kernel keeps for a reader that does not read."""
     texts = {f"text{number}": chr(65 + number) * (3 * MEBIBYTE) for number in range(4)}
-    export = export_of("a" * 32, "b" * 16, **texts)
+    export = export_request("a" * 32, "b" * 16, **texts)
     service.http.post("/v1/traces", content=export, headers=JSON).raise_for_status()
 
 
 ASK = b"GET /traces/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n"
 
 
-def waiting_bytes(service: Running) -> int:
+def waiting_bytes(service: RunningService) -> int:
     (line,) = [line for line in service.http.get("/metrics").text.splitlines() if line.startswith("spanwise_answer_b")]
     return int(float(line.rpartition(" ")[2]))
 
 
-def test_readers_that_take_nothing_are_let_go(start: Callable[..., Running]) -> None:
+def test_readers_that_take_nothing_are_let_go(start: Callable[..., RunningService]) -> None:
     """By the kernel or by the service, whichever sees it first; only the service says so."""
     service = start("--write-deadline-seconds", "1")
     fill(service)
@@ -127,7 +130,7 @@ def test_readers_that_take_nothing_are_let_go(start: Callable[..., Running]) -> 
     assert all(event["level"] in {"info", "warning"} for event in service.events())
 
 
-def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., Running]) -> None:
+def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., RunningService]) -> None:
     service = start("--write-deadline-seconds", "2")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
@@ -140,7 +143,7 @@ def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., Running])
     assert service.stop() == 0
 
 
-def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Callable[..., Running]) -> None:
+def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Callable[..., RunningService]) -> None:
     service = start("--answer-waiting-bytes", "1000", "--write-deadline-seconds", "5")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
@@ -155,10 +158,10 @@ def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Calla
     assert service.stop() == 0
 
 
-def test_a_service_that_stood_still_goes_on_and_stores_once(start: Callable[..., Running]) -> None:
+def test_a_service_that_stood_still_goes_on_and_stores_once(start: Callable[..., RunningService]) -> None:
     service = start()
     with crowd(service, 20) as connections:
-        bodies = [export_of(f"{number + 1:032x}", "b" * 16) for number in range(len(connections))]
+        bodies = [export_request(f"{number + 1:032x}", "b" * 16) for number in range(len(connections))]
         head = "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
         for connection, body in zip(connections, bodies, strict=True):
             connection.sendall(head.format(len(body)).encode() + body[:50])
@@ -192,7 +195,7 @@ FORMS: dict[str, tuple[str, bytes, int, str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_form_is_refused(hosted: Running, form: str) -> None:
+def test_a_hostile_form_is_refused(hosted: RunningService, form: str) -> None:
     content_type, body, status, code = FORMS[form]
     if form == "a field of 2 MiB":
         body = b'--x\r\nContent-Disposition: form-data; name="message"\r\n\r\n' + b"y" * 2 * MEBIBYTE + b"\r\n--x--\r\n"
@@ -202,7 +205,7 @@ def test_a_hostile_form_is_refused(hosted: Running, form: str) -> None:
     assert hosted.http.get("/health").status_code == 200
 
 
-def raw(service: Running, sent: bytes) -> bytes:
+def raw(service: RunningService, sent: bytes) -> bytes:
     """Returns all that the service says to these bytes, until it ends the connection."""
     with socket.create_connection(("127.0.0.1", service.port), WAIT_SECONDS) as connection:
         answer = b""
@@ -230,7 +233,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_a_head_that_is_none_of_ours_is_refused(hosted: Running, head: str) -> None:
+def test_a_head_that_is_none_of_ours_is_refused(hosted: RunningService, head: str) -> None:
     sent, expected = HEADS[head]
     answer = raw(hosted, sent)
     assert answer[:13] in expected, answer[:200]

@@ -7,10 +7,11 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.otlp_requests import export_of
+
+from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
-    from support.service import Running
+    from support.services.process import RunningService
 
 JSON = {"Content-Type": "application/json"}
 MEBIBYTE = 1024 * 1024
@@ -33,7 +34,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_hostile_body_is_answered_as_it_deserves(service: Running, body: str) -> None:
+def test_a_hostile_body_is_answered_as_it_deserves(service: RunningService, body: str) -> None:
     content, status = BODIES[body]
     answer = service.http.post("/traces/search", content=content, headers=JSON)
     assert answer.status_code == status, answer.text[:200]
@@ -58,13 +59,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("expression", REFUSED, ids=json.dumps)
-def test_a_value_of_another_type_is_400_with_its_place(service: Running, expression: dict[str, Any]) -> None:
+def test_a_value_of_another_type_is_400_with_its_place(service: RunningService, expression: dict[str, Any]) -> None:
     answer = service.search(filter=expression)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "BAD_REQUEST")
     assert " - at `$" in answer.json()["detail"]
 
 
-def test_one_instant_is_one_instant_however_it_is_written(service: Running) -> None:
+def test_one_instant_is_one_instant_however_it_is_written(service: RunningService) -> None:
     written = ["2024-05-01T00:00:00Z", "2024-05-01", "2024-05-01T05:30:00+05:30", "2024-04-30T23:00:00-01:00"]
     totals = {service.search(filter=leaf("GTE", "start_time", text)).json()["meta"]["total_count"] for text in written}
     assert len(totals) == 1
@@ -74,10 +75,10 @@ LITERALS = ["' OR 1=1--", "%", "_", "\\", "*", ".*", "$(id)", "{{7*7}}", "\0", "
 
 
 @pytest.mark.parametrize("text", LITERALS)
-def test_a_value_is_text_and_means_nothing_else(service: Running, text: str) -> None:
+def test_a_value_is_text_and_means_nothing_else(service: RunningService, text: str) -> None:
     trace_id = f"{LITERALS.index(text) + 1:02x}" * 16
     user = f"literal <{text}>"
-    body = export_of(trace_id, "b" * 16, **{"user.id": user})
+    body = export_request(trace_id, "b" * 16, **{"user.id": user})
     service.http.post("/v1/traces", content=body, headers=JSON).raise_for_status()
     for op, value in (("EQ", user), ("STARTSWITH", f"literal <{text}"), ("CONTAINS", f"<{text}>")):
         assert service.trace_ids(filter=leaf(op, "user_id", value)) == [trace_id]
@@ -93,7 +94,7 @@ def test_a_value_is_text_and_means_nothing_else(service: Running, text: str) -> 
         b"Transfer-Encoding: gzip\r\n",
     ],
 )
-def test_a_request_that_can_be_read_in_two_ways_is_not_served(service: Running, head: bytes) -> None:
+def test_a_request_that_can_be_read_in_two_ways_is_not_served(service: RunningService, head: bytes) -> None:
     with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
         connection.sendall(b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + head)
         connection.sendall(b"Connection: close\r\n\r\n{}")

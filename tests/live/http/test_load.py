@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from support.hosted_service import factory_calls, hosting, run, stream
 from websockets.asyncio.client import connect
+
+from support.services.hosted import factory_calls, run, start_hosted, stream
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 LOAD = float(os.environ.get("TESTS_LOAD", "1"))
 RUNS = int(1000 * LOAD)
@@ -35,28 +36,28 @@ MOST_MEBIBYTES = 64
 
 
 @pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("loaded"), "--sockets-at-once", "512") as service:
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with start_hosted(tmp_path_factory.mktemp("loaded"), "--sockets-at-once", "512") as service:
         yield service
         assert service.stop() == 0
 
 
-def gauges(service: Running) -> dict[str, float]:
+def gauges(service: RunningService) -> dict[str, float]:
     """Returns how many runs, streams and sockets are open."""
     text = service.http.get("/metrics").text
     return {kind: float(value) for kind, value in re.findall(r'spanwise_open\{kind="(\w+)"\} (\S+)', text)}
 
 
-def resident_mebibytes(service: Running) -> float:
+def resident_mebibytes(service: RunningService) -> float:
     with open(f"/proc/{service.process.pid}/status", encoding="utf-8") as status:  # noqa: PTH123  # no file of ours
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
 
-def files(service: Running) -> int:
+def files(service: RunningService) -> int:
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))  # noqa: PTH208  # likewise
 
 
-def threads(service: Running) -> int:
+def threads(service: RunningService) -> int:
     return len(os.listdir(f"/proc/{service.process.pid}/task"))  # noqa: PTH208  # likewise
 
 
@@ -82,7 +83,7 @@ async def at_once(asks: list[Callable[[httpx.AsyncClient], Awaitable[Any]]], url
         return await asyncio.gather(*map(ask, asks))
 
 
-def test_many_runs_of_factories_are_one_call_and_one_component_each(hosted: Running) -> None:
+def test_many_runs_of_factories_are_one_call_and_one_component_each(hosted: RunningService) -> None:
     def over_http(number: int) -> Callable[[httpx.AsyncClient], Awaitable[Any]]:
         async def ask(client: httpx.AsyncClient) -> Any:
             form = {
@@ -131,7 +132,7 @@ async def leaves_a_socket(url: str, rng: random.Random) -> None:
             connection.transport.abort()
 
 
-def test_clients_that_leave_at_random_leave_nothing_behind(hosted: Running) -> None:
+def test_clients_that_leave_at_random_leave_nothing_behind(hosted: RunningService) -> None:
     def leave(number: int) -> Callable[[httpx.AsyncClient], Awaitable[Any]]:
         rng = random.Random(number)
         if number % 2:
@@ -151,7 +152,7 @@ def test_clients_that_leave_at_random_leave_nothing_behind(hosted: Running) -> N
     assert sessions["meta"]["total_count"] == 20 + LEAVING
 
 
-def reader_of(service: Running, path: str, form: bytes = b"") -> socket.socket:
+def reader_of(service: RunningService, path: str, form: bytes = b"") -> socket.socket:
     """Returns a client that asks for a stream and takes nothing of it."""
     reader = socket.create_connection(("127.0.0.1", service.port))
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -159,7 +160,7 @@ def reader_of(service: Running, path: str, form: bytes = b"") -> socket.socket:
     return reader
 
 
-def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: Running) -> None:
+def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: RunningService) -> None:
     with ExitStack() as readers:
         readers.enter_context(reader_of(hosted, "/workflows/long-winded/runs", b"message=8&session_id=s-long"))
         streaming = {"run": 0.0, "stream": 1.0, "socket": 0.0}
@@ -183,7 +184,7 @@ def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: Runnin
     assert sum(len(event["content"]) for event in events if event["event"] == "CustomEvent") == 1024 * 1024
 
 
-def test_factories_that_sleep_hold_up_no_other_route(hosted: Running) -> None:
+def test_factories_that_sleep_hold_up_no_other_route(hosted: RunningService) -> None:
     with ThreadPoolExecutor(51) as pool:
         asleep = [pool.submit(run, hosted, "workflows/sleeping", str(number)) for number in range(50)]
         hanging = pool.submit(run, hosted, "agents/hanging")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from support.mounted_service import client_of
-from support.otlp_requests import export_of
 
 from spanwise import Service, StoreLockedError, TraceStore
+from support.clients.otlp import export_request
+from support.services.in_process import client_of
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -26,7 +26,7 @@ def test_opened_by_hand_it_serves_and_closed_it_refuses(tmp_path: Path) -> None:
         service = Service(traces=str(tmp_path / "traces"))
         await service.open()
         async with client_of(service) as client:
-            answer = await client.post("/v1/traces", content=export_of("a" * 32, "b" * 16), headers=JSON)
+            answer = await client.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON)
             assert answer.status_code == 200
             found = (await client.post("/traces/search", json={})).json()
             assert [item["trace_id"] for item in found["data"]] == ["a" * 32]

@@ -6,34 +6,35 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.callers import as_caller, jwks_file
-from support.hosted_service import factory_calls, hosting, run
-from support.websockets import opened
+
+from support.clients.tokens import as_caller, jwks_file
+from support.clients.websocket import open_websocket
+from support.services.hosted import factory_calls, run, start_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 STATUSES = {"BAD_REQUEST": 400, "FORBIDDEN": 403, "NOT_FOUND": 404, "INTERNAL_SERVER_ERROR": 500}
 
 
-def over_http(service: Running, factory: str, given: Any) -> tuple[int, str]:
+def over_http(service: RunningService, factory: str, given: Any) -> tuple[int, str]:
     answer = run(service, f"workflows/{factory}", "x", factory_input=json.dumps(given))
     body = answer.json()
     return answer.status_code, body.get("detail", body.get("content"))
 
 
-def over_a_socket(service: Running, factory: str, given: Any) -> tuple[int, str]:
-    with opened(service) as socket:
+def over_a_socket(service: RunningService, factory: str, given: Any) -> tuple[int, str]:
+    with open_websocket(service) as socket:
         last = socket.run(workflow_id=factory, message="x", factory_input=given)[-1]
-        assert socket.ask("ping") == {"event": "pong"}
+        assert socket.request("ping") == {"event": "pong"}
     return STATUSES.get(last.get("error_code", ""), 200), str(last.get("error", last.get("content")))
 
 
 @pytest.fixture(params=[over_http, over_a_socket], ids=["http", "socket"])
-def attempt(request: pytest.FixtureRequest) -> Callable[[Running, str, Any], tuple[int, str]]:
-    found: Callable[[Running, str, Any], tuple[int, str]] = request.param
+def attempt(request: pytest.FixtureRequest) -> Callable[[RunningService, str, Any], tuple[int, str]]:
+    found: Callable[[RunningService, str, Any], tuple[int, str]] = request.param
     return found
 
 
@@ -56,7 +57,7 @@ def attempt(request: pytest.FixtureRequest) -> Callable[[Running, str, Any], tup
     ],
 )
 def test_what_a_factory_raises_has_its_status(
-    hosted: Running, attempt: Callable[..., tuple[int, str]], factory: str, raised: str, status: int
+    hosted: RunningService, attempt: Callable[..., tuple[int, str]], factory: str, raised: str, status: int
 ) -> None:
     found, detail = attempt(hosted, factory, {"raise": raised})
     assert found == status
@@ -67,20 +68,20 @@ def test_what_a_factory_raises_has_its_status(
 
 @pytest.mark.parametrize("returned", ["none", "class", "agent", "coroutine", "generator", "text", "no such key"])
 def test_what_is_no_fresh_component_is_500(
-    hosted: Running, attempt: Callable[..., tuple[int, str]], returned: str
+    hosted: RunningService, attempt: Callable[..., tuple[int, str]], returned: str
 ) -> None:
     assert attempt(hosted, "returning", {"return": returned})[0] == 500
     assert hosted.http.get("/health").is_success
 
 
-def test_a_component_that_is_returned_twice_is_500(hosted: Running) -> None:
+def test_a_component_that_is_returned_twice_is_500(hosted: RunningService) -> None:
     found = [how(hosted, "returning", {"return": "shared"})[0] for how in (over_http, over_a_socket, over_http)]
     assert found == [200, 500, 500]
 
 
 @pytest.mark.parametrize("given", [{}, {"size": "2"}, {"size": None}, {"size": [1]}, [], 1, "x"])
 def test_input_that_does_not_fit_calls_no_factory(
-    hosted: Running, attempt: Callable[..., tuple[int, str]], given: Any
+    hosted: RunningService, attempt: Callable[..., tuple[int, str]], given: Any
 ) -> None:
     before = factory_calls(hosted)
     assert attempt(hosted, "sized", given)[0] == 400
@@ -98,10 +99,10 @@ def test_input_that_does_not_fit_calls_no_factory(
     ],
     ids=["largest", "too large", "deepest", "too deep"],
 )
-def test_input_has_limits(hosted: Running, given: Any, status: int) -> None:
+def test_input_has_limits(hosted: RunningService, given: Any, status: int) -> None:
     text = json.dumps(given, separators=(",", ":"))
     assert run(hosted, "workflows/built", "x", factory_input=text).status_code == status
-    with opened(hosted) as socket:
+    with open_websocket(hosted) as socket:
         last = socket.run(workflow_id="built", message="x", factory_input=given)[-1]
         assert STATUSES.get(last.get("error_code", ""), 200) == status
 
@@ -113,10 +114,10 @@ def test_nothing_that_a_factory_or_a_client_does_changes_what_was_verified(
     scopes = ["workflows:read", "workflows:run"]
     expected = f"[] ann {scopes} ann"
     forged = {"claims": '{"sub": "eve"}', "scopes": "agent_os:admin", "trusted": "{}", "user_id": "eve"}
-    with hosting(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
+    with start_hosted(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
         headers = as_caller("ann", *scopes)
         answer = run(service, "workflows/tampering", "x", headers=headers | {"X-Scopes": "agent_os:admin"}, **forged)  # type: ignore[arg-type]
         assert answer.json()["content"] == expected
-        with opened(service, headers=headers) as socket:
+        with open_websocket(service, headers=headers) as socket:
             last = socket.run("start-workflow", workflow_id="tampering", message="x", **forged)[-1]
             assert last["content"] == expected

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from support.hosted_service import run
 
 from spanwise.components import Kind
 from spanwise.http.schemas.runs import AgentRun, Begun, Hosted, Run, TeamRun, WorkflowRun
 from spanwise.http.schemas.sessions import SessionDetail, SessionList
 from spanwise.models import Config, Model
+from support.services.hosted import run
 
 if TYPE_CHECKING:
-    from support.service import Running
+    from support.services.process import RunningService
 
 RUN = {Kind.AGENT: AgentRun, Kind.TEAM: TeamRun, Kind.WORKFLOW: WorkflowRun}
 ANSWERED = {
@@ -34,7 +34,7 @@ def known(answer: bytes, shape: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "component"), CASES)
-def test_a_run_is_what_its_model_says(hosted: Running, kind: Kind, component: str) -> None:
+def test_a_run_is_what_its_model_says(hosted: RunningService, kind: Kind, component: str) -> None:
     url = f"/{kind}s/{component}/runs"
     session_id = f"s-{kind}-{component}"
     answer = run(hosted, f"{kind}s/{component}", "hello", session_id=session_id, user_id="ann")
@@ -47,7 +47,7 @@ def test_a_run_is_what_its_model_says(hosted: Running, kind: Kind, component: st
     known(run(hosted, f"{kind}s/{component}", "x", background="true").content, Begun)
 
 
-def test_what_is_hosted_is_what_its_model_says(hosted: Running) -> None:
+def test_what_is_hosted_is_what_its_model_says(hosted: RunningService) -> None:
     for kind in Kind:
         listed = hosted.http.get(f"/{kind}s").content
         for one in msgspec.json.decode(listed, type=list[Hosted]):
@@ -57,6 +57,6 @@ def test_what_is_hosted_is_what_its_model_says(hosted: Running) -> None:
     assert known(hosted.http.get("/sessions").content, SessionList).data
 
 
-def test_what_factories_take_is_described_to_everybody_while_authorization_is_off(hosted: Running) -> None:
+def test_what_factories_take_is_described_to_everybody_while_authorization_is_off(hosted: RunningService) -> None:
     schemas = hosted.http.get("/openapi.json").json()["components"]["schemas"]
     assert schemas["agent.sized.input"]["properties"] == {"size": {"type": "integer"}}

@@ -8,18 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.hosted_service import hosting, run
+
+from support.services.hosted import run, start_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 INTERRUPTED = "the service ended before the run did"
 
 
-def traces_of(service: Running, run_id: str) -> list[dict[str, Any]]:
+def traces_of(service: RunningService, run_id: str) -> list[dict[str, Any]]:
     return service.items(filter={"op": "EQ", "key": "run_id", "value": run_id})
 
 
@@ -27,7 +28,7 @@ def names_of(nodes: list[dict[str, Any]] | None) -> list[Any]:
     return [[node["name"], *names_of(node.get("spans"))] for node in nodes or []]
 
 
-def trace_when(service: Running, run_id: str, spans: int) -> dict[str, Any]:
+def trace_when(service: RunningService, run_id: str, spans: int) -> dict[str, Any]:
     """Returns the trace of a run as soon as it has so many spans."""
     for _ in range(200):
         found = traces_of(service, run_id)
@@ -38,7 +39,7 @@ def trace_when(service: Running, run_id: str, spans: int) -> dict[str, Any]:
 
 
 def test_a_crash_leaves_the_trace_of_what_was_done(tmp_path: Path) -> None:
-    with hosting(tmp_path) as before:
+    with start_hosted(tmp_path) as before:
         begun = run(before, "workflows/long", "Lisbon", background="true", user_id="ann", session_id="s-crash").json()
         under_way = trace_when(before, begun["run_id"], 6)
         assert (under_way["status"], under_way["user_id"], under_way["session_id"]) == ("OK", "ann", "s-crash")
@@ -47,7 +48,7 @@ def test_a_crash_leaves_the_trace_of_what_was_done(tmp_path: Path) -> None:
         before.kill()
     expected = [["Long.run", ["weather.run", ["weather.run", ["get_weather"]]], ["slow.run", ["slow.run"]]]]
     assert names_of(under_way["tree"]) == expected
-    with hosting(tmp_path) as after:
+    with start_hosted(tmp_path) as after:
         (left,) = traces_of(after, begun["run_id"])
         assert (left["trace_id"], left["status"], left["error"]) == (under_way["trace_id"], "ERROR", INTERRUPTED)
         assert (left["user_id"], left["session_id"], left["input"]) == ("ann", "s-crash", "Lisbon")
@@ -62,7 +63,7 @@ def test_a_crash_leaves_the_trace_of_what_was_done(tmp_path: Path) -> None:
 
 
 def test_a_run_that_takes_long_is_one_trace_when_it_ends(tmp_path: Path) -> None:
-    with hosting(tmp_path) as service:
+    with start_hosted(tmp_path) as service:
         ended = run(service, "agents/soon", "x").json()
         (trace,) = traces_of(service, ended["run_id"])
     assert (trace["total_spans"], trace["output"]) == (1, "x done")
@@ -71,8 +72,8 @@ def test_a_run_that_takes_long_is_one_trace_when_it_ends(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def joining(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("joining"), "--join-callers-trace") as service:
+def joining(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with start_hosted(tmp_path_factory.mktemp("joining"), "--join-callers-trace") as service:
         yield service
         assert service.stop() == 0
 
@@ -81,7 +82,7 @@ def calling(trace_id: str) -> Any:
     return {"traceparent": f"00-{trace_id}-{'b' * 16}-01"}
 
 
-def test_a_run_goes_on_in_its_callers_trace(joining: Running) -> None:
+def test_a_run_goes_on_in_its_callers_trace(joining: RunningService) -> None:
     result = run(joining, "agents/weather", "x", headers=calling("a" * 32)).json()
     assert result["metadata"]["trace_id"] == "a" * 32
     (trace,) = traces_of(joining, result["run_id"])
@@ -89,7 +90,7 @@ def test_a_run_goes_on_in_its_callers_trace(joining: Running) -> None:
     assert "b" * 16 in json.dumps(trace["tree"][0]["extra_data"])
 
 
-def test_two_runs_in_one_trace_of_a_caller_keep_their_own_spans(joining: Running) -> None:
+def test_two_runs_in_one_trace_of_a_caller_keep_their_own_spans(joining: RunningService) -> None:
     with ThreadPoolExecutor(8) as pool:
 
         def ask(number: int) -> Any:
@@ -106,7 +107,7 @@ def test_two_runs_in_one_trace_of_a_caller_keep_their_own_spans(joining: Running
         assert sum(f'"u{number}"' in shown for number in range(8)) == 1
 
 
-def test_a_paused_run_goes_on_in_the_trace_that_it_began_in(joining: Running) -> None:
+def test_a_paused_run_goes_on_in_the_trace_that_it_began_in(joining: RunningService) -> None:
     paused = run(joining, "agents/asking", "sure", headers=calling("d" * 32)).json()
     url = f"/agents/asking/runs/{paused['run_id']}/continue"
     form = {"tools": '[{"confirmation": "yes"}]', "stream": "false"}
@@ -117,6 +118,6 @@ def test_a_paused_run_goes_on_in_the_trace_that_it_began_in(joining: Running) ->
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", f"00-{'0' * 32}-{'b' * 16}-01", f"00-{'a' * 32}-{'0' * 16}-01"])
-def test_a_trace_context_that_is_none_is_not_joined(joining: Running, given: str) -> None:
+def test_a_trace_context_that_is_none_is_not_joined(joining: RunningService, given: str) -> None:
     result = run(joining, "agents/echo", headers={"traceparent": given}).json()  # type: ignore[arg-type]
     assert result["metadata"]["trace_id"] not in {"0" * 32, "a" * 32}

@@ -8,20 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.hosted_service import events_of, factory_calls, frames_of, hosting, run, stream
+
+from support.services.hosted import factory_calls, run, run_events, start_hosted, stream, stream_events
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 
-def trace_of(service: Running, run_id: str) -> dict[str, Any]:
+def trace_of(service: RunningService, run_id: str) -> dict[str, Any]:
     (found,) = service.items(filter={"op": "EQ", "key": "run_id", "value": run_id})
     return found
 
 
-def test_an_agent_answers_and_its_trace_is_found(hosted: Running) -> None:
+def test_an_agent_answers_and_its_trace_is_found(hosted: RunningService) -> None:
     answer = run(hosted, "agents/weather", "Lisbon", user_id="ann", session_id="s-weather")
     assert answer.status_code == 200, answer.text
     result = answer.json()
@@ -42,7 +43,7 @@ def test_an_agent_answers_and_its_trace_is_found(hosted: Running) -> None:
     )
 
 
-def test_a_stream_ends_when_its_trace_is_found(hosted: Running) -> None:
+def test_a_stream_ends_when_its_trace_is_found(hosted: RunningService) -> None:
     events = stream(hosted, "agents/echo", "one two")
     names = [event["event"] for event in events]
     assert names == ["RunStarted", "RunContent", "RunContent", "RunContentCompleted", "RunCompleted"]
@@ -52,7 +53,7 @@ def test_a_stream_ends_when_its_trace_is_found(hosted: Running) -> None:
     assert trace_of(hosted, events[-1]["run_id"])["trace_id"] == events[-1]["metadata"]["trace_id"]
 
 
-def test_a_team_and_a_workflow_are_one_trace_each(hosted: Running) -> None:
+def test_a_team_and_a_workflow_are_one_trace_each(hosted: RunningService) -> None:
     team = run(hosted, "teams/route", "a b").json()
     assert (team["content"], team["team_id"]) == ("a b ", "route")
     assert [response["agent_id"] for response in team["member_responses"]] == ["words"]
@@ -75,7 +76,7 @@ def test_a_team_and_a_workflow_are_one_trace_each(hosted: Running) -> None:
 
 
 @pytest.mark.parametrize("component", ["failing", "leaving"])
-def test_what_escapes_a_component_is_not_told(hosted: Running, component: str) -> None:
+def test_what_escapes_a_component_is_not_told(hosted: RunningService, component: str) -> None:
     answer = run(hosted, f"agents/{component}")
     assert (answer.status_code, answer.json()["error_code"]) == (500, "INTERNAL_SERVER_ERROR")
     events = stream(hosted, f"agents/{component}")
@@ -86,7 +87,7 @@ def test_what_escapes_a_component_is_not_told(hosted: Running, component: str) -
     assert ("the secret cause" in trace["error"]) == (component == "failing")
 
 
-def test_nobody_forges_an_event(hosted: Running) -> None:
+def test_nobody_forges_an_event(hosted: RunningService) -> None:
     events = stream(hosted, "agents/forging")
     assert [event["event"] for event in events] == ["RunStarted", "RunContent", "RunContentCompleted", "RunCompleted"]
     form = {"message": "x"}
@@ -112,7 +113,7 @@ def test_nobody_forges_an_event(hosted: Running) -> None:
     ],
     ids=range(14),
 )
-def test_a_form_that_asks_for_what_is_not_there_is_refused(hosted: Running, form: Any, status: int) -> None:
+def test_a_form_that_asks_for_what_is_not_there_is_refused(hosted: RunningService, form: Any, status: int) -> None:
     parts = [
         (name, (None, text)) for name, texts in form.items() for text in ([texts] if isinstance(texts, str) else texts)
     ]
@@ -121,7 +122,7 @@ def test_a_form_that_asks_for_what_is_not_there_is_refused(hosted: Running, form
         assert (answer.status_code, set(answer.json())) == (status, {"detail", "error_code"}), answer.text
 
 
-def test_a_body_that_is_no_form_is_refused(hosted: Running) -> None:
+def test_a_body_that_is_no_form_is_refused(hosted: RunningService) -> None:
     assert hosted.http.post("/agents/echo/runs", json={"message": "x"}).status_code == 415
     files = {"files": ("a.txt", b"text")}
     assert hosted.http.post("/agents/echo/runs", data={"message": "x"}, files=files).status_code == 400
@@ -130,7 +131,7 @@ def test_a_body_that_is_no_form_is_refused(hosted: Running) -> None:
 
 
 @pytest.mark.parametrize("kind", ["agents", "teams", "workflows"])
-def test_what_is_not_there_is_404(hosted: Running, kind: str) -> None:
+def test_what_is_not_there_is_404(hosted: RunningService, kind: str) -> None:
     for method, path in (
         ("POST", f"/{kind}/nothing/runs"),
         ("GET", f"/{kind}/nothing"),
@@ -145,7 +146,7 @@ def test_what_is_not_there_is_404(hosted: Running, kind: str) -> None:
         assert (answer.status_code, answer.json()["error_code"]) == (404, "NOT_FOUND"), path
 
 
-def test_runs_and_sessions_are_read(hosted: Running) -> None:
+def test_runs_and_sessions_are_read(hosted: RunningService) -> None:
     first, second = (run(hosted, "agents/weather", m, session_id="s-read").json() for m in ("a", "b"))
     listed = hosted.http.get("/agents/weather/runs", params={"session_id": "s-read"}).json()
     assert [each["run_id"] for each in listed] == [first["run_id"], second["run_id"]]
@@ -161,7 +162,7 @@ def test_runs_and_sessions_are_read(hosted: Running) -> None:
     assert trace_of(hosted, first["run_id"])
 
 
-def test_what_is_hosted_is_described(hosted: Running) -> None:
+def test_what_is_hosted_is_described(hosted: RunningService) -> None:
     agents = {agent["id"]: agent for agent in hosted.http.get("/agents").json()}
     assert agents["echo"] == {
         "id": "echo",
@@ -183,7 +184,7 @@ def test_what_is_hosted_is_described(hosted: Running) -> None:
     assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 14)
 
 
-def test_a_factory_gets_its_input_where_the_specification_says(hosted: Running) -> None:
+def test_a_factory_gets_its_input_where_the_specification_says(hosted: RunningService) -> None:
     def calls() -> list[str]:
         found = factory_calls(hosted)[len(before) :]
         before.extend(found)
@@ -225,7 +226,7 @@ def test_a_factory_gets_its_input_where_the_specification_says(hosted: Running) 
 @pytest.mark.parametrize(
     ("raised", "status"), [("permission", 403), ("factory", 500), ("value", 500), ("exit", 500), ("cancelled", 500)]
 )
-def test_what_a_factory_raises_has_its_status(hosted: Running, raised: str, status: int) -> None:
+def test_what_a_factory_raises_has_its_status(hosted: RunningService, raised: str, status: int) -> None:
     answer = run(hosted, "agents/raising", factory_input=json.dumps({"raise": raised}))
     assert answer.status_code == status
     assert "broken" not in answer.text
@@ -233,32 +234,32 @@ def test_what_a_factory_raises_has_its_status(hosted: Running, raised: str, stat
 
 
 @pytest.mark.parametrize("factory", ["hanging", "wrong"])
-def test_a_factory_that_returns_no_component_in_time_is_500(hosted: Running, factory: str) -> None:
+def test_a_factory_that_returns_no_component_in_time_is_500(hosted: RunningService, factory: str) -> None:
     assert run(hosted, f"agents/{factory}").status_code == 500
 
 
-def test_a_client_gives_no_trust_to_itself(hosted: Running) -> None:
+def test_a_client_gives_no_trust_to_itself(hosted: RunningService) -> None:
     forged = {"claims": '{"sub": "eve"}', "scopes": "agent_os:admin", "trusted": "{}"}
     answer = run(hosted, "agents/built", "x", **forged, user_id="ann", headers={**forged, "X-User": "eve"})  # type: ignore[arg-type]
     assert answer.json()["content"] == "x ann None {} []"
 
 
-def test_a_run_goes_on_when_its_client_leaves(hosted: Running) -> None:
+def test_a_run_goes_on_when_its_client_leaves(hosted: RunningService) -> None:
     with hosted.http.stream("POST", "/agents/soon/runs", data={"message": "x"}) as answer:
-        run_id = next(events_of(answer))["run_id"]
+        run_id = next(run_events(answer))["run_id"]
     url = f"/agents/soon/runs/{run_id}"
     with hosted.http.stream("POST", f"{url}/resume", headers={"Last-Event-ID": "1"}) as answer:
-        events = list(events_of(answer))
+        events = list(run_events(answer))
     assert [event["event_index"] for event in events] == [2, 3, 4]
     assert events[-1]["event"] == "RunCompleted"
     assert hosted.http.get(url).json()["content"] == "x done"
 
 
-def test_a_run_that_is_followed_again_says_what_comes(hosted: Running) -> None:
+def test_a_run_that_is_followed_again_says_what_comes(hosted: RunningService) -> None:
     def said(run_id: str, after: str) -> list[dict[str, Any]]:
         url = f"/agents/soon/runs/{run_id}/resume"
         with hosted.http.stream("POST", url, data={"last_event_index": after}) as answer:
-            return list(frames_of(answer))
+            return list(stream_events(answer))
 
     begun = run(hosted, "agents/soon", "x", background="true").json()
     frames = said(begun["run_id"], "-1")
@@ -274,7 +275,9 @@ def test_a_run_that_is_followed_again_says_what_comes(hosted: Running) -> None:
 
 
 @pytest.mark.parametrize("kind", ["agents", "teams", "workflows"])
-def test_cancelling_is_idempotent_calls_no_factory_and_knows_what_is_not_there(hosted: Running, kind: str) -> None:
+def test_cancelling_is_idempotent_calls_no_factory_and_knows_what_is_not_there(
+    hosted: RunningService, kind: str
+) -> None:
     before = factory_calls(hosted)
     ended = run(hosted, f"{kind}/built", "x", factory_input="{}").json()
     made = factory_calls(hosted)[len(before) :]
@@ -286,17 +289,17 @@ def test_cancelling_is_idempotent_calls_no_factory_and_knows_what_is_not_there(h
     assert len(made) == 1
 
 
-def test_a_background_run_answers_at_once(hosted: Running) -> None:
+def test_a_background_run_answers_at_once(hosted: RunningService) -> None:
     begun = run(hosted, "agents/soon", "x", background="true")
     assert (begun.status_code, begun.json()["status"]) == (202, "PENDING")
     url = f"/agents/soon/runs/{begun.json()['run_id']}"
     assert hosted.http.get(url).json()["status"] == "RUNNING"
     with hosted.http.stream("POST", f"{url}/resume", data={"last_event_index": "-1"}) as answer:
-        assert [event["event_index"] for event in events_of(answer)] == [0, 1, 2, 3, 4]
+        assert [event["event_index"] for event in run_events(answer)] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("component", ["agents/slow", "agents/stubborn", "workflows/slow"])
-def test_cancel_ends_a_run_and_stays(hosted: Running, component: str) -> None:
+def test_cancel_ends_a_run_and_stays(hosted: RunningService, component: str) -> None:
     begun = run(hosted, component, "x", background="true").json()
     url = f"/{component}/runs/{begun['run_id']}"
     with ThreadPoolExecutor() as pool:
@@ -308,7 +311,7 @@ def test_cancel_ends_a_run_and_stays(hosted: Running, component: str) -> None:
     assert hosted.http.post(f"{url}/continue", data={"stream": "false"}).status_code == 409
 
 
-def test_a_run_is_continued_once_and_is_one_trace(hosted: Running) -> None:
+def test_a_run_is_continued_once_and_is_one_trace(hosted: RunningService) -> None:
     paused = run(hosted, "agents/asking", "sure", user_id="ann").json()
     assert (paused["status"], len(paused["requirements"])) == ("PAUSED", 1)
     url = f"/agents/asking/runs/{paused['run_id']}/continue"
@@ -317,7 +320,7 @@ def test_a_run_is_continued_once_and_is_one_trace(hosted: Running) -> None:
     for name in ("session_state", "dependencies", "metadata", "fork"):
         assert hosted.http.post(url, data=form | {name: "{}"}).status_code == 400
     with hosted.http.stream("POST", url, data=form) as answer:
-        events = list(events_of(answer))
+        events = list(run_events(answer))
     assert [events[0]["event"], events[-1]["event"]] == ["RunContinued", "RunCompleted"]
     assert events[0]["event_index"] == 2
     again = hosted.http.post(url, data=form)
@@ -326,7 +329,7 @@ def test_a_run_is_continued_once_and_is_one_trace(hosted: Running) -> None:
     assert (trace["output"], trace["total_spans"], trace["user_id"]) == ("sure: yes", 1, "ann")
 
 
-def test_a_trace_context_is_linked(hosted: Running) -> None:
+def test_a_trace_context_is_linked(hosted: RunningService) -> None:
     caller = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
     result = run(hosted, "agents/echo", headers=caller).json()  # type: ignore[arg-type]
     (root,) = trace_of(hosted, result["run_id"])["tree"]
@@ -334,7 +337,7 @@ def test_a_trace_context_is_linked(hosted: Running) -> None:
     assert result["metadata"]["trace_id"] != "a" * 32
 
 
-def test_many_runs_of_a_factory_do_not_mix(hosted: Running) -> None:
+def test_many_runs_of_a_factory_do_not_mix(hosted: RunningService) -> None:
     with ThreadPoolExecutor(16) as pool:
         results = pool.map(lambda n: run(hosted, "agents/built", str(n), user_id=f"u{n}").json(), range(100))
     for n, result in enumerate(results):
@@ -346,18 +349,18 @@ def test_many_runs_of_a_factory_do_not_mix(hosted: Running) -> None:
 
 
 def test_what_was_unfinished_is_marked_after_a_crash(tmp_path: Path) -> None:
-    with hosting(tmp_path) as before:
+    with start_hosted(tmp_path) as before:
         begun = run(before, "agents/slow", "x", background="true").json()
         paused = run(before, "agents/asking", "sure").json()
         cancelled = run(before, "agents/slow", "x", background="true").json()
         before.http.post(f"/agents/slow/runs/{cancelled['run_id']}/cancel").raise_for_status()
         time.sleep(0.2)
         before.kill()
-    with hosting(tmp_path) as after:
+    with start_hosted(tmp_path) as after:
         url = f"/agents/slow/runs/{begun['run_id']}"
         assert after.http.get(url).json()["status"] == "ERROR"
         with after.http.stream("POST", f"{url}/resume") as answer:
-            assert [event["event"] for event in events_of(answer)] == ["RunStarted", "RunContent", "RunError"]
+            assert [event["event"] for event in run_events(answer)] == ["RunStarted", "RunContent", "RunError"]
         assert after.http.get(f"/agents/slow/runs/{cancelled['run_id']}").json()["status"] == "CANCELLED"
         form = {"tools": '[{"confirmation": "yes"}]', "stream": "false"}
         url = f"/agents/asking/runs/{paused['run_id']}/continue"
@@ -365,9 +368,9 @@ def test_what_was_unfinished_is_marked_after_a_crash(tmp_path: Path) -> None:
 
 
 def test_a_service_that_ends_marks_what_still_runs(tmp_path: Path) -> None:
-    with hosting(tmp_path) as before:
+    with start_hosted(tmp_path) as before:
         begun = run(before, "agents/slow", "x", background="true").json()
         assert before.stop() == 0
-    with hosting(tmp_path) as after:
+    with start_hosted(tmp_path) as after:
         found = after.http.get(f"/agents/slow/runs/{begun['run_id']}").json()
         assert (found["status"], found["content"]) == ("ERROR", "the service ended before the run did")

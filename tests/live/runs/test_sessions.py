@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.hosted_service import run
+
+from support.services.hosted import run
 
 if TYPE_CHECKING:
     import httpx
-    from support.service import Running
+
+    from support.services.process import RunningService
 
 
 def ids(answer: httpx.Response) -> list[str]:
@@ -17,7 +19,7 @@ def ids(answer: httpx.Response) -> list[str]:
     return [each["session_id"] for each in answer.json()["data"]]
 
 
-def test_a_session_is_listed_by_what_it_is(hosted: Running) -> None:
+def test_a_session_is_listed_by_what_it_is(hosted: RunningService) -> None:
     for number, name in enumerate(["Äpfel", "birnen", "apfel"]):
         body = {"session_id": f"listed-{number}", "session_name": name, "user_id": "lister", "agent_id": "echo"}
         assert hosted.http.post("/sessions", json=body).status_code == 201
@@ -60,14 +62,14 @@ def test_a_session_is_listed_by_what_it_is(hosted: Running) -> None:
         ("page=2147483648", 200),
     ],
 )
-def test_a_question_is_understood_or_refused(hosted: Running, query: str, status: int) -> None:
+def test_a_question_is_understood_or_refused(hosted: RunningService, query: str, status: int) -> None:
     answer = hosted.http.get(f"/sessions?{query}")
     assert answer.status_code == status, answer.text
     if status == 200:
         assert answer.json()["data"] == [] or "session_name" not in query
 
 
-def test_a_session_begins_without_a_run(hosted: Running) -> None:
+def test_a_session_begins_without_a_run(hosted: RunningService) -> None:
     body = {"session_id": "begun", "session_name": "Begun", "user_id": "ann", "agent_id": "weather"}
     body |= {"session_state": {"asked": 41}, "metadata": {"colour": "red"}}  # type: ignore[dict-item]
     answer = hosted.http.post("/sessions", json=body)
@@ -94,7 +96,7 @@ def test_a_session_begins_without_a_run(hosted: Running) -> None:
     hosted.http.delete(f"/sessions/{team['session_id']}").raise_for_status()
 
 
-def test_a_session_is_named_and_changed(hosted: Running) -> None:
+def test_a_session_is_named_and_changed(hosted: RunningService) -> None:
     run(hosted, "agents/weather", "hello\n  there" + "!" * 200, session_id="named")
     assert hosted.http.get("/sessions/named").json()["session_name"] == "hello there" + "!" * 69
     renamed = hosted.http.post("/sessions/named/rename", json={"session_name": "Ours"}).json()
@@ -128,7 +130,9 @@ def test_a_session_is_named_and_changed(hosted: Running) -> None:
         ("PATCH", "/sessions/named?user_id=bob", {}, 404),
     ],
 )
-def test_a_change_fits_or_changes_nothing(hosted: Running, method: str, path: str, body: Any, status: int) -> None:
+def test_a_change_fits_or_changes_nothing(
+    hosted: RunningService, method: str, path: str, body: Any, status: int
+) -> None:
     run(hosted, "agents/echo", "hi", session_id="named", user_id="")
     before = hosted.http.get("/sessions/named").json()
     answer = hosted.http.request(method, path, json=body)
@@ -136,14 +140,14 @@ def test_a_change_fits_or_changes_nothing(hosted: Running, method: str, path: st
     assert hosted.http.get("/sessions/named").json() == before
 
 
-def test_a_body_must_be_json(hosted: Running) -> None:
+def test_a_body_must_be_json(hosted: RunningService) -> None:
     assert hosted.http.patch("/sessions/named", data={"session_name": "x"}).status_code == 415
     text = {"Content-Type": "application/json"}
     assert hosted.http.patch("/sessions/named", content=b"{" * 20_000, headers=text).status_code == 422
     assert hosted.http.patch("/sessions/named", content=b" " * 2_000_000, headers=text).status_code == 413
 
 
-def test_its_runs_are_read(hosted: Running) -> None:
+def test_its_runs_are_read(hosted: RunningService) -> None:
     first, second = (run(hosted, "agents/weather", message, session_id="with-runs").json() for message in ("a", "b"))
     url = "/sessions/with-runs/runs"
     listed = hosted.http.get(url).json()
@@ -157,7 +161,7 @@ def test_its_runs_are_read(hosted: Running) -> None:
     assert hosted.http.get(f"/sessions/begun/runs/{first['run_id']}").status_code == 404
 
 
-def test_what_a_run_will_leave_is_not_changed_under_it(hosted: Running) -> None:
+def test_what_a_run_will_leave_is_not_changed_under_it(hosted: RunningService) -> None:
     begun = run(hosted, "agents/slow", "x", background="true", session_id="busy").json()
     url = "/sessions/busy"
     assert hosted.http.patch(url, json={"session_state": {}}).status_code == 409
@@ -170,7 +174,7 @@ def test_what_a_run_will_leave_is_not_changed_under_it(hosted: Running) -> None:
     assert hosted.http.get(f"/agents/slow/runs/{begun['run_id']}").status_code == 404
 
 
-def test_a_message_may_hold_what_a_name_may_not(hosted: Running) -> None:
+def test_a_message_may_hold_what_a_name_may_not(hosted: RunningService) -> None:
     answer = run(hosted, "agents/echo", "a\0b", session_id="nul")
     assert answer.status_code == 200
     assert hosted.http.get("/sessions/nul").json()["chat_history"][0]["content"] == "a\0b"

@@ -8,29 +8,29 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.hosted_service import factory_calls, hosting, run, stream
-from support.websockets import opened
 from websockets.exceptions import InvalidStatus
 
 from spanwise.http.websocket.session import MOST_MESSAGES_A_SECOND
+from support.clients.websocket import open_websocket
+from support.services.hosted import factory_calls, run, start_hosted, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.service import Running
+    from support.services.process import RunningService
 
 
 @pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("hosted"), "--cors-origins", "https://listed.example") as service:
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with start_hosted(tmp_path_factory.mktemp("hosted"), "--cors-origins", "https://listed.example") as service:
         yield service
         assert service.stop() == 0
         assert all(event["level"] in {"info", "warning"} for event in service.events()), service.log.read_text()
 
 
-def test_a_workflow_runs_as_over_http(hosted: Running) -> None:
-    with opened(hosted) as socket:
+def test_a_workflow_runs_as_over_http(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
         assert socket.greeting == {
             "event": "connected",
             "message": "Connected to workflow events",
@@ -46,27 +46,27 @@ def test_a_workflow_runs_as_over_http(hosted: Running) -> None:
     assert [event["event"] for event in over_http] == [event["event"] for event in events]
 
 
-def test_a_socket_of_one_workflow_needs_no_id(hosted: Running) -> None:
-    with opened(hosted, "/workflows/steps/ws") as socket:
+def test_a_socket_of_one_workflow_needs_no_id(hosted: RunningService) -> None:
+    with open_websocket(hosted, "/workflows/steps/ws") as socket:
         assert socket.run(message="hello")[-1]["event"] == "WorkflowCompleted"
         assert socket.run(message="hello", workflow_id="steps")[-1]["event"] == "WorkflowCompleted"
-        refused = socket.ask("start-workflow", message="hello", workflow_id="slow")
+        refused = socket.request("start-workflow", message="hello", workflow_id="slow")
         assert (refused["error_code"], refused["workflow_id"]) == ("BAD_REQUEST", "slow")
 
 
-def test_a_factory_gets_its_input_from_the_message_and_is_continued(hosted: Running) -> None:
+def test_a_factory_gets_its_input_from_the_message_and_is_continued(hosted: RunningService) -> None:
     before = factory_calls(hosted)
-    with opened(hosted) as socket:
+    with open_websocket(hosted) as socket:
         paused = socket.run(workflow_id="built", message="x", factory_input={"a": 1})[-1]
         assert paused["event"] == "WorkflowPaused"
         ids = {"workflow_id": "built", "run_id": paused["run_id"], "session_id": paused["session_id"]}
         answers = [{"confirmation": 7}]
         ended = socket.run("continue-workflow", **ids, step_requirements=answers, factory_input={"a": 2})[-1]
         assert (ended["event"], ended["content"]) == ("WorkflowCompleted", "X: 7")
-        again = socket.ask("continue-workflow", **ids, step_requirements=answers)
+        again = socket.request("continue-workflow", **ids, step_requirements=answers)
         assert (again["error"], again["error_code"]) == ("run is already completed", "CONFLICT")
-        assert socket.ask("cancel-workflow", **ids)["event"] == "cancelled"
-        assert socket.ask("reconnect", **ids)["event"] == "replay"
+        assert socket.request("cancel-workflow", **ids)["event"] == "cancelled"
+        assert socket.request("reconnect", **ids)["event"] == "replay"
     assert factory_calls(hosted)[len(before) :] == ['workflow {"a":1}', 'workflow {"a":2}']
 
 
@@ -131,22 +131,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_done_is_an_error_event_and_the_socket_stays(hosted: Running, case: str) -> None:
+def test_what_cannot_be_done_is_an_error_event_and_the_socket_stays(hosted: RunningService, case: str) -> None:
     message, error_code, error = REFUSED[case]
-    with opened(hosted) as socket:
+    with open_websocket(hosted) as socket:
         socket.connection.send(json.dumps(message))
-        refused = socket.heard()
+        refused = socket.receive()
         assert (refused["event"], refused["error_code"], refused["error"]) == ("error", error_code, error)
-        assert socket.ask("ping") == {"event": "pong"}
+        assert socket.request("ping") == {"event": "pong"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '"ping"', '{"a":' * 5000 + "1" + "}" * 5000, "\ud7ff\x00"])
-def test_a_message_that_is_no_json_object_is_an_error_event(hosted: Running, text: str) -> None:
-    with opened(hosted) as socket:
+def test_a_message_that_is_no_json_object_is_an_error_event(hosted: RunningService, text: str) -> None:
+    with open_websocket(hosted) as socket:
         socket.connection.send(text)
-        refused = socket.heard()
+        refused = socket.receive()
         assert (refused["event"], refused["error_code"]) == ("error", "VALIDATION_ERROR")
-        assert socket.ask("ping") == {"event": "pong"}
+        assert socket.request("ping") == {"event": "pong"}
 
 
 @pytest.mark.parametrize(
@@ -154,25 +154,25 @@ def test_a_message_that_is_no_json_object_is_an_error_event(hosted: Running, tex
     [(b'{"action": "ping"}', 1003), ('{"action": "ping", "x": "' + "x" * 1024 * 1024 + '"}', 1009)],
     ids=["binary", "too large"],
 )
-def test_a_message_that_is_not_read_ends_the_socket(hosted: Running, message: str | bytes, code: int) -> None:
-    with opened(hosted) as socket:
+def test_a_message_that_is_not_read_ends_the_socket(hosted: RunningService, message: str | bytes, code: int) -> None:
+    with open_websocket(hosted) as socket:
         socket.connection.send(message)
         assert socket.close_code() == code
     assert hosted.http.get("/health").is_success
 
 
-def test_a_message_of_the_largest_size_is_read(hosted: Running) -> None:
+def test_a_message_of_the_largest_size_is_read(hosted: RunningService) -> None:
     message = '{"action": "ping", "x": ""}'
-    with opened(hosted) as socket:
+    with open_websocket(hosted) as socket:
         socket.connection.send(message.replace('""', '"' + "x" * (1024 * 1024 - len(message)) + '"'))
-        assert socket.heard() == {"event": "pong"}
+        assert socket.receive() == {"event": "pong"}
 
 
-def test_a_flood_of_messages_ends_the_socket(hosted: Running) -> None:
-    with opened(hosted) as socket:
+def test_a_flood_of_messages_ends_the_socket(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
         # One more than the second allows: bytes that come after the close reset the connection, and its code is lost.
         for _ in range(MOST_MESSAGES_A_SECOND + 1):
-            socket.say("ping")
+            socket.send("ping")
         assert socket.close_code() == 1008
     assert hosted.http.get("/health").is_success
 
@@ -187,9 +187,9 @@ def test_a_flood_of_messages_ends_the_socket(hosted: Running) -> None:
         ("https://listed.example", 101),
     ],
 )
-def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: Running, origin: str, status: int) -> None:
+def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: RunningService, origin: str, status: int) -> None:
     try:
-        with opened(hosted, origin=hosted.url if origin == "ours" else origin) as socket:
+        with open_websocket(hosted, origin=hosted.url if origin == "ours" else origin) as socket:
             assert socket.greeting["event"] == "connected"
             found = 101
     except InvalidStatus as refused:
@@ -200,27 +200,27 @@ def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: Running, origin: str
 @pytest.mark.parametrize(
     "path", ["/ws", "/workflows/steps/ws/", "/workflows/steps/ws%0A", "/agents/echo/ws", "/health"]
 )
-def test_a_path_that_is_no_socket_is_refused(hosted: Running, path: str) -> None:
-    with pytest.raises(InvalidStatus), opened(hosted, path):
+def test_a_path_that_is_no_socket_is_refused(hosted: RunningService, path: str) -> None:
+    with pytest.raises(InvalidStatus), open_websocket(hosted, path):
         pass
     assert hosted.http.get("/health").is_success
 
 
 def test_one_socket_too_many_is_503(tmp_path: Path) -> None:
-    with hosting(tmp_path, "--sockets-at-once", "3") as service, ExitStack() as sockets:
+    with start_hosted(tmp_path, "--sockets-at-once", "3") as service, ExitStack() as sockets:
         for _ in range(3):
-            last = sockets.enter_context(opened(service))
-        with pytest.raises(InvalidStatus) as refused, opened(service):
+            last = sockets.enter_context(open_websocket(service))
+        with pytest.raises(InvalidStatus) as refused, open_websocket(service):
             pass
         assert refused.value.response.status_code == 503
         assert json.loads(refused.value.response.body)["error_code"] == "SERVICE_UNAVAILABLE"
         last.connection.close()
         time.sleep(0.2)
-        sockets.enter_context(opened(service))
+        sockets.enter_context(open_websocket(service))
 
 
-def test_a_run_is_followed_again_from_an_index(hosted: Running) -> None:
-    with opened(hosted) as socket:
+def test_a_run_is_followed_again_from_an_index(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
         events = socket.run(workflow_id="steps", message="hello")
         run_id = events[0]["run_id"]
         for after in (-1, 0, 4, len(events) - 2):
@@ -232,21 +232,21 @@ def test_a_run_is_followed_again_from_an_index(hosted: Running) -> None:
             )
             assert found[1:] == events[after + 1 :]
         for after in (len(events) - 1, 10**6):
-            assert socket.ask("reconnect", run_id=run_id, last_event_index=after)["event"] == "replay"
-        assert socket.ask("ping") == {"event": "pong"}
+            assert socket.request("reconnect", run_id=run_id, last_event_index=after)["event"] == "replay"
+        assert socket.request("ping") == {"event": "pong"}
 
 
-def test_a_run_outlives_its_socket_and_another_one_follows_it(hosted: Running) -> None:
-    with opened(hosted) as socket:
-        socket.say("start-workflow", workflow_id="soon", message="x")
-        first = socket.heard()
+def test_a_run_outlives_its_socket_and_another_one_follows_it(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
+        socket.send("start-workflow", workflow_id="soon", message="x")
+        first = socket.receive()
         run_id = first["run_id"]
-        while socket.heard()["event"] != "RunContent":
+        while socket.receive()["event"] != "RunContent":
             pass
-    with opened(hosted, "/workflows/soon/ws") as socket:
-        missed = socket.ask("reconnect", run_id=run_id, last_event_index=0)
+    with open_websocket(hosted, "/workflows/soon/ws") as socket:
+        missed = socket.request("reconnect", run_id=run_id, last_event_index=0)
         assert (missed["event"], missed["status"]) == ("catch_up", "running")
-        found = socket.until_end()
+        found = socket.receive_until_end()
     names = [event["event"] for event in found]
     assert names[missed["missed_events"]] == "subscribed"
     assert names[-1] == "WorkflowCompleted"
@@ -254,48 +254,48 @@ def test_a_run_outlives_its_socket_and_another_one_follows_it(hosted: Running) -
     assert indexes == list(range(1, len(indexes) + 1))
 
 
-def test_a_run_is_cancelled_while_it_is_followed(hosted: Running) -> None:
-    with opened(hosted) as socket:
-        socket.say("start-workflow", workflow_id="slow", message="x")
-        run_id = socket.heard()["run_id"]
+def test_a_run_is_cancelled_while_it_is_followed(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
+        socket.send("start-workflow", workflow_id="slow", message="x")
+        run_id = socket.receive()["run_id"]
         begun = time.monotonic()
-        socket.say("cancel-workflow", workflow_id="slow", run_id=run_id)
-        heard = [socket.heard()]
+        socket.send("cancel-workflow", workflow_id="slow", run_id=run_id)
+        heard = [socket.receive()]
         while {"cancelled", "WorkflowCancelled"} - {event["event"] for event in heard}:
-            heard.append(socket.heard())
+            heard.append(socket.receive())
         assert time.monotonic() - begun < 10
-        assert socket.ask("cancel-workflow", run_id=run_id)["event"] == "cancelled"
+        assert socket.request("cancel-workflow", run_id=run_id)["event"] == "cancelled"
     assert hosted.http.get(f"/workflows/slow/runs/{run_id}").json()["status"] == "CANCELLED"
 
 
-def test_runs_of_one_socket_do_not_wait_for_each_other(hosted: Running) -> None:
-    with opened(hosted) as socket:
-        socket.say("start-workflow", workflow_id="slow", message="x")
-        slow = socket.heard()["run_id"]
-        socket.say("start-workflow", workflow_id="steps", message="hello")
-        while (heard := socket.heard())["event"] != "WorkflowCompleted":
+def test_runs_of_one_socket_do_not_wait_for_each_other(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
+        socket.send("start-workflow", workflow_id="slow", message="x")
+        slow = socket.receive()["run_id"]
+        socket.send("start-workflow", workflow_id="steps", message="hello")
+        while (heard := socket.receive())["event"] != "WorkflowCompleted":
             pass
         assert heard["run_id"] != slow
-        assert socket.ask("ping") == {"event": "pong"}
-        socket.say("cancel-workflow", run_id=slow)
+        assert socket.request("ping") == {"event": "pong"}
+        socket.send("cancel-workflow", run_id=slow)
 
 
 @pytest.mark.slow
-def test_a_silent_socket_is_closed_whatever_its_ping_frames_say(hosted: Running) -> None:
-    with opened(hosted) as silent, opened(hosted) as listening:
-        listening.say("start-workflow", workflow_id="slow", message="x")
-        run_id = listening.heard()["run_id"]
+def test_a_silent_socket_is_closed_whatever_its_ping_frames_say(hosted: RunningService) -> None:
+    with open_websocket(hosted) as silent, open_websocket(hosted) as listening:
+        listening.send("start-workflow", workflow_id="slow", message="x")
+        run_id = listening.receive()["run_id"]
         for _ in range(10_000):
             silent.connection.ping()
         assert silent.close_code() == 1001
-        assert listening.ask("cancel-workflow", run_id=run_id)["event"]
+        assert listening.request("cancel-workflow", run_id=run_id)["event"]
 
 
-def test_one_run_too_many_in_a_socket_is_refused(hosted: Running) -> None:
-    with opened(hosted) as socket:
+def test_one_run_too_many_in_a_socket_is_refused(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
         for _ in range(33):
-            socket.say("start-workflow", workflow_id="slow", message="x", session_id="s-many")
-        while (heard := socket.heard())["event"] != "error":
+            socket.send("start-workflow", workflow_id="slow", message="x", session_id="s-many")
+        while (heard := socket.receive())["event"] != "error":
             pass
         assert heard["error_code"] == "SERVICE_UNAVAILABLE"
     for begun in hosted.http.get("/workflows/slow/runs?session_id=s-many").json():
@@ -303,35 +303,35 @@ def test_one_run_too_many_in_a_socket_is_refused(hosted: Running) -> None:
 
 
 def test_what_was_run_before_a_crash_is_replayed_after_it(tmp_path: Path) -> None:
-    with hosting(tmp_path) as before:
-        with opened(before) as socket:
+    with start_hosted(tmp_path) as before:
+        with open_websocket(before) as socket:
             events = socket.run(workflow_id="steps", message="hello")
-            socket.say("start-workflow", workflow_id="slow", message="x")
-            unfinished = socket.heard()["run_id"]
-            while socket.heard()["event"] != "RunContent":
+            socket.send("start-workflow", workflow_id="slow", message="x")
+            unfinished = socket.receive()["run_id"]
+            while socket.receive()["event"] != "RunContent":
                 pass
             time.sleep(0.5)
         before.kill()
-    with hosting(tmp_path) as after, opened(after) as socket:
+    with start_hosted(tmp_path) as after, open_websocket(after) as socket:
         assert socket.run("reconnect", run_id=events[0]["run_id"], workflow_id="steps")[1:] == events
         found = socket.run("reconnect", run_id=unfinished, workflow_id="slow")
         assert (found[0]["status"], found[-1]["event"]) == ("ERROR", "WorkflowError")
 
 
 def test_sockets_end_with_the_service(tmp_path: Path) -> None:
-    with hosting(tmp_path) as service, opened(service) as idle, opened(service) as busy:
-        busy.say("start-workflow", workflow_id="soon", message="x")
-        busy.heard()
+    with start_hosted(tmp_path) as service, open_websocket(service) as idle, open_websocket(service) as busy:
+        busy.send("start-workflow", workflow_id="soon", message="x")
+        busy.receive()
         begun = time.monotonic()
         service.process.terminate()
         assert idle.close_code() == 1001
         assert time.monotonic() - begun < 5
-        assert busy.until_end()[-1]["event"] in {"WorkflowCompleted", "WorkflowError"}
+        assert busy.receive_until_end()[-1]["event"] in {"WorkflowCompleted", "WorkflowError"}
         assert busy.close_code() == 1001
         assert service.process.wait(15) == 0, service.log.read_text()
 
 
-def test_fields_of_a_run_are_heeded(hosted: Running) -> None:
+def test_fields_of_a_run_are_heeded(hosted: RunningService) -> None:
     given = {"session_state": {"seen": 1}, "dependencies": {"city": "Lisbon"}, "metadata": {"tag": "t"}}
     as_text = {name: json.dumps(value) for name, value in given.items()}
     over_http = run(hosted, "workflows/told", "x", session_id="s-told-1", **as_text).json()
@@ -341,7 +341,7 @@ def test_fields_of_a_run_are_heeded(hosted: Running) -> None:
         {"tag": "t"},
     )
     assert hosted.http.get("/sessions/s-told-1").json()["session_state"] == {"seen": 1}
-    with opened(hosted) as socket:
+    with open_websocket(hosted) as socket:
         ids = {"workflow_id": "told", "session_id": "s-told-2"}
         assert socket.run("start-workflow", message="x", **ids, **given)[-1]["content"] == over_http["content"]
         quiet = socket.run(workflow_id="steps", message="hello", stream_events=False)

@@ -12,9 +12,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.programs import busy_store, start
 
 from spanwise import Filter, TraceStore
+from support.programs import busy_store, start
 
 if TYPE_CHECKING:
     from pathlib import Path

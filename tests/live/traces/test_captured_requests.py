@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from support.otlp_requests import captured_traces, captures
+
+from support.clients.otlp import captured_traces, captures
 from support.paths import CASES
-from support.service import Running
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.otlp_requests import CapturedTrace
+    from support.clients.otlp import CapturedTrace
 
 GOLDEN = CASES / "traces"
 LONGEST_KEPT = 200
@@ -23,9 +24,9 @@ COLUMNS_ONLY = {"duration_ms", "input_tokens", "output_tokens"}
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that was sent every captured request, in order."""
-    with Running(tmp_path_factory.mktemp("captured") / "data") as service:
+    with RunningService(tmp_path_factory.mktemp("captured") / "data") as service:
         for capture in captures():
             answer = capture.send(service.http)
             assert answer.status_code == 200, (capture.file, answer.text)
@@ -50,13 +51,13 @@ def assert_whole(shown: dict[str, Any], trace: CapturedTrace) -> None:
     assert shown["status"] == ("ERROR" if trace.error_spans else "OK")
 
 
-def test_a_search_without_a_filter_finds_every_trace_once(filled: Running) -> None:
+def test_a_search_without_a_filter_finds_every_trace_once(filled: RunningService) -> None:
     found = filled.trace_ids()
     assert sorted(found) == sorted(trace.trace_id for trace in captured_traces())
 
 
 @pytest.mark.parametrize("trace", captured_traces(), ids=lambda trace: trace.trace_id[:8])
-def test_a_trace_is_found_and_shown_with_all_its_spans(filled: Running, trace: CapturedTrace) -> None:
+def test_a_trace_is_found_and_shown_with_all_its_spans(filled: RunningService, trace: CapturedTrace) -> None:
     by_id = filled.search(filter={"op": "EQ", "key": "trace_id", "value": trace.trace_id.upper()}).json()
     assert by_id["meta"]["total_count"] == 1
     assert_whole(by_id["data"][0], trace)
@@ -84,20 +85,20 @@ def as_golden(shown: Any, golden: Any) -> Any:  # any JSON
 
 
 @pytest.mark.parametrize("golden", golden_traces(), ids=lambda golden: golden["trace_id"][:8])
-def test_a_trace_is_shown_as_its_golden_answer(filled: Running, golden: dict[str, Any]) -> None:
+def test_a_trace_is_shown_as_its_golden_answer(filled: RunningService, golden: dict[str, Any]) -> None:
     expected = {key: value for key, value in golden.items() if key not in COLUMNS_ONLY}
     shown = filled.http.get(f"/traces/{golden['trace_id']}").json()
     assert as_golden(shown, expected) == expected
 
 
-def test_sending_everything_again_changes_nothing(filled: Running) -> None:
+def test_sending_everything_again_changes_nothing(filled: RunningService) -> None:
     before = filled.search(limit=100).json()["data"]
     for capture in captures():
         assert capture.send(filled.http).status_code == 200
     assert filled.search(limit=100).json()["data"] == before
 
 
-def test_sessions_add_up_to_the_traces_that_have_one(filled: Running) -> None:
+def test_sessions_add_up_to_the_traces_that_have_one(filled: RunningService) -> None:
     answer = filled.search(group_by="session", limit=100).json()
     sessions = answer["data"]
     with_session = filled.search(filter={"op": "EXISTS", "key": "session_id"}, limit=1).json()["meta"]["total_count"]
@@ -105,7 +106,7 @@ def test_sessions_add_up_to_the_traces_that_have_one(filled: Running) -> None:
     assert sum(item["total_traces"] for item in sessions) == with_session > 0
 
 
-def test_pages_add_up_to_the_whole(filled: Running) -> None:
+def test_pages_add_up_to_the_whole(filled: RunningService) -> None:
     whole = filled.search(limit=100).json()["data"] + filled.search(limit=100, page=2).json()["data"]
     paged: list[dict[str, Any]] = []
     for page in range(1, 100):
@@ -118,7 +119,7 @@ def test_pages_add_up_to_the_whole(filled: Running) -> None:
     assert paged == whole
 
 
-def test_an_accepted_export_is_answered_as_otlp_says(service: Running) -> None:
+def test_an_accepted_export_is_answered_as_otlp_says(service: RunningService) -> None:
     capture = next(capture for capture in captures() if capture.content_type == "application/x-protobuf")
     answer = ExportTraceServiceResponse.FromString(capture.send(service.http).content)
     assert not answer.HasField("partial_success")

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support.otlp_requests import export_of
-from support.service import Running
+from support.clients.otlp import export_request
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 JSON = {"Content-Type": "application/json"}
 
 
-def send(service: Running, number: int) -> int:
-    export = export_of(f"{number:032x}", "00000000000000a1")
+def send(service: RunningService, number: int) -> int:
+    export = export_request(f"{number:032x}", "00000000000000a1")
     return service.http.post("/v1/traces", content=export, headers=JSON).status_code
 
 
-def is_ready(service: Running) -> bool:
+def is_ready(service: RunningService) -> bool:
     return service.http.get("/health", params={"ready": "true"}).is_success
 
 
@@ -40,7 +40,7 @@ def seal(data_dir: Path) -> None:
 
 
 def test_a_backup_under_load_holds_what_was_acknowledged_before_and_is_served(
-    start: Callable[..., Running], tmp_path: Path
+    start: Callable[..., RunningService], tmp_path: Path
 ) -> None:
     service, acknowledged, is_over = start(), list[int](), threading.Event()
 
@@ -64,7 +64,7 @@ def test_a_backup_under_load_holds_what_was_acknowledged_before_and_is_served(
         is_over.set()
         writer.join()
     assert run("check", tmp_path / "copy").returncode == 0
-    with Running(tmp_path / "copy") as restored:
+    with RunningService(tmp_path / "copy") as restored:
         assert {f"{number:032x}" for number in marked} <= set(restored.trace_ids())
     again = run("backup", service.data_dir, tmp_path / "copy")
     assert again.returncode == 1
@@ -74,19 +74,19 @@ def test_a_backup_under_load_holds_what_was_acknowledged_before_and_is_served(
 def test_a_damaged_segment_is_refused_and_with_recover_set_aside_for_all_to_see(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for number in (1, 2):
-        with Running(data_dir) as service:
+        with RunningService(data_dir) as service:
             assert send(service, number) == 200
             assert service.stop() == 0
         seal(data_dir)
     damaged = max((data_dir / "traces" / "segments").glob("*/spans.otlp.zst"))
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    with Running(data_dir, is_ready=False) as service:
+    with RunningService(data_dir, is_ready=False) as service:
         assert service.process.wait(15) == 1
         assert str(damaged.relative_to(data_dir / "traces")) in service.log.read_text()
     assert run("check", data_dir).returncode == 1
     for flags in (["--recover"], []):
         data_dir.with_suffix(".log").unlink()
-        with Running(data_dir, *flags) as service:
+        with RunningService(data_dir, *flags) as service:
             assert service.trace_ids() == [f"{1:032x}"]
             assert f"`segments/{damaged.parent.name}` is set aside, its 1 traces" in service.log.read_text()
             assert service.stop() == 0
@@ -95,7 +95,7 @@ def test_a_damaged_segment_is_refused_and_with_recover_set_aside_for_all_to_see(
 
 
 def test_a_disk_with_too_little_free_is_503_and_the_service_stays_ready(tmp_path: Path) -> None:
-    with Running(tmp_path / "data", "--min-free-bytes", str(2**62)) as service:
+    with RunningService(tmp_path / "data", "--min-free-bytes", str(2**62)) as service:
         assert send(service, 1) == 503
         assert is_ready(service)
         assert service.trace_ids() == []
@@ -103,7 +103,7 @@ def test_a_disk_with_too_little_free_is_503_and_the_service_stays_ready(tmp_path
 
 def test_a_write_ahead_folder_that_is_moved_makes_the_service_unready(tmp_path: Path) -> None:
     traces = tmp_path / "data" / "traces"
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         assert send(service, 1) == 200
         (traces / "wal").rename(traces / "elsewhere")
         assert [send(service, number) for number in (2, 3)] == [503, 503]
@@ -111,13 +111,13 @@ def test_a_write_ahead_folder_that_is_moved_makes_the_service_unready(tmp_path: 
         assert service.trace_ids() == [f"{1:032x}"]
         service.kill()
     (traces / "elsewhere").rename(traces / "wal")
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         assert service.trace_ids() == [f"{1:032x}"]
         assert send(service, 2) == 200
 
 
 def test_a_process_without_free_files_is_503_until_there_are_some(tmp_path: Path) -> None:
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         assert send(service, 1) == 200
         taken = sum(1 for _ in Path(f"/proc/{service.process.pid}/fd").iterdir())
         limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
@@ -128,5 +128,5 @@ def test_a_process_without_free_files_is_503_until_there_are_some(tmp_path: Path
         resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, limits)
         assert [send(service, 2), send(service, 4)] == [200, 200]
         service.kill()
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         assert set(service.trace_ids()) == {f"{number:032x}" for number in (1, 2, 4)}

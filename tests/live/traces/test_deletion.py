@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.callers import as_admin, as_caller, jwks_file
-from support.otlp_requests import export_of
+
+from support.clients.otlp import export_request
+from support.clients.tokens import as_admin, as_caller, jwks_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     import httpx
-    from support.service import Running
+
+    from support.services.process import RunningService
 
 JSON = {"Content-Type": "application/json"}
 EVERYTHING: dict[str, Any] = {}
@@ -21,19 +23,19 @@ OF_ALICE = {"op": "EQ", "key": "user_id", "value": "alice"}
 OWNERS = {"a": "alice", "b": "alice", "c": "bob", "d": ""}
 
 
-def fill(service: Running, **headers: str) -> None:
+def fill(service: RunningService, **headers: str) -> None:
     for letter, owner in OWNERS.items():
-        body = export_of(letter * 32, "e" * 16, **{"user.id": owner})
+        body = export_request(letter * 32, "e" * 16, **{"user.id": owner})
         service.http.post("/v1/traces", content=body, headers=JSON | headers).raise_for_status()
 
 
 def delete(
-    service: Running, expression: object, headers: dict[str, str] | None = None, **more: object
+    service: RunningService, expression: object, headers: dict[str, str] | None = None, **more: object
 ) -> httpx.Response:
     return service.http.post("/traces/delete", json={"filter": expression, **more}, headers=headers)
 
 
-def test_what_is_deleted_is_gone_and_stays_so(start: Callable[..., Running]) -> None:
+def test_what_is_deleted_is_gone_and_stays_so(start: Callable[..., RunningService]) -> None:
     service = start()
     fill(service)
     assert delete(service, OF_ALICE, dry_run=True).json() == {"deleted": 2}
@@ -50,17 +52,17 @@ def test_what_is_deleted_is_gone_and_stays_so(start: Callable[..., Running]) -> 
 
 
 @pytest.mark.parametrize("body", [{}, {"filter": None}, {"filter": []}, {"filter": "x"}, {"filter": {}, "dry_run": 1}])
-def test_a_deletion_says_what_it_deletes(service: Running, body: dict[str, Any]) -> None:
+def test_a_deletion_says_what_it_deletes(service: RunningService, body: dict[str, Any]) -> None:
     answer = service.http.post("/traces/delete", json=body)
     assert (answer.status_code, answer.json()["error_code"]) == (422, "VALIDATION_ERROR")
 
 
-def test_an_invalid_filter_deletes_nothing(service: Running) -> None:
+def test_an_invalid_filter_deletes_nothing(service: RunningService) -> None:
     answer = delete(service, {"op": "EQ", "key": "nope", "value": "x"})
     assert (answer.status_code, answer.json()["error_code"]) == (400, "BAD_REQUEST")
 
 
-def test_nobody_deletes_what_belongs_to_another(start: Callable[..., Running], tmp_path: Path) -> None:
+def test_nobody_deletes_what_belongs_to_another(start: Callable[..., RunningService], tmp_path: Path) -> None:
     service = start("--authorization", JWT_JWKS_FILE=jwks_file(tmp_path))
     fill(service, **as_admin())
     bob = as_caller("bob", "traces:delete")

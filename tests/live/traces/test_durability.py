@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from support.otlp_requests import export_of
-from support.service import Running
+
+from support.clients.otlp import export_request
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +25,11 @@ SEED = 20261120
 WRITERS = 4
 
 
-def test_what_was_acknowledged_is_found_at_once(service: Running) -> None:
+def test_what_was_acknowledged_is_found_at_once(service: RunningService) -> None:
     rng = random.Random(SEED)
     for _ in range(300):
         trace_id = f"{rng.getrandbits(128):032x}"
-        export = export_of(trace_id, "00000000000000a1", "00000000000000a2")
+        export = export_request(trace_id, "00000000000000a1", "00000000000000a2")
         service.http.post("/v1/traces", content=export, headers=JSON).raise_for_status()
         found = service.search(filter={"op": "EQ", "key": "trace_id", "value": trace_id}).json()
         assert [item["total_spans"] for item in found["data"]] == [2]
@@ -48,7 +49,7 @@ class Writer(threading.Thread):
             while True:
                 trace_id = f"{self._rng.getrandbits(128):032x}"
                 spans = self._rng.randint(1, 4)
-                export = export_of(trace_id, *(f"{number + 1:016x}" for number in range(spans)))
+                export = export_request(trace_id, *(f"{number + 1:016x}" for number in range(spans)))
                 try:
                     for _ in range(self._rng.choice([1, 1, 2])):
                         answer = client.post("/v1/traces", content=export, headers=JSON)
@@ -60,7 +61,7 @@ class Writer(threading.Thread):
                     return
 
 
-def kill_while_writing(service: Running, seed: str) -> dict[str, int]:
+def kill_while_writing(service: RunningService, seed: str) -> dict[str, int]:
     """Returns what the service acknowledged before it was killed, by trace id."""
     writers = [Writer(service.url, f"{seed}/{number}") for number in range(WRITERS)]
     for writer in writers:
@@ -76,9 +77,9 @@ def kill_while_writing(service: Running, seed: str) -> dict[str, int]:
 def test_nothing_acknowledged_is_lost_or_doubled_by_kills(tmp_path: Path, kills: int) -> None:
     acknowledged: dict[str, int] = {}
     for kill in range(kills):
-        with Running(tmp_path / "data") as service:
+        with RunningService(tmp_path / "data") as service:
             acknowledged |= kill_while_writing(service, f"{SEED}/{kill}")
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         items = service.items()
         found = {item["trace_id"]: item["total_spans"] for item in items}
         assert len(found) == len(items), f"seed {SEED}: traces are doubled"
@@ -92,10 +93,10 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kills(tmp_path: Path, kills:
 
 def test_a_full_disk_is_503_searches_go_on_and_nothing_else_is_lost(tmp_path: Path) -> None:
     def send(number: int) -> int:
-        export = export_of(f"{number:032x}", "00000000000000a1")
+        export = export_request(f"{number:032x}", "00000000000000a1")
         return service.http.post("/v1/traces", content=export, headers=JSON).status_code
 
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         assert send(1) == 200
         limits = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
         assert [send(2), send(3)] == [503, 503]
@@ -103,15 +104,15 @@ def test_a_full_disk_is_503_searches_go_on_and_nothing_else_is_lost(tmp_path: Pa
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limits)
         assert [send(2), send(4)] == [200, 200]
         service.kill()
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         assert set(service.trace_ids()) == {f"{number:032x}" for number in (1, 2, 4)}
 
 
 @pytest.mark.parametrize("place", [0, 20, -1])
 def test_damage_is_named_and_never_served_around(tmp_path: Path, place: int) -> None:
-    with Running(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         for number in range(1, 4):
-            export = export_of(f"{number:032x}", "00000000000000a1")
+            export = export_request(f"{number:032x}", "00000000000000a1")
             service.http.post("/v1/traces", content=export, headers=JSON).raise_for_status()
         service.kill()
     damaged = sorted((tmp_path / "data" / "traces" / "wal").iterdir())[1]
@@ -123,6 +124,6 @@ def test_damage_is_named_and_never_served_around(tmp_path: Path, place: int) -> 
     )
     assert checked.returncode == 1
     assert damaged.name in checked.stderr
-    with Running(tmp_path / "data", is_ready=False) as service:
+    with RunningService(tmp_path / "data", is_ready=False) as service:
         assert service.process.wait(15) == 1
         assert damaged.name in service.log.read_text()

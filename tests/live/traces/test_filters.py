@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from support.paths import CASES
-from support.service import Running
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +65,8 @@ ASKED = [case for case in cases("matches.json")["cases"] if "created_at" not in 
 
 
 @pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with Running(tmp_path_factory.mktemp("golden") / "data") as service:
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with RunningService(tmp_path_factory.mktemp("golden") / "data") as service:
         for row in SENT.values():
             service.http.post("/v1/traces", json=export_of(row)).raise_for_status()
         yield service
@@ -76,14 +77,14 @@ def test_most_golden_rows_can_be_sent() -> None:
 
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: str(case["filter"])[:60])
-def test_a_search_finds_the_rows_that_match(golden: Running, case: dict[str, Any]) -> None:
+def test_a_search_finds_the_rows_that_match(golden: RunningService, case: dict[str, Any]) -> None:
     expected = {trace_id for trace_id, row in SENT.items() if row["id"] in case["matches"]}
     found = golden.trace_ids(filter=case["filter"])
     assert set(found) == expected
     assert len(found) == len(expected)
 
 
-def test_a_found_row_shows_what_was_asked_for(golden: Running) -> None:
+def test_a_found_row_shows_what_was_asked_for(golden: RunningService) -> None:
     for item in golden.search(limit=100).json()["data"]:
         row = SENT[item["trace_id"]]
         for key in ("name", "status", *ATTRIBUTES):
@@ -94,12 +95,12 @@ def test_a_found_row_shows_what_was_asked_for(golden: Running) -> None:
 
 @pytest.mark.parametrize("case", cases("filters.json")["cases"], ids=lambda case: str(case["filter"])[:60])
 @pytest.mark.parametrize("group_by", ["run", "session"])
-def test_an_accepted_filter_is_200(golden: Running, case: dict[str, Any], group_by: str) -> None:
+def test_an_accepted_filter_is_200(golden: RunningService, case: dict[str, Any], group_by: str) -> None:
     assert golden.search(filter=case["filter"], group_by=group_by, limit=1).status_code == 200
 
 
 @pytest.mark.parametrize("case", cases("refused_filters.json")["cases"], ids=lambda case: case["source"][:60])
-def test_a_refused_filter_is_400_or_no_json_object(golden: Running, case: dict[str, str]) -> None:
+def test_a_refused_filter_is_400_or_no_json_object(golden: RunningService, case: dict[str, str]) -> None:
     body = b'{"filter":' + case["source"].encode("utf-8", "surrogatepass") + b"}"
     answer = golden.http.post("/traces/search", content=body, headers=JSON)
     if answer.status_code == 422:

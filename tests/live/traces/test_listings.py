@@ -7,11 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.mounted_service import client_of
-from support.otlp_requests import captures, export_of
-from support.service import Running
 
 from spanwise import ConfigurationError, Service
+from support.clients.otlp import captures, export_request
+from support.services.in_process import client_of
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +23,14 @@ MATCHED = ["run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_i
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with Running(tmp_path_factory.mktemp("listed") / "data") as service:
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with RunningService(tmp_path_factory.mktemp("listed") / "data") as service:
         for capture in captures():
             capture.send(service.http).raise_for_status()
         yield service
 
 
-def listed(service: Running, path: str, **query: str) -> list[dict[str, Any]]:
+def listed(service: RunningService, path: str, **query: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     page = pages = 1
     while page <= pages:
@@ -42,14 +42,14 @@ def listed(service: Running, path: str, **query: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_listed_trace_is_the_found_one_without_its_bulk(captured: Running) -> None:
+def test_a_listed_trace_is_the_found_one_without_its_bulk(captured: RunningService) -> None:
     found = [{key: item[key] for key in item.keys() - NOT_LISTED} for item in captured.items()]
     assert listed(captured, "/traces") == found
     assert len(found) > 100
 
 
 @pytest.mark.parametrize("field", MATCHED)
-def test_a_parameter_is_an_exact_match(captured: Running, field: str) -> None:
+def test_a_parameter_is_an_exact_match(captured: RunningService, field: str) -> None:
     everything = captured.items()
     for value in sorted({item[field] for item in everything if field in item})[:10]:
         expected = [item["trace_id"] for item in everything if item.get(field) == value]
@@ -57,13 +57,13 @@ def test_a_parameter_is_an_exact_match(captured: Running, field: str) -> None:
         assert expected
 
 
-def test_what_nobody_has_is_an_empty_page(captured: Running) -> None:
+def test_what_nobody_has_is_an_empty_page(captured: RunningService) -> None:
     for field in MATCHED[:-1]:
         for value in ("nobody", "", "null", "%", "' OR 1=1--"):
             assert listed(captured, "/traces", **{field: value}) == []
 
 
-def test_parameters_are_and_ed(captured: Running) -> None:
+def test_parameters_are_and_ed(captured: RunningService) -> None:
     everything = captured.items()
     users = {item["user_id"] for item in everything if "user_id" in item}
     for user in sorted(users):
@@ -71,7 +71,7 @@ def test_parameters_are_and_ed(captured: Running) -> None:
         assert [i["trace_id"] for i in listed(captured, "/traces", user_id=user, status="error")] == expected
 
 
-def test_the_bounds_of_traces_are_their_start_and_their_end(captured: Running) -> None:
+def test_the_bounds_of_traces_are_their_start_and_their_end(captured: RunningService) -> None:
     everything = captured.items()
     middle = everything[len(everything) // 2]
     later = [item["trace_id"] for item in everything if item["start_time"] >= middle["start_time"]]
@@ -81,7 +81,7 @@ def test_the_bounds_of_traces_are_their_start_and_their_end(captured: Running) -
     assert 0 < len(ended) < len(everything)
 
 
-def test_sessions_are_those_of_the_search(captured: Running) -> None:
+def test_sessions_are_those_of_the_search(captured: RunningService) -> None:
     assert listed(captured, "/trace_session_stats") == captured.items(group_by="session")
     middle = sorted(item["start_time"] for item in captured.items())[100]
     for query, op in (({"start_time": middle}, "GTE"), ({"end_time": middle}, "LTE")):
@@ -94,12 +94,12 @@ def test_sessions_are_those_of_the_search(captured: Running) -> None:
     assert expected
 
 
-def test_unknown_parameters_are_ignored(captured: Running) -> None:
+def test_unknown_parameters_are_ignored(captured: RunningService) -> None:
     plain = captured.http.get("/traces").json()["data"]
     assert captured.http.get("/traces?is_admin=true&tenant=x").json()["data"] == plain
 
 
-def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: Running) -> None:
+def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: RunningService) -> None:
     assert captured.http.get("/").json() == {"name": "Spanwise", "id": "spanwise", "version": "2.7.2"}
     assert captured.http.get("/info").json() == {
         "os_id": "spanwise",
@@ -113,16 +113,16 @@ def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: Runnin
     }
 
 
-def samples(service: Running) -> dict[str, float]:
+def samples(service: RunningService) -> dict[str, float]:
     answer = service.http.get("/metrics").raise_for_status()
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     pairs = (line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
     return {name: float(number) for name, number in pairs}
 
 
-def test_the_metrics_count_what_was_done(captured: Running) -> None:
+def test_the_metrics_count_what_was_done(captured: RunningService) -> None:
     before = samples(captured)
-    captured.http.post("/v1/traces", content=export_of("ab" * 16, "b" * 16, "c" * 16), headers=JSON)
+    captured.http.post("/v1/traces", content=export_request("ab" * 16, "b" * 16, "c" * 16), headers=JSON)
     captured.search()
     captured.search(page=0)
     captured.http.request("BREW", "/nope")
@@ -148,7 +148,7 @@ def test_several_stores_are_told_apart_by_db_id(tmp_path: Path) -> None:
         await service.open()
         async with client_of(service) as client:
             for db_id, trace_id in (("ours", "a" * 32), ("theirs", "b" * 32)):
-                body = export_of(trace_id, "c" * 16)
+                body = export_request(trace_id, "c" * 16)
                 sent = await client.post("/v1/traces", params={"db_id": db_id}, content=body, headers=JSON)
                 assert sent.status_code == 200
             unknown = await client.post("/v1/traces", params={"db_id": "x"}, content=body, headers=JSON)

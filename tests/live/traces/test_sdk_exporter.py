@@ -13,11 +13,11 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Status, StatusCode, format_trace_id
 
 if TYPE_CHECKING:
-    from support.service import Running
+    from support.services.process import RunningService
 
 
 @pytest.mark.parametrize("compression", list(Compression))
-def test_a_traced_run_is_found_with_what_it_said(service: Running, compression: Compression) -> None:
+def test_a_traced_run_is_found_with_what_it_said(service: RunningService, compression: Compression) -> None:
     exporter = OTLPSpanExporter(f"{service.url}/v1/traces", compression=compression)
     provider = TracerProvider(resource=Resource.create({"service.name": "tests"}))
     provider.add_span_processor(BatchSpanProcessor(exporter))

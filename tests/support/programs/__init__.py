@@ -1,4 +1,4 @@
-"""Programs that tests run as processes of their own."""
+"""Programs that tests run in separate processes, so that they can be killed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def start(module: str, *arguments: object, **options: Any) -> subprocess.Popen[s
 
 
 def environment() -> dict[str, str]:
-    """Returns this process's environment, in which a child can import `support`."""
+    """Returns the environment of this process, with `support` importable."""
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": path}

@@ -1,6 +1,7 @@
-"""One process that writes to a store until it is told to end: `python -m support.programs.bucket_writer URL NUMBER`.
+"""A process that writes traces to a store: `python -m support.programs.bucket_writer URL NUMBER`.
 
-It says `open` or `refused`, then `acknowledged TRACE_ID` for each trace; on a line of its input it tries one more.
+Prints `open` or `rejected`, then `acknowledged TRACE_ID` or `failed ERROR` for each trace and `done`. A line on its
+standard input makes it write one more trace; the end of the input closes the store.
 """
 
 from __future__ import annotations
@@ -9,23 +10,23 @@ import sys
 
 from spanwise import TraceStore
 from spanwise.errors import SpanwiseError, StoreLockedError
-from support.otlp_requests import export_of
+from support.clients.otlp import export_request
 
 TRACES = 5
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def _ingest(store: TraceStore, trace_id: str) -> None:
     try:
-        store.ingest(export_of(trace_id, "00000000000000a1"), "application/json")
+        store.ingest(export_request(trace_id, "00000000000000a1"), "application/json")
     except SpanwiseError as error:
-        _say(f"failed {type(error).__name__}")
+        _print(f"failed {type(error).__name__}")
     else:
-        _say(f"acknowledged {trace_id}")
+        _print(f"acknowledged {trace_id}")
 
 
 def main(url: str, number: int) -> None:
@@ -33,11 +34,11 @@ def main(url: str, number: int) -> None:
     try:
         store = TraceStore.open(url)
     except StoreLockedError:
-        return _say("refused")
-    _say("open")
+        return _print("rejected")
+    _print("open")
     for trace in range(TRACES):
         _ingest(store, f"{number:016x}{trace:016x}")
-    _say("done")
+    _print("done")
     if sys.stdin.readline():
         _ingest(store, f"{number:016x}{TRACES:016x}")
     return store.close()

@@ -1,7 +1,7 @@
-"""A process that never rests: it writes, seals, merges, deletes and forgets by age until it is killed.
+"""A process that writes, seals, merges, deletes and expires traces until it is killed.
 
-Run as `python -m support.programs.busy_store FOLDER SEED`. Each line it prints is a fact that had happened before:
-`kept ID` was acknowledged, `gone ID` was deleted; `going ID` says that a deletion has begun.
+Run as `python -m support.programs.busy_store FOLDER SEED`. Each line it prints reports something that has happened:
+`kept ID` a trace was acknowledged, `going ID` its deletion has begun, `gone ID` its deletion has returned.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import time
 
 from spanwise import Filter, TraceStore
 from spanwise.errors import UnavailableError
-from support.otlp_requests import export_of
+from support.clients.otlp import export_request
 
 OPTIONS = {
     "seal_objects": 5,
     "max_segments": 4,
-    "retain_seconds": 100,  # looked after every second
+    "retain_seconds": 100,  # checked every second
     "min_free_bytes": 0,
 }
 WRITERS = 4
 HOUR = 3600 * 10**9
 
 
-def say(fact: str, trace_id: str) -> None:
-    os.write(1, f"{fact} {trace_id}\n".encode())
+def report(event: str, trace_id: str) -> None:
+    os.write(1, f"{event} {trace_id}\n".encode())
 
 
 def ingest(store: TraceStore, trace_id: str, start: int) -> bool:
-    export = json.loads(export_of(trace_id, "00000000000000a1", "00000000000000a2"))
+    export = json.loads(export_request(trace_id, "00000000000000a1", "00000000000000a2"))
     for resource_spans in export["resourceSpans"]:
         for scope_spans in resource_spans["scopeSpans"]:
             for span in scope_spans["spans"]:
@@ -45,17 +45,17 @@ def ingest(store: TraceStore, trace_id: str, start: int) -> bool:
 
 
 def write(store: TraceStore, rng: random.Random) -> None:
-    """Writes traces that stay, traces that are too old to stay, and traces that it deletes again."""
+    """Writes traces that stay, traces that are past their retention, and traces that it deletes again."""
     while True:
         young, old, doomed = (f"{rng.getrandbits(128):032x}" for _ in range(3))
         now = time.time_ns()
         if ingest(store, young, now + 20 * HOUR):
-            say("kept", young)
+            report("kept", young)
         ingest(store, old, now - HOUR)
         if rng.random() < 0.2 and ingest(store, doomed, now + 20 * HOUR):
-            say("going", doomed)
+            report("going", doomed)
             store.delete(Filter.compile(json.dumps({"op": "EQ", "key": "trace_id", "value": doomed}).encode()))
-            say("gone", doomed)
+            report("gone", doomed)
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Processes that begin to use what an older program left, or nobody yet, and may be killed at any moment of it.
+"""Processes that open new or older stores and databases, and may be killed at any moment while they do.
 
-`python -m support.programs.migration store FOLDER` opens a trace store and brings all of it to the form that it has today;
-`python -m support.programs.migration databases FOLDER` opens `0.db`, `1.db` and so on, databases of runs, and dies before the first
-statement of the first, the second of the second, until one is open; it says how many died. Each begins as a copy of
-`old.db`, if that is there.
+`python -m support.programs.migration store FOLDER` opens a trace store and rewrites all of it in the current format.
+`python -m support.programs.migration databases FOLDER` opens run databases `0.db`, `1.db` and so on, each in a child
+that dies one SQL statement later than the one before, until one survives; it prints how many died. Each database
+starts as a copy of `old.db`, if that exists.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from spanwise.database.sqlite import SqliteDatabase
 
 
 def renew_store(folder: str) -> None:
-    """Opens a store, which replays what is not sealed and builds indexes anew, and rewrites its segments.
+    """Opens a store, which replays its write-ahead log and rebuilds its indexes, and rewrites its segments.
 
-    Says when it has begun, and how many seconds it took.
+    Prints `begun`, then `done SECONDS`.
     """
     os.write(1, b"begun\n")
     begun = time.monotonic()
@@ -37,7 +37,7 @@ def renew_store(folder: str) -> None:
 
 
 def open_databases(folder: Path) -> None:
-    """Opens databases, each in a process that dies one statement later than the one before it."""
+    """Opens databases, each in a child process that dies one statement later than the one before it."""
     for statements in count():
         path = folder / f"{statements}.db"
         if (folder / "old.db").exists():
@@ -54,7 +54,7 @@ def open_databases(folder: Path) -> None:
 
 
 def open_database(path: Path, statements: int) -> None:
-    """Opens a database, but dies after so many statements."""
+    """Opens a database, but kills this process before statement number `statements`."""
     numbers = count()
 
     def die(*_: object) -> None:

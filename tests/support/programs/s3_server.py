@@ -1,7 +1,6 @@
-"""An S3 server on the loopback, as a program: `python s3_server.py PORT`.
+"""moto's S3 server on the loopback: `python s3_server.py PORT`.
 
-It answers one request at a time: a put with a condition must look and write in one step, which moto's own
-threads do not see to.
+It is single-threaded, because moto does not make a conditional put atomic.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from support.forged_tokens import CLAIMS, NOW, forge, refusal, verifier
+
+from support.clients.forged_tokens import CLAIMS, NOW, forge, rejection, verifier
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ from support.forged_tokens import CLAIMS, NOW, forge, refusal, verifier
 def test_the_leeway_is_exact(claim: str, difference: float, expected: str | None) -> None:
     token = forge(claims={**CLAIMS, claim: NOW + difference})
     if expected:
-        assert refusal(token) == expected
+        assert rejection(token) == expected
     else:
         assert verifier().verify(token).user_id == "alice"
 
@@ -39,12 +40,12 @@ def test_a_time_is_a_sane_number(claim: str, value: object) -> None:
     expected = f'Invalid token: Claim "{claim}" must be a number of seconds since 1970'
     if claim == "exp" and value is None:
         expected = 'Invalid token: Token is missing the "exp" claim'
-    assert refusal(forge(claims={**CLAIMS, claim: value})) == expected
+    assert rejection(forge(claims={**CLAIMS, claim: value})) == expected
 
 
 def test_a_token_has_an_end() -> None:
     claims = {name: value for name, value in CLAIMS.items() if name != "exp"}
-    assert refusal(forge(claims=claims)) == 'Invalid token: Token is missing the "exp" claim'
+    assert rejection(forge(claims=claims)) == 'Invalid token: Token is missing the "exp" claim'
 
 
 AUDIENCE = "Invalid token audience - token not valid for this service"
@@ -69,7 +70,7 @@ AUDIENCE = "Invalid token audience - token not valid for this service"
 def test_the_audience_is_exact(audience: object, expected: str | None) -> None:
     token = forge(claims={**CLAIMS, "aud": audience})
     verifying = verifier(audience="spanwise")
-    assert (refusal(token, verifying) if expected else verifying.verify(token).user_id) == (expected or "alice")
+    assert (rejection(token, verifying) if expected else verifying.verify(token).user_id) == (expected or "alice")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_the_issuer_is_exact(issuer: object, *, is_ours: bool) -> None:
     token = forge(claims={**CLAIMS, "iss": issuer})
     verifying = verifier(issuer="https://id.test/")
     expected = "alice" if is_ours else "Invalid token: Invalid issuer"
-    assert (verifying.verify(token).user_id if is_ours else refusal(token, verifying)) == expected
+    assert (verifying.verify(token).user_id if is_ours else rejection(token, verifying)) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,11 +108,11 @@ def test_the_issuer_is_exact(issuer: object, *, is_ours: bool) -> None:
 @pytest.mark.parametrize("claim", ["sub", "email"])
 def test_a_subject_is_usable(claim: str, sub: object, expected: str) -> None:
     claims = {**CLAIMS, claim: sub}
-    assert refusal(forge(claims=claims), verifier(user_id_claim=claim)) == expected.replace('"sub"', f'"{claim}"')
+    assert rejection(forge(claims=claims), verifier(user_id_claim=claim)) == expected.replace('"sub"', f'"{claim}"')
 
 
 def test_without_a_subject_there_is_nobody() -> None:
-    assert refusal(forge(claims={"exp": NOW + 60})) == 'Invalid token: Token is missing the "sub" claim'
+    assert rejection(forge(claims={"exp": NOW + 60})) == 'Invalid token: Token is missing the "sub" claim'
 
 
 @pytest.mark.parametrize("sub", ["a", "a" * 256, "Zoë Müller", "auth0|1234", "sa", "scheduler"])
@@ -138,13 +139,13 @@ def test_scopes_are_an_array_or_a_text(claims: dict[str, object], expected: set[
 @pytest.mark.parametrize("value", [1, {"a:b": 1}, [1], ["a:b", None], True])
 def test_scopes_of_another_type_are_refused(value: object) -> None:
     expected = 'Invalid token: Claim "scopes" must be an array of strings or a string'
-    assert refusal(forge(claims={**CLAIMS, "scopes": value})) == expected
+    assert rejection(forge(claims={**CLAIMS, "scopes": value})) == expected
 
 
 @pytest.mark.parametrize("value", [1, "", [], "a\nb"])
 def test_a_session_is_usable(value: object) -> None:
     expected = 'Invalid token: Claim "session_id" must be a usable string'
-    assert refusal(forge(claims={**CLAIMS, "session_id": value})) == expected
+    assert rejection(forge(claims={**CLAIMS, "session_id": value})) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,11 +171,11 @@ def test_a_session_is_usable(value: object) -> None:
 )
 def test_claims_can_be_read_in_one_way_only(source: bytes) -> None:
     expected = "Invalid token: Invalid payload string" if source else "Invalid token: Not enough segments"
-    assert refusal(forge(claims=source)) == expected
-    assert refusal(forge(source), verifier()) == expected.replace("payload", "header")
+    assert rejection(forge(claims=source)) == expected
+    assert rejection(forge(source), verifier()) == expected.replace("payload", "header")
 
 
 @pytest.mark.parametrize("claim", [b'"\\ud800"', b"[" * 31 + b"]" * 31 + b"", b'{"\\udfff":1}'])
 def test_claims_are_text_and_shallow(claim: bytes) -> None:
     source = b'{"sub":"alice","exp":1700000600,"x":[' + claim + b"]}"
-    assert refusal(forge(claims=source)).startswith("Invalid token: Claims are not usable: it ")
+    assert rejection(forge(claims=source)).startswith("Invalid token: Claims are not usable: it ")

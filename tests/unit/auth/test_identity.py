@@ -7,12 +7,12 @@ from types import MappingProxyType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.forged_tokens import CLAIMS, NOW, forge, verifier
 
 from spanwise.auth.config import AuthorizationConfig
 from spanwise.auth.identity import EVERYONE, Identity, bearer_token, verified_wins
 from spanwise.auth.scopes import Need
 from spanwise.errors import ForbiddenError, UnauthenticatedError
+from support.clients.forged_tokens import CLAIMS, NOW, forge, verifier
 
 READ = Need.of("agents:read")
 

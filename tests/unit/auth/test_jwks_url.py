@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING
 from urllib.request import Request
 
 import pytest
-from support.forged_tokens import (
+
+from spanwise.auth import jwks_url
+from spanwise.auth.config import AuthorizationConfig, key_material
+from spanwise.auth.jwks_url import FetchError, JwksUrl, fetch
+from spanwise.auth.key_ring import KeyRing
+from spanwise.auth.tokens import TokenVerifier, UnknownKeyError
+from spanwise.errors import ConfigurationError, UnauthenticatedError
+from support.clients.forged_tokens import (
     Clock,
-    Published,
+    PublishedJwks,
     forge,
     is_accepted,
     jwks,
@@ -24,24 +31,17 @@ from support.forged_tokens import (
     token,
 )
 
-from spanwise.auth import jwks_url
-from spanwise.auth.config import AuthorizationConfig, key_material
-from spanwise.auth.jwks_url import FetchError, JwksUrl, fetch
-from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.tokens import TokenVerifier, UnknownKeyError
-from spanwise.errors import ConfigurationError, UnauthenticatedError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def url_verifier(published: Published, clock: Clock) -> TokenVerifier:
+def url_verifier(published: PublishedJwks, clock: Clock) -> TokenVerifier:
     config = AuthorizationConfig(jwks_url="https://id.test/jwks")
     return TokenVerifier(config, KeyRing(key_material(config), clock, published), clock)
 
 
 def test_an_unknown_key_is_fetched_once_for_all_who_ask() -> None:
-    published, clock = Published(jwks("old")), Clock()
+    published, clock = PublishedJwks(jwks("old")), Clock()
     verifying = url_verifier(published, clock)
     published.text = jwks("old", "new")
     clock.now += 1
@@ -60,7 +60,7 @@ def test_an_unknown_key_is_fetched_once_for_all_who_ask() -> None:
 
 
 def test_an_unknown_key_is_asked_for_at_most_once_a_second() -> None:
-    published, clock = Published(jwks("old")), Clock()
+    published, clock = PublishedJwks(jwks("old")), Clock()
     verifying = url_verifier(published, clock)
 
     async def ask(times: int) -> None:
@@ -80,7 +80,7 @@ def test_an_unknown_key_is_asked_for_at_most_once_a_second() -> None:
 
 
 def test_while_the_address_is_away_the_last_good_keys_stay(caplog: pytest.LogCaptureFixture) -> None:
-    published, clock = Published(jwks("old")), Clock()
+    published, clock = PublishedJwks(jwks("old")), Clock()
     verifying = url_verifier(published, clock)
     for text in (None, "", "defect", '{"keys":[]}', '{"keys":[{"kty":"oct"}]}'):
         published.text = text
@@ -97,7 +97,7 @@ def test_while_the_address_is_away_the_last_good_keys_stay(caplog: pytest.LogCap
 
 
 def test_a_ring_with_an_address_knows_its_age_and_can_be_closed() -> None:
-    published, clock = Published(jwks("old")), Clock()
+    published, clock = PublishedJwks(jwks("old")), Clock()
     ring = KeyRing(key_material(AuthorizationConfig(jwks_url="https://id.test/jwks")), clock, published)
     clock.now += 3
     assert ring.jwks_age_seconds == 3
@@ -110,7 +110,7 @@ def test_a_ring_with_an_address_knows_its_age_and_can_be_closed() -> None:
 
 
 def test_the_age_of_the_keys_is_known_and_the_thread_ends() -> None:
-    published, clock = Published(jwks("old")), Clock()
+    published, clock = PublishedJwks(jwks("old")), Clock()
     source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, clock)
     clock.now += 5
     assert source.age_seconds == 5
@@ -122,7 +122,7 @@ def test_the_age_of_the_keys_is_known_and_the_thread_ends() -> None:
 
 
 def test_nobody_waits_for_what_is_closed() -> None:
-    published, clock = Published(jwks("old")), Clock()
+    published, clock = PublishedJwks(jwks("old")), Clock()
     source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, clock)
     clock.now += 1
     with source._changed:  # noqa: SLF001  # the thread does not get between the two
@@ -135,7 +135,7 @@ def test_nobody_waits_for_what_is_closed() -> None:
 
 def test_keys_are_fetched_again_without_anyone_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spanwise.auth.jwks_url.REFRESH_SECONDS", 0.01)
-    published = Published(jwks("old"))
+    published = PublishedJwks(jwks("old"))
     source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, Clock())
     published.text = jwks("new")
     for _ in range(1000):
@@ -148,7 +148,7 @@ def test_keys_are_fetched_again_without_anyone_asking(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("text", [None, "", '{"keys":[]}', "x" * (1024 * 1024 + 1)])
 def test_without_a_first_good_fetch_the_start_is_refused(text: str | None) -> None:
-    published = Published("")
+    published = PublishedJwks("")
     published.text = text
     with pytest.raises(ConfigurationError, match=r"^the JWKS at the address that `JWT_JWKS_URL` gives") as refused:
         JwksUrl("`JWT_JWKS_URL`", "https://id.test/jwks", "RS256", published, Clock())

@@ -6,18 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.forged_tokens import (
-    SECRET,
-    Clock,
-    forge,
-    is_accepted,
-    jwks,
-    key,
-    nameless,
-    public_pem,
-    segment,
-    token,
-)
 
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.jwks_file import JwksFile
@@ -26,6 +14,18 @@ from spanwise.auth.key_sets import KeySet, read_jwks
 from spanwise.auth.keys import ALGORITHMS, key_from_jwk
 from spanwise.auth.minting import SigningKey
 from spanwise.auth.tokens import TokenVerifier
+from support.clients.forged_tokens import (
+    SECRET,
+    Clock,
+    forge,
+    is_accepted,
+    jwks,
+    key,
+    public_pem,
+    segment,
+    token,
+    token_without_kid,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def test_only_the_key_that_is_named_passes(path: Path, monkeypatch: pytest.Monke
     reads = count_reads(monkeypatch)
     assert all(is_accepted(verifying, token(name)) for name in names)
     assert not is_accepted(verifying, token("key 1", kid="key 2"))
-    assert not is_accepted(verifying, nameless("key 1"))
+    assert not is_accepted(verifying, token_without_kid("key 1"))
     for number in range(10_000):
         clock.now += 0.001
         assert not is_accepted(verifying, f"{token('key 1', kid='x')}"[:-4] + f"{number:04}")
@@ -126,10 +126,10 @@ def test_a_nameless_key_of_a_jwks_serves_tokens_that_name_no_other(path: Path) -
     del without["kid"]
     path.write_text(json.dumps({"keys": [*json.loads(jwks("named"))["keys"], without]}), "utf-8")
     verifying = file_verifier(path, Clock())
-    assert is_accepted(verifying, nameless("nameless"))
+    assert is_accepted(verifying, token_without_kid("nameless"))
     assert is_accepted(verifying, token("nameless", kid="unknown"))
     assert not is_accepted(verifying, token("nameless", kid="named"))
-    assert not is_accepted(verifying, nameless("named"))
+    assert not is_accepted(verifying, token_without_kid("named"))
 
 
 def test_one_name_for_two_keys_leaves_each_its_algorithm(path: Path) -> None:

@@ -9,7 +9,6 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from support.forged_tokens import NOW, SECRET, forge, key, public_pem, ring, segment
 
 from spanwise.auth.config import AuthorizationConfig, configured_sources, key_material
 from spanwise.auth.key_ring import KeyRing
@@ -17,6 +16,7 @@ from spanwise.auth.keys import ALGORITHMS, KeyFault, key_from_jwk, key_from_text
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings, load_settings
+from support.clients.forged_tokens import NOW, SECRET, forge, key, key_ring, public_pem, segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def rsa_pem(bits: int) -> str:
 def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
     """Returns why the start is refused; the message never holds a line of what was given as a key."""
     with pytest.raises(ConfigurationError) as error:
-        ring(environ, **config)
+        key_ring(environ, **config)
     text = str(error.value)
     keys = config.get("verification_keys") or []
     assert isinstance(keys, str | list)

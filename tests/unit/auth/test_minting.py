@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256K1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from support.forged_tokens import key
 
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.key_ring import KeyRing
@@ -21,6 +20,7 @@ from spanwise.auth.tokens import TokenVerifier
 from spanwise.cli.token import command
 from spanwise.errors import ConfigurationError
 from spanwise.settings import load_settings
+from support.clients.forged_tokens import key
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from support.forged_tokens import (
+from spanwise.auth import tokens
+from spanwise.auth.config import AuthorizationConfig
+from spanwise.auth.tokens import TokenVerifier
+from support.clients.forged_tokens import (
     CLAIMS,
     NOW,
     SECRET,
@@ -15,10 +18,6 @@ from support.forged_tokens import (
     key,
     verifier,
 )
-
-from spanwise.auth import tokens
-from spanwise.auth.config import AuthorizationConfig
-from spanwise.auth.tokens import TokenVerifier
 
 if TYPE_CHECKING:
     import pytest

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.forged_tokens import CLAIMS, NOW, SECRET, forge, key, public_pem, segment, verifier
 
 from spanwise.errors import UnauthenticatedError
+from support.clients.forged_tokens import CLAIMS, NOW, SECRET, forge, key, public_pem, segment, verifier
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

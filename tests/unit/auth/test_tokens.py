@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import jwt
 import pytest
-from support.forged_tokens import CLAIMS, NOW, forge, key, public_pem, refusal, segment, verifier
 
 from spanwise.auth.minting import MINTABLE, SigningKey
 from spanwise.auth.tokens import LONGEST_TOKEN
 from spanwise.errors import UnauthenticatedError
+from support.clients.forged_tokens import CLAIMS, NOW, forge, key, public_pem, rejection, segment, verifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,19 +39,19 @@ def test_a_genuine_token_says_who_calls(algorithm: str) -> None:
 def test_no_signature_is_no_signature(name: str, signature: str) -> None:
     message = f"{segment({'alg': name, 'typ': 'JWT'})}.{segment(CLAIMS)}"
     expected = ALGORITHM if signature else "Invalid token: Not enough segments"
-    assert refusal(f"{message}.{signature}") == expected
+    assert rejection(f"{message}.{signature}") == expected
 
 
 @pytest.mark.parametrize("signature", [b"\0", b"\0" * 256, random.Random(2).randbytes(256)])
 def test_a_random_signature_is_refused(signature: bytes) -> None:
     header, claims, _ = forge().split(".")
-    assert refusal(f"{header}.{claims}.{segment(signature)}") == SIGNATURE
+    assert rejection(f"{header}.{claims}.{segment(signature)}") == SIGNATURE
 
 
 def test_the_signature_of_another_token_is_refused() -> None:
     header, claims, _ = forge().split(".")
     other = forge(claims={**CLAIMS, "sub": "bob"}).split(".")[2]
-    assert refusal(f"{header}.{claims}.{other}") == SIGNATURE
+    assert rejection(f"{header}.{claims}.{other}") == SIGNATURE
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", ""])
@@ -60,7 +60,7 @@ def test_the_public_key_is_no_shared_secret(ends: str) -> None:
     secret = (text.replace("\n", ends or "\n") + ends).encode()
     message = f"{segment({'alg': 'HS256', 'typ': 'JWT'})}.{segment(CLAIMS)}"
     signer = jwt.get_algorithm_by_name("HS256")
-    assert refusal(f"{message}.{segment(signer.sign(message.encode(), secret))}") == ALGORITHM
+    assert rejection(f"{message}.{segment(signer.sign(message.encode(), secret))}") == ALGORITHM
 
 
 def test_every_flipped_bit_of_the_signature_is_noticed() -> None:
@@ -100,14 +100,14 @@ def test_every_flipped_bit_of_header_and_claims_is_noticed() -> None:
 )
 def test_a_token_does_not_say_where_its_key_is(name: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid_the_world(monkeypatch)
-    assert refusal(forge({"alg": "RS256", name: url}, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge({"alg": "RS256", name: url}, signing=key("theirs"))) == SIGNATURE
 
 
 @pytest.mark.parametrize("name", ["jwk", "x5c"])
 def test_a_token_does_not_bring_its_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid_the_world(monkeypatch)
     value = key("theirs").jwk if name == "jwk" else ["MIIB"]
-    assert refusal(forge({"alg": "RS256", name: value, "kid": "x"}, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge({"alg": "RS256", name: value, "kid": "x"}, signing=key("theirs"))) == SIGNATURE
 
 
 def forbid_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,12 +135,12 @@ KIDS: list[object] = [
 
 @pytest.mark.parametrize("kid", KIDS)
 def test_a_strange_kid_finds_no_other_key(kid: object) -> None:
-    assert refusal(forge({"alg": "RS256", "kid": kid}, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge({"alg": "RS256", "kid": kid}, signing=key("theirs"))) == SIGNATURE
 
 
 @pytest.mark.parametrize("kid", [1, ["a"], None, {}, True])
 def test_a_kid_is_text(kid: object) -> None:
-    assert refusal(forge({"alg": "RS256", "kid": kid})) == "Invalid token: Key ID header parameter must be a string"
+    assert rejection(forge({"alg": "RS256", "kid": kid})) == "Invalid token: Key ID header parameter must be a string"
 
 
 @pytest.mark.parametrize(
@@ -157,19 +157,19 @@ def test_a_kid_is_text(kid: object) -> None:
     ],
 )
 def test_what_must_be_understood_is_refused(extension: dict[str, object]) -> None:
-    assert refusal(forge({"alg": "RS256", **extension})) == "Invalid token: Unsupported critical extension"
+    assert rejection(forge({"alg": "RS256", **extension})) == "Invalid token: Unsupported critical extension"
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "RS512", "PS256", "PS384", "PS512"])
 def test_a_key_verifies_one_algorithm(algorithm: str) -> None:
     token = forge(algorithm=algorithm)
-    assert refusal(token) == ALGORITHM
+    assert rejection(token) == ALGORITHM
     assert verifier(algorithm=algorithm).verify(token).user_id == "alice"
 
 
 @pytest.mark.parametrize("algorithm", [None, "", 1, ["RS256"], {"RS256": 1}, "rs256", "RS256 "])
 def test_an_algorithm_is_one_of_ours(algorithm: object) -> None:
-    assert refusal(forge({"alg": algorithm})) == ALGORITHM
+    assert rejection(forge({"alg": algorithm})) == ALGORITHM
 
 
 def test_an_elliptic_signature_is_two_numbers_of_the_curve() -> None:
@@ -180,7 +180,7 @@ def test_an_elliptic_signature_is_two_numbers_of_the_curve() -> None:
     der = jwt.utils.raw_to_der_signature(raw, ours.material.curve)  # type: ignore[union-attr]
     order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
     for forged in (bytes(64), raw[:32] + bytes(32), bytes(32) + raw[32:], der, raw + b"\0", order.to_bytes(32) * 2):
-        assert refusal(f"{header}.{claims}.{segment(forged)}", verifying) == SIGNATURE
+        assert rejection(f"{header}.{claims}.{segment(forged)}", verifying) == SIGNATURE
 
 
 def test_a_token_of_8_kib_is_read_and_one_byte_more_is_not() -> None:
@@ -190,8 +190,8 @@ def test_a_token_of_8_kib_is_read_and_one_byte_more_is_not() -> None:
     longest = max((token for token in tokens if len(token) <= LONGEST_TOKEN), key=len)
     assert LONGEST_TOKEN - len(longest) < 2
     assert verifier().verify(longest).user_id == "alice"
-    assert refusal(tokens[-1]) == f"Invalid token: longer than {LONGEST_TOKEN} bytes"
-    assert refusal("x" * 10_000_000) == f"Invalid token: longer than {LONGEST_TOKEN} bytes"
+    assert rejection(tokens[-1]) == f"Invalid token: longer than {LONGEST_TOKEN} bytes"
+    assert rejection("x" * 10_000_000) == f"Invalid token: longer than {LONGEST_TOKEN} bytes"
 
 
 @pytest.mark.parametrize("typ", ["logout+jwt", "secevent+jwt", "dpop+jwt", "application/logout+jwt", "", None, 1, []])
@@ -199,14 +199,14 @@ def test_a_token_for_another_purpose_is_refused(typ: object) -> None:
     token = forge({"alg": "RS256", "typ": typ})
     for required in (None, "at+jwt", "application/at+jwt"):
         expected = "Invalid token: The specified typ value is not allowed"
-        assert refusal(token, verifier(required_typ=required)) == expected
+        assert rejection(token, verifier(required_typ=required)) == expected
 
 
 @pytest.mark.parametrize("header", [{}, {"typ": "JWT"}])
 def test_a_required_type_must_be_named(header: dict[str, str]) -> None:
     expected = "Invalid token: The specified typ value is not allowed"
-    assert refusal(forge({"alg": "RS256", **header}), verifier(required_typ="at+jwt")) == expected
-    assert refusal(forge({"alg": "RS256"}), verifier(required_typ="JWT")) == expected
+    assert rejection(forge({"alg": "RS256", **header}), verifier(required_typ="at+jwt")) == expected
+    assert rejection(forge({"alg": "RS256"}), verifier(required_typ="JWT")) == expected
     assert verifier().verify(forge({"alg": "RS256", **header})).user_id == "alice"
 
 
@@ -237,7 +237,7 @@ def test_an_access_token_is_accepted(typ: str) -> None:
     ],
 )
 def test_a_token_is_written_in_one_way_only(change: Callable[[str], str]) -> None:
-    assert refusal(change(forge())) == "Invalid token: Not enough segments"
+    assert rejection(change(forge())) == "Invalid token: Not enough segments"
 
 
 def test_spare_bits_of_base64_are_zero() -> None:
@@ -245,7 +245,7 @@ def test_spare_bits_of_base64_are_zero() -> None:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     spare = alphabet[alphabet.index(signature[-1]) | 1]
     assert spare != signature[-1]
-    assert refusal(f"{header}.{claims}.{signature[:-1]}{spare}") == SIGNATURE
+    assert rejection(f"{header}.{claims}.{signature[:-1]}{spare}") == SIGNATURE
 
 
 def test_keys_are_tried_in_order_until_one_fits() -> None:
@@ -253,7 +253,7 @@ def test_keys_are_tried_in_order_until_one_fits() -> None:
     verifying = verifier(verification_keys=pems)
     for name in ("theirs", "ours"):
         assert verifying.verify(forge(signing=key(name))).user_id == "alice"
-    assert refusal(forge(signing=key("a stranger's")), verifying) == SIGNATURE
+    assert rejection(forge(signing=key("a stranger's")), verifying) == SIGNATURE
 
 
 ADMIN = {**CLAIMS, "sub": "administrator", "scopes": ["agent_os:admin"]}
@@ -282,13 +282,13 @@ def exploits() -> dict[str, str]:
 @pytest.mark.parametrize("algorithm", MINTABLE)
 def test_the_known_exploits_fail(lab: str, token: str, algorithm: str) -> None:
     verifying = verifier(verification_keys=[public_pem(key("ours", algorithm))], algorithm=algorithm)
-    assert refusal(token, verifying), lab
+    assert rejection(token, verifying), lab
 
 
 def test_a_forged_expired_token_learns_nothing_about_time() -> None:
     claims = {**CLAIMS, "exp": 1}
-    assert refusal(forge(claims=claims, signing=key("theirs"))) == SIGNATURE
-    assert refusal(forge(claims=claims)) == "Token has expired"
+    assert rejection(forge(claims=claims, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge(claims=claims)) == "Token has expired"
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
@@ -300,14 +300,16 @@ def test_a_signature_is_written_in_one_way(algorithm: str) -> None:
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     last = letters.index(token[-1])
     for spare in range(1, 16):
-        assert refusal(token[:-1] + letters[last + spare], verifying) == SIGNATURE
+        assert rejection(token[:-1] + letters[last + spare], verifying) == SIGNATURE
 
 
 def test_the_header_of_a_good_token_opens_no_way_for_a_bad_one() -> None:
     """A header is read once and remembered; whatever was signed under it is verified every time."""
     verifying = verifier()
     verifying.verify(forge())
-    assert refusal(forge(signing=key("theirs")), verifying) == SIGNATURE
+    assert rejection(forge(signing=key("theirs")), verifying) == SIGNATURE
     assert verifier(required_typ="at+jwt").verify(forge({"alg": "RS256", "typ": "at+jwt"})).user_id == "alice"
-    assert refusal(forge(), verifier(required_typ="at+jwt")) == "Invalid token: The specified typ value is not allowed"
-    assert refusal(forge({"alg": "RS256", "typ": "at+jwt", "crit": ["x"]})).endswith("Unsupported critical extension")
+    assert (
+        rejection(forge(), verifier(required_typ="at+jwt")) == "Invalid token: The specified typ value is not allowed"
+    )
+    assert rejection(forge({"alg": "RS256", "typ": "at+jwt", "crit": ["x"]})).endswith("Unsupported critical extension")

@@ -16,7 +16,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models.test import TestModel
-from support.agno_objects import agno_agent, agno_team, agno_workflow, confirmed, database, helper
 
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
 from spanwise.components import Agent, Component, Kind, Team, Workflow, as_component
@@ -26,6 +25,7 @@ from spanwise.components.adapters.base import Adapted
 from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
 from spanwise.traces.recording.proxy_tracer import PROVIDER, hosting
+from support.apps.agno_objects import agno_agent, agno_team, agno_workflow, confirmed, database, helper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ def test_a_framework_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_factory_fills_what_its_product_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("support.agno_objects.FOLDER", tmp_path)
+    monkeypatch.setattr("support.apps.agno_objects.FOLDER", tmp_path)
     own, theirs = database(), database()
     products: list[Any] = [agno_agent("other"), agno_agent("other", db=own)]
     waiting = iter(products)

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import postgresql
 
 from spanwise.database import Database, PostgresqlDatabase, RunRecord, SessionRecord, SessionsAsked, SqliteDatabase
 from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
+from support.servers import postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,10 +34,10 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             return lambda: SqliteDatabase(path)
 
         return new
-    server: postgresql.Server = request.getfixturevalue("postgresql_server")
+    server: postgresql.PostgresqlServer = request.getfixturevalue("postgresql_server")
 
     def new_on_server() -> Callable[[], Database]:
-        url = server.new()
+        url = server.create_database()
         return lambda: PostgresqlDatabase(url)
 
     return new_on_server
@@ -259,8 +259,8 @@ def test_tables_of_another_version_are_refused_and_not_changed(tmp_path: Path) -
     assert path.read_bytes() == before
 
 
-def test_tables_of_another_version_on_a_server_are_refused(postgresql_server: postgresql.Server) -> None:
-    url = postgresql_server.new()
+def test_tables_of_another_version_on_a_server_are_refused(postgresql_server: postgresql.PostgresqlServer) -> None:
+    url = postgresql_server.create_database()
     database = PostgresqlDatabase(url)
     database.open()
     database.close()
@@ -289,7 +289,7 @@ def test_an_address_that_cannot_be_read_is_refused_and_not_repeated(url: str) ->
     assert refused.value.__cause__ is None
 
 
-def test_a_server_that_refuses_us_is_named_without_the_password(postgresql_server: postgresql.Server) -> None:
+def test_a_server_that_refuses_us_is_named_without_the_password(postgresql_server: postgresql.PostgresqlServer) -> None:
     asked = postgresql_server.url("nothing")
     with pytest.raises(ConfigurationError, match='database "nothing" does not exist'):
         PostgresqlDatabase(asked).open()
@@ -302,7 +302,7 @@ def test_a_server_that_refuses_us_is_named_without_the_password(postgresql_serve
 
 def test_a_server_that_went_is_said_and_found_again_when_it_is_back() -> None:
     with postgresql.running() as server:
-        database = PostgresqlDatabase(server.new())
+        database = PostgresqlDatabase(server.create_database())
         database.open()
         database.add_session(session("before"))
         server.stop("immediate")
@@ -313,8 +313,10 @@ def test_a_server_that_went_is_said_and_found_again_when_it_is_back() -> None:
         database.close()
 
 
-def test_a_connection_that_broke_does_not_let_two_services_write(postgresql_server: postgresql.Server) -> None:
-    url = postgresql_server.new()
+def test_a_broken_connection_does_not_let_two_services_write(
+    postgresql_server: postgresql.PostgresqlServer,
+) -> None:
+    url = postgresql_server.create_database()
     first, second = PostgresqlDatabase(url), PostgresqlDatabase(url)
     first.open()
     with psycopg.connect(postgresql_server.url("postgres"), autocommit=True) as admin:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
-from support.paths import OTLP
 
 from spanwise import ConfigurationError, Filter, TraceStore, UnavailableError
 from spanwise.demo import CONTENT_TYPE, captures, exports, trace_ids
@@ -20,10 +19,11 @@ from spanwise.demo.filling import Filling, begin, fill, finish
 from spanwise.demo.scene import draw_words, use_tool
 from spanwise.demo.scene import fill as fill_template
 from spanwise.demo.timetable import timetable
+from support.paths import OTLP
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Iterator
+    from pathlib import Path
 
     from spanwise._engine import IngestReport
     from spanwise.demo.exports import Export

@@ -4,14 +4,14 @@ import json
 import re
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
-from support.paths import ROOT
-from support.scripted_model import Scripted
 
 from spanwise import Filter, Service, _engine
 from spanwise.settings import TABLE
-from typing import TYPE_CHECKING
+from support.apps.scripted_model import ScriptedModel
+from support.paths import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ def test_a_service_in_the_prose_about_runs_can_be_hosted(
     source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     vendors = ModuleType("agno.models.openai")
-    vars(vendors)["OpenAIChat"] = Scripted  # that of the vendor needs its own library
+    vars(vendors)["OpenAIChat"] = ScriptedModel  # that of the vendor needs its own library
     monkeypatch.setitem(sys.modules, "agno.models.openai", vendors)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

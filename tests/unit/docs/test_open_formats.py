@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import re
+from typing import TYPE_CHECKING
 
 import pytest
-from support.paths import ROOT
 
 from spanwise import TraceStore
-from typing import TYPE_CHECKING
+from support.paths import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from starlette.requests import Request
-from support.callers import as_admin, as_caller, bearing, claims, signing_key
 
 from spanwise import AuthorizationConfig, ConfigurationError, Service
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 from spanwise.http.authorization import Admission, Asked, admission
 from spanwise.http.routing.table import TABLE, Row
 from spanwise.settings import Settings
+from support.clients.tokens import as_admin, as_caller, bearer, claims, signing_key
 
 SEARCH = next(row for row in TABLE if row.path == "/traces/search")
 ON = Settings(authorization=True)
@@ -30,7 +30,7 @@ def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -
 
 def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
     said = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
-    state = admitted(admission(KEYS, ON), bearing(signing_key().sign(said)))
+    state = admitted(admission(KEYS, ON), bearer(signing_key().sign(said)))
     assert (state.user_id, state.session_id) == ("alice", "s1")
     assert state.scopes == {"traces:read", "x:y"}
     assert state.claims["roles"] == ("a",)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
-from support.paths import AGNO_DATABASES
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
+from support.paths import AGNO_DATABASES
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from support import postgresql
+
+    from support.servers import postgresql
 
 DATABASES = AGNO_DATABASES
 MADE_BY_2_7_2 = DATABASES / "traced-by-2.7.2.db"
@@ -141,9 +142,9 @@ def test_rows_that_are_no_spans_are_refused_one_by_one(tmp_path: Path, newest: P
 
 
 def test_a_database_in_postgresql_is_imported(
-    postgresql_server: postgresql.Server, newest: Path, tmp_path: Path
+    postgresql_server: postgresql.PostgresqlServer, newest: Path, tmp_path: Path
 ) -> None:
-    url = postgresql_server.new().replace("postgresql://", "postgresql+psycopg://")
+    url = postgresql_server.create_database().replace("postgresql://", "postgresql+psycopg://")
     fill(url)
     imported = run("import", url, tmp_path / "data", "--schema", "ai")
     assert imported.exit_code == 0, imported.output

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from support.otlp_requests import CAPTURED, captures
 
 from spanwise import Filter, TraceStore
 from spanwise._engine import span_schema, trace_schema
 from spanwise.cli import commands
 from spanwise.errors import BatchError, ConfigurationError
+from support.clients.otlp import captures
+from support.paths import OTLP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,12 +96,12 @@ def test_a_file_of_nothing_but_spans_is_imported(data_dir: Path, tmp_path: Path)
 
 
 def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path, tmp_path: Path) -> None:
-    imported = run("import", CAPTURED, tmp_path / "copy")
+    imported = run("import", OTLP, tmp_path / "copy")
     # Two pages of prose stand beside them.
     assert imported.exit_code == 1
     refused = [line for line in imported.output.splitlines() if line.startswith("refused: ")]
     assert refused == [
-        f"refused: {CAPTURED / name}: expected spans as OTLP, Parquet or Arrow, found something else"
+        f"refused: {OTLP / name}: expected spans as OTLP, Parquet or Arrow, found something else"
         for name in ("ATTRIBUTES.md", "README.md")
     ]
     expected, _ = answers(data_dir, received=False)
@@ -127,7 +128,7 @@ def test_what_is_refused_is_said_with_its_place(tmp_path: Path) -> None:
 def test_messages_of_any_length_and_number_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spanwise.traces.otlp_file._PIECE", 100)
     for name, capture in (("whole.json", "collector-json-01.json"), ("merged.pb", "collector-merged-01.pb")):
-        body = (CAPTURED / capture).read_bytes()
+        body = (OTLP / capture).read_bytes()
         pretty = json.dumps(json.loads(body), indent=1).encode() if name == "whole.json" else body * 3
         (tmp_path / name).write_bytes(pretty)
         imported = run("import", tmp_path / name, tmp_path / capture)

@@ -10,11 +10,11 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.callers import as_admin, as_caller, signing_key
 
 from spanwise import AuthorizationConfig, Filter, Service, TraceStore
 from spanwise.errors import UnavailableError
 from spanwise.traces.download import FORMATS, MOST_OPEN, Exporting
+from support.clients.tokens import as_admin, as_caller, signing_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,10 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.mounted_service import client_of
 
 from spanwise import ConfigurationError, Service, TraceStore
 from spanwise.http.middleware.cors import read_origins
+from support.services.in_process import client_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A model of agno that answers from a script, so that tests need no network."""
+"""A model for agno that follows a script, so that tests need no network."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Scripted(Model):
-    """Answers what `answer` makes of the messages: text, pieces of text, tool calls, or an error that is raised."""
+class ScriptedModel(Model):
+    """A model whose reply is what `answer` returns: text, pieces of text, a tool call, or an error to raise."""
 
     id: str = "scripted-1"
     name: str | None = "Scripted"
@@ -58,7 +58,7 @@ class Scripted(Model):
 
 
 def tool_call(name: str, **arguments: object) -> dict[str, Any]:
-    """Returns the call of a tool, as a model asks for it."""
+    """Returns a tool call as a model requests it."""
     return {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
@@ -78,5 +78,5 @@ def _as_pieces(found: object) -> Iterator[ModelResponse]:
             yield ModelResponse(role="assistant", content=str(found), response_usage=_USAGE)
 
 
-# The instrumentor finds the models that stand in agno's own modules.
-vars(agno.models.base)["Scripted"] = Scripted
+# The instrumentor only finds models in agno's own modules.
+vars(agno.models.base)["Scripted"] = ScriptedModel

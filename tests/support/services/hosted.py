@@ -1,4 +1,4 @@
-"""A service that hosts `support.components`, as tests talk to it."""
+"""A service that hosts `support.apps.components`, and requests to run what it hosts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from support.programs import environment
-from support.service import Running
+from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,44 +15,46 @@ if TYPE_CHECKING:
     import httpx
 
 
-def hosting(folder: Path, *flags: str, module: str = "support.components", **variables: str) -> Running:
-    """Returns a service over `folder` that hosts the components of `support.components`, or of another module."""
+def start_hosted(
+    folder: Path, *flags: str, module: str = "support.apps.components", **variables: str
+) -> RunningService:
+    """Starts a service over `folder` that hosts the components of `module`."""
     variables |= {"HOSTED_CALLS": str(folder / "calls"), "PYTHONPATH": environment()["PYTHONPATH"]}
-    return Running(folder / "data", f"{module}:service", *flags, is_ready=True, **variables)
+    return RunningService(folder / "data", f"{module}:service", *flags, is_ready=True, **variables)
 
 
-def factory_calls(service: Running) -> list[str]:
-    """Returns the calls of factories so far: which one, with what input."""
+def factory_calls(service: RunningService) -> list[str]:
+    """Returns the calls of factories so far, each as `NAME INPUT`."""
     calls = service.data_dir.parent / "calls"
     return calls.read_text().splitlines() if calls.exists() else []
 
 
-def run(service: Running, component: str, message: str = "hi there", **fields: str) -> httpx.Response:
-    """Returns the answer to a run of `agents/<id>` and its like, not streamed."""
+def run(service: RunningService, component: str, message: str = "hi there", **fields: str) -> httpx.Response:
+    """Runs `agents/<id>`, `teams/<id>` or `workflows/<id>` without streaming and returns the response."""
     headers = fields.pop("headers", None)
     form = {"message": message, "stream": "false", **fields}
     return service.http.post(f"/{component}/runs", data=form, headers=headers)  # type: ignore[arg-type]
 
 
-def stream(service: Running, component: str, message: str = "hi there", **fields: str) -> list[dict[str, Any]]:
+def stream(service: RunningService, component: str, message: str = "hi there", **fields: str) -> list[dict[str, Any]]:
     """Returns the events of a streamed run."""
     form = {"message": message, **fields}
     with service.http.stream("POST", f"/{component}/runs", data=form) as answer:
         assert answer.status_code == 200, answer.read()
-        return list(events_of(answer))
+        return list(run_events(answer))
 
 
-SAID_BETWEEN = {"replay", "catch_up", "subscribed"}
-"""What is said of a run that is followed again; these are no events of the run."""
+SUBSCRIPTION_EVENTS = {"replay", "catch_up", "subscribed"}
+"""Events of a resumed stream that are about the subscription, not about the run."""
 
 
-def events_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
-    """Gives the events of a run in a stream, without what is said between them."""
-    return (event for event in frames_of(answer) if event["event"] not in SAID_BETWEEN)
+def run_events(answer: httpx.Response) -> Iterator[dict[str, Any]]:
+    """Yields the events of a run in a stream, without those about the subscription."""
+    return (event for event in stream_events(answer) if event["event"] not in SUBSCRIPTION_EVENTS)
 
 
-def frames_of(answer: httpx.Response) -> Iterator[dict[str, Any]]:
-    """Gives the events of a stream; each is whole, and says three times what it is."""
+def stream_events(answer: httpx.Response) -> Iterator[dict[str, Any]]:
+    """Yields the events of a stream, and checks that the frame of each agrees with its data."""
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
     text = ""
     for piece in answer.iter_raw():

@@ -1,4 +1,4 @@
-"""A real `spanwise demo` in a process of its own."""
+"""`spanwise demo` in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def start_demo(data_dir: Path, port: int, *flags: str) -> Iterator[subprocess.Popen[str]]:
-    """Gives the process; whatever happens in the block, it is gone after it."""
+    """Starts the demo, and kills it at the end of the block."""
     command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:
         try:
@@ -23,8 +23,8 @@ def start_demo(data_dir: Path, port: int, *flags: str) -> Iterator[subprocess.Po
             demo.kill()
 
 
-def read_printed(demo: subprocess.Popen[str]) -> str:
-    """Returns what the demo printed, up to its last request to try."""
+def read_output(demo: subprocess.Popen[str]) -> str:
+    """Returns the output of the demo, up to its last example request."""
     assert demo.stdout is not None
     printed = line = ""
     while not ("/traces/search" in line and "holiday" in line):

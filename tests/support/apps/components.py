@@ -1,4 +1,4 @@
-"""The components that live tests run, as a program would write them: `spanwise serve support.components:service`."""
+"""Components of every kind for live tests: `spanwise serve support.apps.components:service`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
 CALLS = Path(os.environ.get("HOSTED_CALLS", os.devnull))
-"""Where every call of a factory is written down."""
+"""The file that every call of a factory is appended to."""
 
 
 def upper(message: str) -> str:
@@ -41,7 +41,7 @@ async def weather(message: str, call: Call) -> str:
     return f"{message}: sunny, for {call.user_id}"
 
 
-def told(_message: str, call: Call) -> str:
+def describe_call(_message: str, call: Call) -> str:
     return " ".join(json.dumps(dict(each)) for each in (call.session_state, call.dependencies, call.metadata))
 
 
@@ -84,34 +84,34 @@ class Size(msgspec.Struct):
     size: int
 
 
-def note(factory: str, context: RequestContext) -> None:
+def record_call(factory: str, context: RequestContext) -> None:
     with CALLS.open("a") as calls:
         calls.write(f"{factory} {msgspec.json.encode(msgspec.to_builtins(context.input)).decode()}\n")
 
 
 def build_agent(context: RequestContext) -> Agent:
-    note("agent", context)
-    told = f"{context.user_id} {context.session_id} {dict(context.trusted.claims)} {sorted(context.trusted.scopes)}"
-    return Agent(lambda message: f"{message} {told}", name="Built")
+    record_call("agent", context)
+    caller = f"{context.user_id} {context.session_id} {dict(context.trusted.claims)} {sorted(context.trusted.scopes)}"
+    return Agent(lambda message: f"{message} {caller}", name="Built")
 
 
 def build_asking(context: RequestContext) -> Agent:
-    note("asking", context)
+    record_call("asking", context)
     return Agent(asking)
 
 
 def build_sized(context: RequestContext) -> Agent:
-    note("sized", context)
+    record_call("sized", context)
     return Agent(lambda message: message * context.input.size)
 
 
 async def build_team(context: RequestContext) -> Team:
-    note("team", context)
+    record_call("team", context)
     return Team([Agent(asking, id="member")], Broadcast())
 
 
 def build_workflow(context: RequestContext) -> Workflow:
-    note("workflow", context)
+    record_call("workflow", context)
     return Workflow([asking, upper])
 
 
@@ -160,7 +160,7 @@ def build_returning(context: RequestContext) -> Any:
 
 
 def build_sized_workflow(context: RequestContext) -> Workflow:
-    note("sized workflow", context)
+    record_call("sized workflow", context)
     return Workflow([lambda message: message * context.input.size])
 
 
@@ -168,7 +168,7 @@ _serial = count(1)
 
 
 class Counted:
-    """What one request's factory made; no other request has it."""
+    """A callable that a factory makes for one request only."""
 
     def __init__(self, context: RequestContext) -> None:
         self.context = context
@@ -176,12 +176,12 @@ class Counted:
 
     async def __call__(self, message: str) -> str:
         await asyncio.sleep(0.01)
-        known = {"message": message, "user": self.context.user_id, "session": self.context.session_id}
-        return json.dumps({**known, **self.context.input, "serial": self.serial})
+        request = {"message": message, "user": self.context.user_id, "session": self.context.session_id}
+        return json.dumps({**request, **self.context.input, "serial": self.serial})
 
 
 async def build_counted(context: RequestContext) -> Workflow:
-    note("counted", context)
+    record_call("counted", context)
     await asyncio.sleep(0)
     return Workflow([Counted(context)])
 
@@ -192,7 +192,7 @@ def build_sleeping(_context: RequestContext) -> Workflow:
 
 
 async def long_winded(message: str, call: Call) -> str:
-    """Emits so many mebibytes of events."""
+    """Emits as many mebibytes of events as the message says."""
     for _ in range(int(message) * 16):
         call.emit(LONG_WINDED, "CustomEvent", content="x" * 64 * 1024)
         await asyncio.sleep(0)
@@ -200,7 +200,7 @@ async def long_winded(message: str, call: Call) -> str:
 
 
 def build_tampering(context: RequestContext) -> Workflow:
-    """Tries to change what it is given; says what it could."""
+    """Tries to change its context; the workflow returns which attempts succeeded."""
     attempts: dict[str, Any] = {
         "claims": lambda: context.trusted.claims.__setitem__("sub", "eve"),  # type: ignore[index]
         "nested": lambda: context.trusted.claims["nested"].__setitem__("a", 2),
@@ -210,8 +210,8 @@ def build_tampering(context: RequestContext) -> Workflow:
         "trusted": lambda: setattr(context.trusted, "claims", {}),
     }
     done = [name for name, attempt in attempts.items() if _succeeds(attempt)]
-    said = f"{done} {context.trusted.claims.get('sub')} {sorted(context.trusted.scopes)} {context.user_id}"
-    return Workflow([lambda _message: said])
+    report = f"{done} {context.trusted.claims.get('sub')} {sorted(context.trusted.scopes)} {context.user_id}"
+    return Workflow([lambda _message: report])
 
 
 def _succeeds(attempt: Callable[[], object]) -> bool:
@@ -265,7 +265,7 @@ service = Service(
         ),
         Workflow([Step("slow", Agent(slow, id="slow"))], id="slow"),
         Workflow([Step("soon", Agent(soon, id="soon"))], id="soon"),
-        Workflow([told], id="told"),
+        Workflow([describe_call], id="told"),
         Workflow([Agent(weather, id="weather"), Agent(slow, id="slow")], id="long", name="Long"),
         WorkflowFactory("built", DB, build_workflow),
         WorkflowFactory("raising", DB, build_raising_workflow),

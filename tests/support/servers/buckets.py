@@ -1,4 +1,4 @@
-"""Real servers of objects, each in a process of its own on the loopback, with one bucket."""
+"""Object store servers, each in a process of its own on the loopback, with one bucket."""
 
 from __future__ import annotations
 
@@ -11,41 +11,39 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import ClassVar, Self, TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import unquote
 
 import httpx
-import pytest
 
 from support.programs import s3_server
-from support.proxy import Proxy
-from support.service import free_port
+from support.servers import skip_missing
+from support.servers.proxy import Proxy
+from support.services.process import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 START_SECONDS = 30
 BUCKET = "tests"
-SECRET = "a-secret-that-nobody-may-see"  # noqa: S105  # it is looked for where it must not be
-PATIENCE = "1 second"
-NEEDED = "TESTS_SKIP_NOTHING"
-"""Set where a machine must have what tests need."""
+SECRET = "a-secret-that-nobody-may-see"  # noqa: S105  # tests check that it is never logged
+TIMEOUT = "1 second"
 
 
-class Server:
-    """A server with one bucket. Always leave it by `with`.
+class BucketServer:
+    """A server with one bucket. Use it as a context manager.
 
     Attributes:
-        scheme: of the addresses of what it serves.
-        patience: the variable that says how long a store waits for an answer.
-        port: where it listens.
+        scheme: the URL scheme of its objects.
+        timeout_variable: the environment variable with the read timeout of a store.
+        port: the port it listens on.
     """
 
     scheme: ClassVar[str]
-    patience: ClassVar[str]
+    timeout_variable: ClassVar[str]
 
     def __init__(self, log: Path, *command: str | Path, port: int, **variables: str) -> None:
-        """Starts `command` and creates the bucket; what it says goes to `log`."""
+        """Starts `command` with its output in `log`, and creates the bucket."""
         self.port = port
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}")
         with log.open("wb") as output:
@@ -73,11 +71,15 @@ class Server:
         raise NotImplementedError
 
     def environment(self, port: int | None = None) -> dict[str, str]:
-        """Returns the variables with which a store reaches it, soon out of patience; `port`: of a proxy before it."""
+        """Returns the environment variables of a store in the bucket, with a short timeout.
+
+        Args:
+            port: the port of a proxy to go through.
+        """
         raise NotImplementedError
 
     def keys(self, prefix: str) -> list[str]:
-        """Returns the names of the objects that begin with `prefix`."""
+        """Returns the keys of the objects with this prefix."""
         raise NotImplementedError
 
     def content(self, key: str) -> bytes:
@@ -85,16 +87,16 @@ class Server:
         raise NotImplementedError
 
     def replace(self, key: str, content: bytes) -> None:
-        """Writes an object over another."""
+        """Overwrites an object."""
         raise NotImplementedError
 
 
-class S3(Server):
+class S3(BucketServer):
     """moto's server, which speaks S3."""
 
     scheme = "s3"
-    patience = "AWS_READ_TIMEOUT"
-    # The server asks for a signature, and does not look at it.
+    timeout_variable = "AWS_READ_TIMEOUT"
+    # The server requires a signature, but does not verify it.
     signed: ClassVar[dict[str, str]] = {
         "authorization": "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request, "
         "SignedHeaders=host, Signature=0"
@@ -115,7 +117,7 @@ class S3(Server):
             "AWS_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "tests",
             "AWS_SECRET_ACCESS_KEY": SECRET,
-            self.patience: PATIENCE,
+            self.timeout_variable: TIMEOUT,
         }
 
     def keys(self, prefix: str) -> list[str]:
@@ -130,20 +132,20 @@ class S3(Server):
         self.http.put(f"/{BUCKET}/{key}", content=content).raise_for_status()
 
 
-class WordsOfGoogle(S3):
-    """The same, behind a door that understands what Google Cloud Storage's XML interface says in other words."""
+class GoogleStorage(S3):
+    """moto's server behind a proxy that translates Google Cloud Storage's XML API to S3."""
 
     scheme = "gs"
-    patience = "GOOGLE_READ_TIMEOUT"
+    timeout_variable = "GOOGLE_READ_TIMEOUT"
 
     def __init__(self, log: Path) -> None:
         super().__init__(log)
-        self._door = Proxy(self.port, self._worded)
-        self._door.__enter__()
-        self.port = self._door.server_port
+        self._proxy = Proxy(self.port, self._translate)
+        self._proxy.__enter__()
+        self.port = self._proxy.server_port
 
     def __exit__(self, *_: object) -> None:
-        self._door.__exit__()
+        self._proxy.__exit__()
         super().__exit__()
 
     def environment(self, port: int | None = None) -> dict[str, str]:
@@ -152,43 +154,42 @@ class WordsOfGoogle(S3):
             "GOOGLE_BASE_URL": f"http://127.0.0.1:{port or self.port}",
             "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account),
             "GOOGLE_ALLOW_HTTP": "true",
-            self.patience: PATIENCE,
+            self.timeout_variable: TIMEOUT,
         }
 
     @classmethod
-    def _worded(cls, path: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
-        said = {name.lower(): value for name, value in headers.items()}
-        if generation := said.pop("x-goog-if-generation-match", None):
-            assert generation == "0", "an object is created, and never replaced"
-            said["if-none-match"] = "*"
-        place, mark, query = path.partition("?")
-        # The client names Google's host whatever the address, and writes `/` as `%2F`.
-        return unquote(place) + mark + query, said | {"host": "127.0.0.1"} | cls.signed
+    def _translate(cls, path: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
+        lower = {name.lower(): value for name, value in headers.items()}
+        if generation := lower.pop("x-goog-if-generation-match", None):
+            assert generation == "0", "objects are created, never overwritten"
+            lower["if-none-match"] = "*"
+        key, mark, query = path.partition("?")
+        # The client sends Google's host name whatever the address, and escapes `/` as `%2F`.
+        return unquote(key) + mark + query, lower | {"host": "127.0.0.1"} | cls.signed
 
 
-class Azurite(Server):
-    """Microsoft's own server for tests, which speaks Azure Blob Storage."""
+class Azurite(BucketServer):
+    """Azurite, Microsoft's emulator of Azure Blob Storage."""
 
     scheme = "az"
-    patience = "AZURE_READ_TIMEOUT"
+    timeout_variable = "AZURE_READ_TIMEOUT"
     program = "azurite-blob"
     account = "tests"
     key = base64.b64encode(SECRET.encode()).decode()
 
     def __init__(self, log: Path) -> None:
-        """Skips the test where it is not installed, and could be without great effort."""
+        """Starts the emulator; skips the test where it is not installed."""
         program = shutil.which(self.program)
         if program is None:
             message = f"`{self.program}` is not installed: `npm install --global azurite`"
-            assert NEEDED not in os.environ or shutil.which("npm") is None, message
-            pytest.skip(message)
+            skip_missing(message, is_installable=shutil.which("npm") is not None)
         port = free_port()
         flags = ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
-        place = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
-        super().__init__(log, program, *place, *flags, port=port, AZURITE_ACCOUNTS=f"{self.account}:{self.key}")
+        address = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
+        super().__init__(log, program, *address, *flags, port=port, AZURITE_ACCOUNTS=f"{self.account}:{self.key}")
 
     def create_bucket(self) -> None:
-        self.http.params = httpx.QueryParams(self._permission())
+        self.http.params = httpx.QueryParams(self._shared_access_signature())
         self.http.put(self._path(), params={"restype": "container"}).raise_for_status()
 
     def environment(self, port: int | None = None) -> dict[str, str]:
@@ -197,7 +198,7 @@ class Azurite(Server):
             "AZURE_STORAGE_ACCOUNT_NAME": self.account,
             "AZURE_STORAGE_ACCOUNT_KEY": self.key,
             "AZURE_ALLOW_HTTP": "true",
-            self.patience: PATIENCE,
+            self.timeout_variable: TIMEOUT,
         }
 
     def keys(self, prefix: str) -> list[str]:
@@ -215,10 +216,10 @@ class Azurite(Server):
     def _path(self, *key: str) -> str:
         return "/".join(["", self.account, BUCKET, *key])
 
-    def _permission(self) -> dict[str, str]:
-        """Returns an account's shared access signature, which allows everything for ever."""
-        said = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": "2099-01-01T00:00:00Z"}
-        said |= {"sip": "", "spr": "", "sv": "2019-12-12"}
-        text = "\n".join([self.account, *said.values(), ""])
-        signed = hmac.new(SECRET.encode(), text.encode(), hashlib.sha256).digest()
-        return {name: value for name, value in said.items() if value} | {"sig": base64.b64encode(signed).decode()}
+    def _shared_access_signature(self) -> dict[str, str]:
+        """Returns a shared access signature of the account that allows everything until 2099."""
+        fields = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": "2099-01-01T00:00:00Z"}
+        fields |= {"sip": "", "spr": "", "sv": "2019-12-12"}
+        text = "\n".join([self.account, *fields.values(), ""])
+        signature = hmac.new(SECRET.encode(), text.encode(), hashlib.sha256).digest()
+        return {name: value for name, value in fields.items() if value} | {"sig": base64.b64encode(signature).decode()}

@@ -1,4 +1,4 @@
-"""Tokens as anyone may write them: every part by hand, right or wrong."""
+"""Tokens written by hand, part by part, valid or not, and verifiers for them."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOW = 1_700_000_000
-SECRET = "a secret of more than thirty-two bytes"  # noqa: S105  # of no service
+SECRET = "a secret of more than thirty-two bytes"  # noqa: S105  # not used by any service
 CLAIMS: dict[str, Any] = {"sub": "alice", "exp": NOW + 600, "scopes": ["traces:read"]}
 
 
 @cache
 def key(name: str, algorithm: str = "RS256") -> SigningKey:
-    """Returns the signing key of this name; the same one every time."""
+    """Returns the signing key with this name; always the same one."""
     assert name
     return SigningKey("HS256", SECRET.encode()) if algorithm == "HS256" else new_signing_key(algorithm)
 
 
 def public_pem(signing: SigningKey) -> str:
-    """Returns what verifies the signatures of `signing`."""
+    """Returns the key that verifies signatures of `signing`."""
     return signing.public_text or signing.private_text.strip()
 
 
 def segment(value: object) -> str:
-    """Returns one part of a token: JSON, or bytes as they are."""
+    """Returns one part of a token: a JSON value or raw bytes, in base64url."""
     raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
     return urlsafe_b64encode(raw).rstrip(b"=").decode()
 
@@ -48,8 +48,8 @@ def segment(value: object) -> str:
 def forge(
     header: object = None, claims: object = None, signing: SigningKey | None = None, algorithm: str | None = None
 ) -> str:
-    """Returns a token with a genuine signature over whatever header and claims are given."""
-    signing = signing or key("ours")
+    """Returns a token with a genuine signature over the given header and claims."""
+    signing = signing or key("own")
     algorithm = algorithm or signing.algorithm
     header = {"alg": algorithm, "typ": "JWT"} if header is None else header
     message = f"{segment(header)}.{segment(CLAIMS if claims is None else claims)}"
@@ -57,29 +57,29 @@ def forge(
     return f"{message}.{segment(signature)}"
 
 
-def ring(environ: Mapping[str, str] | None = None, /, **config: object) -> KeyRing:
-    """Returns the keys of a configuration."""
+def key_ring(environ: Mapping[str, str] | None = None, /, **config: object) -> KeyRing:
+    """Returns the key ring of a configuration."""
     return KeyRing(key_material(_config(config), load_settings(environ=environ or {})))
 
 
 def verifier(now: float = NOW, **config: object) -> TokenVerifier:
-    """Returns what verifies tokens of our key, at the moment `now`."""
-    given = {"verification_keys": [public_pem(key("ours"))], **config}
-    return TokenVerifier(_config(given), ring(None, **given), lambda: now)
+    """Returns a verifier of tokens of the key `own`, at the time `now`."""
+    given = {"verification_keys": [public_pem(key("own"))], **config}
+    return TokenVerifier(_config(given), key_ring(None, **given), lambda: now)
 
 
 def _config(given: Mapping[str, object]) -> AuthorizationConfig:
-    return AuthorizationConfig(**given)  # type: ignore[arg-type]  # a test says what it wants
+    return AuthorizationConfig(**given)  # type: ignore[arg-type]  # tests pass any option
 
 
-def refusal(token: str, verifying: TokenVerifier | None = None) -> str:
-    """Returns why `token` is refused, once and again: what was refused never comes out of the cache."""
+def rejection(token: str, verifying: TokenVerifier | None = None) -> str:
+    """Returns why `token` is rejected. Verifies it twice, for a rejected token must not come out of the cache."""
     verifying = verifying or verifier()
     texts = set()
     for _ in range(2):
-        with pytest.raises(UnauthenticatedError) as refused:
+        with pytest.raises(UnauthenticatedError) as error:
             verifying.verify(token)
-        texts.add(str(refused.value))
+        texts.add(str(error.value))
     assert len(texts) == 1
     (text,) = texts
     assert all(part not in text for part in token.split(".") if len(part) > 8)
@@ -87,7 +87,7 @@ def refusal(token: str, verifying: TokenVerifier | None = None) -> str:
 
 
 class Clock:
-    """Seconds that pass only when a test says so."""
+    """A clock that tests set by hand, in seconds."""
 
     def __init__(self, now: float = NOW) -> None:
         self.now = now
@@ -97,33 +97,33 @@ class Clock:
 
 
 def jwks(*names: str, **members: object) -> str:
-    """Returns a JWKS of keys for ES256, each called as it is."""
+    """Returns a JWKS of ES256 keys, whose `kid` is their name."""
     return json.dumps({"keys": [{**(key(name, "ES256").jwk or {}), "kid": name, **members} for name in names]})
 
 
 @cache
 def token(name: str, kid: str | None = None, **claims: object) -> str:
-    """Returns a genuine token of one of those keys, which it names, or names `kid` instead; the same every time."""
+    """Returns a genuine token signed by one of those keys, with that `kid` or another; always the same one."""
     header = {"alg": "ES256", "kid": name if kid is None else kid}
     return forge(header, {**CLAIMS, **claims}, key(name, "ES256"))
 
 
 @cache
-def nameless(name: str) -> str:
-    """Returns a genuine token that names no key; the same every time."""
+def token_without_kid(name: str) -> str:
+    """Returns a genuine token without a `kid`; always the same one."""
     return forge({"alg": "ES256"}, signing=key(name, "ES256"))
 
 
 def is_accepted(verifying: TokenVerifier, given: str) -> bool:
-    """Returns whether `given` is verified."""
+    """Returns whether a verifier accepts a token."""
     try:
         return verifying.verify(given).user_id == "alice"
     except UnauthenticatedError:
         return False
 
 
-class Published:
-    """A JWKS that is published in memory, and how often it was fetched."""
+class PublishedJwks:
+    """A JWKS published in memory, which counts how often it is fetched."""
 
     def __init__(self, text: str) -> None:
         self.text: str | None = text
@@ -138,5 +138,5 @@ class Published:
         if self.text is None:
             raise FetchError("answered 503")
         if self.text == "defect":
-            raise RuntimeError("a defect of ours")
+            raise RuntimeError("a defect")
         return self.text.encode()

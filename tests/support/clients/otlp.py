@@ -1,4 +1,4 @@
-"""The captured exports of `tests/otlp`, and exports made for one test."""
+"""OTLP requests: the captured ones of `tests/otlp`, and small ones made for a test."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from support.paths import OTLP
 
 if TYPE_CHECKING:
     import httpx
-
-CAPTURED = OTLP
 
 
 class Capture(Struct, frozen=True):
@@ -31,10 +29,10 @@ class Capture(Struct, frozen=True):
     @property
     def body(self) -> bytes:
         """Returns the body as it was sent."""
-        return (CAPTURED / self.file).read_bytes()
+        return (OTLP / self.file).read_bytes()
 
     def send(self, client: httpx.Client) -> httpx.Response:
-        """Returns the answer to this request, sent as its exporter sent it."""
+        """Sends the request as its exporter sent it and returns the response."""
         headers = {"Content-Type": self.content_type}
         if self.content_encoding != "identity":
             headers["Content-Encoding"] = self.content_encoding
@@ -42,7 +40,7 @@ class Capture(Struct, frozen=True):
 
 
 class CapturedTrace(Struct, frozen=True):
-    """What is known about one captured trace."""
+    """What the manifest says about one captured trace."""
 
     trace_id: str
     spans: int
@@ -51,17 +49,17 @@ class CapturedTrace(Struct, frozen=True):
 
 @cache
 def _manifest() -> dict[str, list[dict[str, object]]]:
-    manifest: dict[str, list[dict[str, object]]] = json.loads((CAPTURED / "manifest.json").read_text("utf-8"))
+    manifest: dict[str, list[dict[str, object]]] = json.loads((OTLP / "manifest.json").read_text("utf-8"))
     return manifest
 
 
 def captures() -> list[Capture]:
-    """Returns every captured request, in order of arrival per case."""
+    """Returns every captured request, in order of arrival within a case."""
     return convert(_manifest()["files"], list[Capture])
 
 
 def captured_traces() -> list[CapturedTrace]:
-    """Returns every captured trace, each once."""
+    """Returns every captured trace once."""
     found = {
         trace.trace_id: trace
         for case in _manifest()["cases"]
@@ -71,8 +69,8 @@ def captured_traces() -> list[CapturedTrace]:
     return list(found.values())
 
 
-def export_of(trace_id: str, *span_ids: str, **attributes: str) -> bytes:
-    """Returns an OTLP/JSON export of one trace: its first span is the parent of the others."""
+def export_request(trace_id: str, *span_ids: str, **attributes: str) -> bytes:
+    """Returns an OTLP/JSON request with one trace, whose first span is the parent of the others."""
     now = time.time_ns()
     spans = [
         {

@@ -1,4 +1,4 @@
-"""Objects of other frameworks for live tests: `spanwise serve support.agno_objects:service`. No network needed."""
+"""Agents, teams and workflows of agno and pydantic-ai: `spanwise serve support.apps.agno_objects:service`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pydantic_ai.models.function import DeltaToolCall, DeltaToolCalls, FunctionM
 
 from spanwise import Agent, AgentFactory, RequestContext, Service, Team, TeamFactory, Workflow, WorkflowFactory
 from spanwise.components import Route
-from support.scripted_model import Scripted, tool_call
+from support.apps.scripted_model import ScriptedModel, tool_call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -37,7 +37,7 @@ FOLDER = Path(os.environ.get("ADAPTED_FOLDER", "."))
 
 
 def weather(city: str) -> str:
-    """Says how the weather is."""
+    """Returns the weather of a city."""
     return f"sunny in {city}"
 
 
@@ -60,7 +60,7 @@ def broken() -> str:
 
 
 async def whoami(run_context: RunContext) -> str:
-    """Says who asks, after the others began."""
+    """Returns the user and session of the run, after runs started at once have begun."""
     state: dict[str, Any] = run_context.session_state or {}
     state["seen"] = [*state.get("seen", []), run_context.user_id]
     await asyncio.sleep(0.05)
@@ -82,18 +82,18 @@ CALLS = {
 
 
 def answer(messages: Sequence[Message]) -> object:
-    """Asks for the tool that the message names; else says what came of it, or something."""
+    """Calls the tool that the message names, reports the result of a tool, or greets."""
     last = messages[-1]
-    said = str(last.content)
+    text = str(last.content)
     if last.role == "tool":
-        return ["it ", "is: ", said]
-    if "fail" in said:
+        return ["it ", "is: ", text]
+    if "fail" in text:
         return RuntimeError("the model broke")
-    if "wait" in said:
+    if "wait" in text:
         return _never()
-    if "recall" in said:
+    if "recall" in text:
         return f"heard {[str(message.content) for message in messages if message.role == 'user']}"
-    return next((call for name, call in CALLS.items() if name in said), ["hello ", "there"])
+    return next((call for name, call in CALLS.items() if name in text), ["hello ", "there"])
 
 
 def lead(messages: Sequence[Message]) -> object:
@@ -108,7 +108,7 @@ def done(step_input: StepInput) -> StepOutput:
 
 
 def patient(step_input: StepInput) -> StepOutput:
-    """Waits, as a sync function does, until a file is there."""
+    """Blocks its thread until a file exists."""
     deadline = time.monotonic() + 30
     while not (FOLDER / str(step_input.input)).exists():
         assert time.monotonic() < deadline
@@ -118,12 +118,12 @@ def patient(step_input: StepInput) -> StepOutput:
 
 def agno_agent(agent_id: str, **options: Any) -> AgnoAgent:
     tools: list[Any] = [weather, refund, broken, whoami, launch]
-    return AgnoAgent(id=agent_id, name=agent_id.title(), model=Scripted(answer=answer), tools=tools, **options)
+    return AgnoAgent(id=agent_id, name=agent_id.title(), model=ScriptedModel(answer=answer), tools=tools, **options)
 
 
 def agno_team(team_id: str, **options: Any) -> AgnoTeam:
     members: list[Any] = [agno_agent("member", role="knows the weather")]
-    return AgnoTeam(id=team_id, name="Tim Team", members=members, model=Scripted(answer=lead), **options)
+    return AgnoTeam(id=team_id, name="Tim Team", members=members, model=ScriptedModel(answer=lead), **options)
 
 
 def agno_workflow(workflow_id: str, **options: Any) -> AgnoWorkflow:
@@ -139,17 +139,17 @@ def confirmed() -> AgnoWorkflow:
 
 async def pydantic_answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
     part = messages[-1].parts[-1]
-    said = str(part.content) if hasattr(part, "content") else ""
+    text = str(part.content) if hasattr(part, "content") else ""
     if part.part_kind != "user-prompt":
         yield "it is: "
-        yield said
-    elif "fail" in said:
+        yield text
+    elif "fail" in text:
         raise RuntimeError("the model broke")
-    elif "wait" in said:
+    elif "wait" in text:
         yield await _never()
-    elif "refund" in said:
+    elif "refund" in text:
         yield {0: DeltaToolCall(name="refund", json_args='{"amount": 5}', tool_call_id="c1")}
-    elif "weather" in said:
+    elif "weather" in text:
         yield {0: DeltaToolCall(name="weather", json_args='{"city": "Rome"}', tool_call_id="c2")}
     else:
         yield "hello "

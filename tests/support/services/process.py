@@ -1,4 +1,4 @@
-"""A real `spanwise serve` in a process of its own."""
+"""`spanwise serve` in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 START_SECONDS = 30
-END_SECONDS = 15
+STOP_SECONDS = 15
 
 
 def free_port() -> int:
-    """Returns a port of the loopback that nobody listens on."""
+    """Returns a port of the loopback interface that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-class Running:
-    """A service over one data folder. Always leave it by `with`."""
+class RunningService:
+    """A running service over one data folder. Use it as a context manager, which kills it at the end."""
 
     def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True, **variables: str) -> None:
-        """Starts the service; waits until it is ready, unless `is_ready` is false.
+        """Starts the service and waits until it is ready, unless `is_ready` is false.
 
         Args:
-            data_dir: the folder of all its data; its log stands beside it.
-            flags: what its command line says.
+            data_dir: its data folder; its log is written beside it.
+            flags: further arguments of its command line.
             is_ready: whether to wait until it is ready.
-            variables: what is added to its environment, from which all that is about Spanwise is taken.
+            variables: added to its environment, from which settings of Spanwise are removed first.
         """
         self.data_dir = data_dir
         self.log = data_dir.with_suffix(".log")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.http = httpx.Client(base_url=self.url, timeout=30)
-        ours = ("SPANWISE_", "JWT_")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | variables
+        prefixes = ("SPANWISE_", "JWT_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)} | variables
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],
@@ -65,7 +65,7 @@ class Running:
         self.kill()
 
     def wait_until_ready(self) -> None:
-        """Returns when the service acknowledges what it is sent."""
+        """Waits until the service accepts requests, ingest included."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -77,22 +77,22 @@ class Running:
         raise TimeoutError(self.log.read_text())
 
     def kill(self) -> None:
-        """Ends the process as a power cut would, if it still runs."""
+        """Kills the process with SIGKILL, if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
 
     def stop(self) -> int:
-        """Returns the exit code after SIGTERM."""
+        """Stops the process with SIGTERM and returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(END_SECONDS)
+        return self.process.wait(STOP_SECONDS)
 
     def events(self) -> list[dict[str, Any]]:
-        """Returns what the service logged."""
+        """Returns the log events of the service so far."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def search(self, **body: object) -> httpx.Response:
-        """Returns the answer to a search."""
+        """Returns the response to a search."""
         return self.http.post("/traces/search", json=body)
 
     def trace_ids(self, **body: object) -> list[str]:
@@ -105,8 +105,8 @@ class Running:
         pages = 1
         page = 1
         while page <= pages:
-            answer = self.search(**body, page=page, limit=100).raise_for_status().json()
-            found += answer["data"]
-            pages = answer["meta"]["total_pages"]
+            response = self.search(**body, page=page, limit=100).raise_for_status().json()
+            found += response["data"]
+            pages = response["meta"]["total_pages"]
             page += 1
         return found

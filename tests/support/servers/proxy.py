@@ -1,4 +1,4 @@
-"""A proxy before a server: it misbehaves when told to, and may say a request in other words."""
+"""An HTTP proxy that injects faults, and may rewrite requests for the server behind it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Words = Callable[[str, dict[str, str]], tuple[str, dict[str, str]]]
+    Translate = Callable[[str, dict[str, str]], tuple[str, dict[str, str]]]
 
 
-# By the fault: status, headers, content.
-_REFUSALS: dict[str | None, tuple[int, dict[str, str], bytes]] = {
+# Status, headers and content of the responses by fault.
+_ERROR_RESPONSES: dict[str | None, tuple[int, dict[str, str], bytes]] = {
     "slow down": (
         503,
         {},
         b"<Error><Code>SlowDown</Code><Message>a-secret-that-nobody-may-see</Message></Error>",
     ),
-    "refused": (403, {}, b"<Error><Code>AccessDenied</Code></Error>"),
+    "forbidden": (403, {}, b"<Error><Code>AccessDenied</Code></Error>"),
 }
 
 
@@ -32,14 +32,14 @@ class _Request(BaseHTTPRequestHandler):
     proxy: Proxy
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
-    def _pass_on(self) -> None:
+    def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         kind = f"{self.command} {unquote(self.path.split('?')[0])}"
-        fault = self.proxy.fault_of(kind)
-        if fault in _REFUSALS:
-            return self._answer(*_REFUSALS[fault])
+        fault = self.proxy.fault_for(kind)
+        if fault in _ERROR_RESPONSES:
+            return self._respond(*_ERROR_RESPONSES[fault])
         if fault == "cut before":
             return self._cut()
         if fault == "stall":
@@ -49,22 +49,22 @@ class _Request(BaseHTTPRequestHandler):
         if fault == "cut after":
             return self._cut()
         if fault == "half":
-            self._answer(status, headers, content, sent=content[: len(content) // 2])
+            self._respond(status, headers, content, sent=content[: len(content) // 2])
             return self._cut()
-        return self._answer(status, headers, content)
+        return self._respond(status, headers, content)
 
-    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass_on  # noqa: N815  # the names of the base class
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _handle  # noqa: N815  # the names of the base class
 
     def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         upstream = http.client.HTTPConnection("127.0.0.1", self.proxy.target, timeout=30)
-        path, headers = self.proxy.worded(self.path, dict(self.headers.items()))
+        path, headers = self.proxy.translate(self.path, dict(self.headers.items()))
         upstream.request(self.command, path, body, headers)
-        answer = upstream.getresponse()
-        content = answer.read()
+        response = upstream.getresponse()
+        content = response.read()
         upstream.close()
-        return answer.status, dict(answer.getheaders()), content
+        return response.status, dict(response.getheaders()), content
 
-    def _answer(self, status: int, headers: dict[str, str], content: bytes, sent: bytes | None = None) -> None:
+    def _respond(self, status: int, headers: dict[str, str], content: bytes, sent: bytes | None = None) -> None:
         self.send_response_only(status)
         for name, value in headers.items():
             if name.lower() not in {"connection", "transfer-encoding", "content-length"}:
@@ -84,22 +84,22 @@ class _Request(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes requests on to a server, unless a test says what becomes of them. Always leave it by `with`."""
+    """Forwards requests to a server, except those that a test injects a fault into. Use it as a context manager."""
 
     daemon_threads = True
 
-    def __init__(self, target: int, worded: Words = lambda path, headers: (path, headers)) -> None:
+    def __init__(self, target: int, translate: Translate = lambda path, headers: (path, headers)) -> None:
         """Listens on a free port.
 
         Args:
-            target: the port of the server behind.
-            worded: returns path and headers as that server understands them.
+            target: the port of the server behind it.
+            translate: rewrites the path and headers of a request for that server.
         """
         super().__init__(("127.0.0.1", 0), type("Request", (_Request,), {"proxy": self}))
         self.target = target
-        self.worded = worded
+        self.translate = translate
         self.stopped = threading.Event()
-        self.seen: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
         self._rule: Callable[[str], str | None] = lambda _: None
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,))
 
@@ -114,17 +114,17 @@ class Proxy(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Says nothing: connections are cut on purpose."""
+        """Logs nothing: connections are cut on purpose."""
 
-    def fault_of(self, kind: str) -> str | None:
-        """Returns what becomes of a request, by its method and path; `None`: it is passed on."""
+    def fault_for(self, kind: str) -> str | None:
+        """Returns the fault to inject into a request, given as `METHOD PATH`; `None` forwards it."""
         fault = self._rule(kind)
-        self.seen[fault or "passed on"] += 1
+        self.outcomes[fault or "forwarded"] += 1
         return fault
 
     @contextmanager
-    def misbehaving(self, rule: Callable[[str], str | None]) -> Iterator[None]:
-        """Lets `rule` say what becomes of requests meanwhile."""
+    def injecting(self, rule: Callable[[str], str | None]) -> Iterator[None]:
+        """Injects the fault that `rule` returns for a request, for the duration of the block."""
         self._rule = rule
         try:
             yield

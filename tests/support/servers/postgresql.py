@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of Debian's packages, in a folder of its own, on a free port of the loopback."""
+"""A PostgreSQL server of Debian's packages, in a temporary folder on a free port of the loopback."""
 
 from __future__ import annotations
 
@@ -12,44 +12,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
-import pytest
 
-from support.service import free_port
+from support.servers import skip_missing
+from support.services.process import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NEEDED = "TESTS_SKIP_NOTHING"
-"""Set where a machine must have the server: there it is a failure that it has none."""
-
 USER = "keeper"
-PASSWORD = "a secret: p@ss/word?"  # noqa: S105  # of a server that lives for seconds
+PASSWORD = "a secret: p@ss/word?"  # noqa: S105  # the server lives for seconds
 UNPRIVILEGED = ("postgres", "nobody")
-"""Who runs the server where we are root, whom it refuses."""
+"""Users to run the server as where the tests run as root, which it does not allow."""
 
 
 @cache
 def binaries() -> Path | None:
-    """Returns the folder of the newest server that is installed."""
+    """Returns the folder with the programs of the newest installed server."""
     found = shutil.which("initdb")
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *([Path(found).resolve().parent] if found else [])]
     usable = [folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()]
     return max(usable, key=lambda folder: folder.parent.name, default=None)
 
 
-class Server:
-    """One server. Always leave it by `running`.
+class PostgresqlServer:
+    """A server of tests; `running` starts and stops one.
 
     Attributes:
-        port: where it listens.
-        url: its address, without a database; everybody is let in who knows the password.
+        port: the port it listens on.
     """
 
     def __init__(self, folder: Path, binaries: Path) -> None:
         self.port = free_port()
         self._folder = folder
         self._binaries = binaries
-        self._made = 0
+        self._databases = 0
         secret = folder / "password"
         secret.write_text(PASSWORD, "utf-8")
         if os.geteuid() == 0:
@@ -59,19 +55,19 @@ class Server:
         self._run("initdb", "-D", str(folder / "data"), "-U", USER, "--pwfile", str(secret), *options)
 
     def start(self) -> None:
-        """Returns when it takes connections."""
+        """Starts the server and waits until it accepts connections."""
         options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories='' -c fsync=off"
         log = str(self._folder / "log")
         self._run("pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", log, "-o", options)
 
     def stop(self, mode: str = "fast") -> None:
-        """Returns when it has ended; `immediate` is a crash."""
+        """Stops the server and waits for its end; `immediate` is a crash."""
         self._run("pg_ctl", "stop", "-w", "-D", str(self._folder / "data"), "-m", mode)
 
-    def new(self) -> str:
-        """Returns the address of a new, empty database."""
-        self._made += 1
-        name = f"runs_{self._made}"
+    def create_database(self) -> str:
+        """Creates an empty database and returns its address."""
+        self._databases += 1
+        name = f"runs_{self._databases}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
@@ -82,7 +78,7 @@ class Server:
 
     def _run(self, program: str, *arguments: str) -> None:
         user = _unprivileged() if os.geteuid() == 0 else None
-        # What it starts lives on: with a pipe we would wait for the end of the server.
+        # Not a pipe: the server inherits it, and reading would wait for the end of the server.
         with (self._folder.parent / f"{self._folder.name}.{program}.log").open("wb") as log:
             done = subprocess.run(
                 [str(self._binaries / program), *arguments],
@@ -98,16 +94,14 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """Gives a server that runs; skips the test where it is not installed."""
+def running() -> Iterator[PostgresqlServer]:
+    """Yields a running server; skips the test where PostgreSQL is not installed."""
     found = binaries()
     if found is None:
-        message = "PostgreSQL is not installed"
-        assert NEEDED not in os.environ, message
-        pytest.skip(message)
-    # Not below pytest's folder, which is ours alone: the server is run by another user.
+        skip_missing("PostgreSQL is not installed")
+    # Not below pytest's folder, which only this user may read: the server may run as another.
     with tempfile.TemporaryDirectory(prefix="spanwise-postgresql-") as folder:
-        server = Server(Path(folder), found)
+        server = PostgresqlServer(Path(folder), found)
         server.start()
         try:
             yield server
@@ -116,7 +110,7 @@ def running() -> Iterator[Server]:
 
 
 def _unprivileged() -> str:
-    import pwd  # noqa: PLC0415  # not everywhere
+    import pwd  # noqa: PLC0415  # only on Unix
 
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in UNPRIVILEGED if name in names)

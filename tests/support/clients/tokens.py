@@ -1,4 +1,4 @@
-"""Callers of a service that asks for tokens."""
+"""Genuine tokens for callers of a service with authorization."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _new_signing_key = cache(new_signing_key)
 
 
 def signing_key(algorithm: str = "RS256") -> SigningKey:
-    """Returns the key that signs our tokens; the same one every time."""
+    """Returns the key that signs the tokens; always the same for an algorithm."""
     return _new_signing_key(algorithm)
 
 
 def jwks_file(folder: Path) -> str:
-    """Returns the path of a new file with the keys that verify our tokens."""
+    """Writes a JWKS file with the keys that verify the tokens and returns its path."""
     path = folder / "jwks.json"
     path.write_text(json.dumps({"keys": [signing_key().jwk, signing_key("ES256").jwk]}), "utf-8")
     return str(path)
 
 
 def claims(sub: str, *scopes: str) -> dict[str, object]:
-    """Returns what a good token says."""
+    """Returns the claims of a token that is valid for ten minutes."""
     return {"sub": sub, "scopes": list(scopes), "exp": int(time.time()) + 600}
 
 
-def bearing(token: str) -> dict[str, str]:
-    """Returns the header that carries a token."""
+def bearer(token: str) -> dict[str, str]:
+    """Returns the `Authorization` header with a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def as_caller(sub: str, *scopes: str) -> dict[str, str]:
-    """Returns the header of a caller with these scopes."""
-    return bearing(signing_key().sign(claims(sub, *scopes)))
+    """Returns the headers of a caller with these scopes."""
+    return bearer(signing_key().sign(claims(sub, *scopes)))
 
 
 def as_admin() -> dict[str, str]:
-    """Returns the header of a caller who may do everything."""
+    """Returns the headers of an administrator."""
     return as_caller("root", ADMIN_SCOPE)

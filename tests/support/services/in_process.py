@@ -1,4 +1,4 @@
-"""A service inside the process of the test, without a server."""
+"""A service in the process of the test, without a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def client_of(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    """Gives a client of a service's application; it opens and closes nothing."""
+    """Yields a client of the application of a service; neither starts nor stops the service."""
     transport = httpx.ASGITransport(service.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
         yield client

@@ -1,0 +1,1 @@
+"""Clients of a service: tokens, requests and WebSockets."""

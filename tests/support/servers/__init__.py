@@ -1,0 +1,17 @@
+"""Servers of other projects on the loopback: object stores, PostgreSQL, and a proxy that injects faults."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+import pytest
+
+NO_SKIPS = "TESTS_SKIP_NOTHING"
+"""The environment variable that turns a missing server into a failure, as in CI."""
+
+
+def skip_missing(message: str, *, is_installable: bool = True) -> NoReturn:
+    """Skips the test for want of a server, or fails it where `NO_SKIPS` is set and the server could be installed."""
+    assert NO_SKIPS not in os.environ or not is_installable, message
+    pytest.skip(message)

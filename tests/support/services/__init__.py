@@ -1,0 +1,1 @@
+"""Spanwise as a running service: in a process of its own or inside the test."""

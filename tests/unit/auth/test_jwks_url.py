@@ -104,7 +104,7 @@ def test_a_ring_with_an_address_knows_its_age_and_can_be_closed() -> None:
     ring.close()
     clock.now += 3
     assert ring.refetch() is None
-    fixed = KeyRing(key_material(AuthorizationConfig(verification_keys=[public_pem(key("ours"))])))
+    fixed = KeyRing(key_material(AuthorizationConfig(verification_keys=[public_pem(key("own"))])))
     assert fixed.jwks_age_seconds is None
     fixed.close()
 

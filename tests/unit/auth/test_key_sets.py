@@ -134,17 +134,17 @@ def test_a_nameless_key_of_a_jwks_serves_tokens_that_name_no_other(path: Path) -
 
 def test_one_name_for_two_keys_leaves_each_its_algorithm(path: Path) -> None:
     secret = {"kty": "oct", "alg": "HS256", "kid": "k", "k": segment(SECRET.encode())}
-    public = {**(key("ours").jwk or {}), "kid": "k"}
+    public = {**(key("own").jwk or {}), "kid": "k"}
     path.write_text(json.dumps({"keys": [secret, public]}), "utf-8")
     verifying = file_verifier(path, Clock())
-    assert is_accepted(verifying, forge({"alg": "HS256", "kid": "k"}, signing=key("ours", "HS256")))
+    assert is_accepted(verifying, forge({"alg": "HS256", "kid": "k"}, signing=key("own", "HS256")))
     assert is_accepted(verifying, forge({"alg": "RS256", "kid": "k"}))
-    forged = SigningKey("HS256", public_pem(key("ours")).strip().replace("-", "x").encode())
+    forged = SigningKey("HS256", public_pem(key("own")).strip().replace("-", "x").encode())
     assert not is_accepted(verifying, forge({"alg": "HS256", "kid": "k"}, signing=forged))
 
 
 def test_what_strangers_publish_is_taken_as_far_as_it_is_usable(caplog: pytest.LogCaptureFixture) -> None:
-    good = key("ours").jwk
+    good = key("own").jwk
     text = json.dumps({"keys": [{"kty": "AKP", "alg": "ML-DSA-44"}, {"kty": "oct", "alg": "HS256", "k": "AA"}, good]})
     assert [found.algorithm for found in read_jwks(text.encode(), "RS256", is_ours=False)] == ["RS256"]
     assert [record.getMessage().partition(": it ")[2] for record in caplog.records] == [
@@ -154,7 +154,7 @@ def test_what_strangers_publish_is_taken_as_far_as_it_is_usable(caplog: pytest.L
 
 
 def test_a_set_knows_its_keys() -> None:
-    first, second = (key_from_jwk(key(name).jwk or {}, "RS256") for name in ("ours", "theirs"))
+    first, second = (key_from_jwk(key(name).jwk or {}, "RS256") for name in ("own", "other"))
     found = KeySet([first])
     assert first in found
     assert second not in found

@@ -54,16 +54,16 @@ def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
         ("x" * 31, "HS256", "is too short: HS256 needs a secret of 32 bytes or more"),
         ("x" * 47, "HS384", "is too short: HS384 needs a secret of 48 bytes or more"),
         ("x" * 63, "HS512", "is too short: HS512 needs a secret of 64 bytes or more"),
-        (public_pem(key("ours")), "HS256", "is a key of another kind, not a secret for HS256"),
+        (public_pem(key("own")), "HS256", "is a key of another kind, not a secret for HS256"),
         ('{"kty":"oct","k":"c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"}', "HS256", "is a key of another kind"),
         ("x" * 40, "RS256", "is no public key in PEM form, which RS256 needs"),
         ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "RS256", "is no public key in PEM form"),
-        (key("ours").private_text, "RS256", "is a private key; expected the public key that belongs to it"),
-        (key("ours", "ES256").private_text, "ES256", "is a private key"),
-        (public_pem(key("ours", "ES256")), "RS256", "is not of the type that RS256 needs"),
-        (public_pem(key("ours")), "ES256", "is not of the type that ES256 needs"),
-        (public_pem(key("ours", "EdDSA")), "PS256", "is not of the type that PS256 needs"),
-        (public_pem(key("ours", "ES256")), "ES384", "is on the curve secp256r1; ES384 needs secp384r1"),
+        (key("own").private_text, "RS256", "is a private key; expected the public key that belongs to it"),
+        (key("own", "ES256").private_text, "ES256", "is a private key"),
+        (public_pem(key("own", "ES256")), "RS256", "is not of the type that RS256 needs"),
+        (public_pem(key("own")), "ES256", "is not of the type that ES256 needs"),
+        (public_pem(key("own", "EdDSA")), "PS256", "is not of the type that PS256 needs"),
+        (public_pem(key("own", "ES256")), "ES384", "is on the curve secp256r1; ES384 needs secp384r1"),
         (pem_of(ec.generate_private_key(ec.SECP256K1())), "ES256", "is on the curve secp256k1; ES256 needs secp256r1"),
         (pem_of(ed448.Ed448PrivateKey.generate()), "EdDSA", "is not of the type that EdDSA needs"),
         (rsa_pem(1024), "RS256", "has 1024 bits; an RSA key must have 2048 to 8192"),
@@ -189,13 +189,13 @@ def test_what_is_configured_can_be_named_without_being_read() -> None:
 
 
 def test_a_pem_may_hold_its_line_ends_as_two_characters() -> None:
-    text = public_pem(key("ours"))
+    text = public_pem(key("own"))
     assert key_from_text(text.strip().replace("\n", "\\n"), "RS256") == key_from_text(text, "RS256")
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_algorithm_of_a_jwk_wins(algorithm: str) -> None:
-    jwk = key("ours").jwk
+    jwk = key("own").jwk
     assert jwk
     if algorithm.startswith(("RS", "PS")):
         assert key_from_jwk({**jwk, "alg": algorithm}, "HS256").algorithm == algorithm
@@ -211,13 +211,13 @@ def test_no_key_is_ever_printed() -> None:
     config = AuthorizationConfig(verification_keys=[SECRET], algorithm="HS256")
     material = key_material(config)
     loaded = key_from_text(SECRET, "HS256")
-    for printed in (repr(config), repr(material), repr(loaded), repr(key("ours", "HS256")), repr(KeyRing(material))):
+    for printed in (repr(config), repr(material), repr(loaded), repr(key("own", "HS256")), repr(KeyRing(material))):
         assert SECRET not in printed
 
 
 @pytest.mark.parametrize("algorithm", ["RS384", "RS512", "PS256", "PS384", "PS512"])
 def test_a_key_by_itself_verifies_its_own_algorithm_only(algorithm: str) -> None:
-    text = public_pem(key("ours"))
+    text = public_pem(key("own"))
     for token, bound in ((forge(), "RS256"), (forge(algorithm=algorithm), algorithm)):
         message, _, signature = token.rpartition(".")
         parts = message.encode(), jwt.utils.base64url_decode(signature)

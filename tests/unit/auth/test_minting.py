@@ -117,7 +117,7 @@ def test_a_key_that_is_not_there_is_refused(tmp_path: Path) -> None:
         "short",
         OTHER_CURVE,
         "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
-        key("ours").public_text or "",
+        key("own").public_text or "",
     ],
 )
 def test_what_is_no_signing_key_is_refused(text: str) -> None:
@@ -127,7 +127,7 @@ def test_what_is_no_signing_key_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("algorithm", MINTABLE)
 def test_a_key_is_read_as_it_was_written(algorithm: str) -> None:
-    made = key("ours", algorithm)
+    made = key("own", algorithm)
     read = read_signing_key(made.private_text)
     assert (read.algorithm, read.jwk) == (made.algorithm, made.jwk)
 

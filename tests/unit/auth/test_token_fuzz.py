@@ -46,7 +46,7 @@ PAYLOADS = st.fixed_dictionaries(
         "x": JSON,
     },
 )
-OURS = key("ours", "HS256")
+OURS = key("own", "HS256")
 VERIFYING = verifier(verification_keys=[SECRET], algorithm="HS256")
 
 
@@ -174,7 +174,7 @@ def test_no_mutation_of_a_genuine_token_is_another_genuine_token(count: int, see
 
 
 def test_an_rsa_verifier_survives_the_same() -> None:
-    verifying = verifier(verification_keys=[public_pem(key("ours"))])
+    verifying = verifier(verification_keys=[public_pem(key("own"))])
     rng = random.Random(32)
     token = forge()
     for _ in range(2000):

@@ -24,7 +24,7 @@ ALGORITHM = "Invalid token: The specified alg value is not allowed"
 
 @pytest.mark.parametrize("algorithm", MINTABLE)
 def test_a_genuine_token_says_who_calls(algorithm: str) -> None:
-    signing = key("ours", algorithm)
+    signing = key("own", algorithm)
     verifying = verifier(verification_keys=[public_pem(signing)], algorithm=algorithm)
     token = forge(claims={**CLAIMS, "session_id": "s1", "roles": ["a", {"b": [1]}]}, signing=signing)
     verified = verifying.verify(token)
@@ -56,7 +56,7 @@ def test_the_signature_of_another_token_is_refused() -> None:
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", ""])
 def test_the_public_key_is_no_shared_secret(ends: str) -> None:
-    text = public_pem(key("ours")).strip()
+    text = public_pem(key("own")).strip()
     secret = (text.replace("\n", ends or "\n") + ends).encode()
     message = f"{segment({'alg': 'HS256', 'typ': 'JWT'})}.{segment(CLAIMS)}"
     signer = jwt.get_algorithm_by_name("HS256")
@@ -64,8 +64,8 @@ def test_the_public_key_is_no_shared_secret(ends: str) -> None:
 
 
 def test_every_flipped_bit_of_the_signature_is_noticed() -> None:
-    verifying = verifier(verification_keys=[public_pem(key("ours", "ES256"))], algorithm="ES256")
-    assert flipped_signatures(forge(signing=key("ours", "ES256")), verifying) == 512
+    verifying = verifier(verification_keys=[public_pem(key("own", "ES256"))], algorithm="ES256")
+    assert flipped_signatures(forge(signing=key("own", "ES256")), verifying) == 512
     assert flipped_signatures(forge(), verifier()) == 2048
 
 
@@ -100,14 +100,14 @@ def test_every_flipped_bit_of_header_and_claims_is_noticed() -> None:
 )
 def test_a_token_does_not_say_where_its_key_is(name: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid_the_world(monkeypatch)
-    assert rejection(forge({"alg": "RS256", name: url}, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge({"alg": "RS256", name: url}, signing=key("other"))) == SIGNATURE
 
 
 @pytest.mark.parametrize("name", ["jwk", "x5c"])
 def test_a_token_does_not_bring_its_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid_the_world(monkeypatch)
-    value = key("theirs").jwk if name == "jwk" else ["MIIB"]
-    assert rejection(forge({"alg": "RS256", name: value, "kid": "x"}, signing=key("theirs"))) == SIGNATURE
+    value = key("other").jwk if name == "jwk" else ["MIIB"]
+    assert rejection(forge({"alg": "RS256", name: value, "kid": "x"}, signing=key("other"))) == SIGNATURE
 
 
 def forbid_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def forbid_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a token made us look outside")
 
     verifier()
-    key("theirs")
+    key("other")
     monkeypatch.setattr("socket.socket", forbidden)
     monkeypatch.setattr("builtins.open", forbidden)
     monkeypatch.setattr("pathlib.Path.open", forbidden)
@@ -135,7 +135,7 @@ KIDS: list[object] = [
 
 @pytest.mark.parametrize("kid", KIDS)
 def test_a_strange_kid_finds_no_other_key(kid: object) -> None:
-    assert rejection(forge({"alg": "RS256", "kid": kid}, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge({"alg": "RS256", "kid": kid}, signing=key("other"))) == SIGNATURE
 
 
 @pytest.mark.parametrize("kid", [1, ["a"], None, {}, True])
@@ -173,7 +173,7 @@ def test_an_algorithm_is_one_of_ours(algorithm: object) -> None:
 
 
 def test_an_elliptic_signature_is_two_numbers_of_the_curve() -> None:
-    ours = key("ours", "ES256")
+    ours = key("own", "ES256")
     verifying = verifier(verification_keys=[public_pem(ours)], algorithm="ES256")
     header, claims, signature = forge(signing=ours).split(".")
     raw = jwt.utils.base64url_decode(signature)
@@ -249,9 +249,9 @@ def test_spare_bits_of_base64_are_zero() -> None:
 
 
 def test_keys_are_tried_in_order_until_one_fits() -> None:
-    pems = [public_pem(key(name)) for name in ("theirs", "ours")]
+    pems = [public_pem(key(name)) for name in ("other", "own")]
     verifying = verifier(verification_keys=pems)
-    for name in ("theirs", "ours"):
+    for name in ("other", "own"):
         assert verifying.verify(forge(signing=key(name))).user_id == "alice"
     assert rejection(forge(signing=key("a stranger's")), verifying) == SIGNATURE
 
@@ -261,9 +261,9 @@ ADMIN = {**CLAIMS, "sub": "administrator", "scopes": ["agent_os:admin"]}
 
 def exploits() -> dict[str, str]:
     """Returns the known ways to break a careless verifier, each a token that would make its sender an admin."""
-    theirs = key("theirs")
+    theirs = key("other")
     header, _, signature = forge().split(".")
-    pem = public_pem(key("ours")).encode()
+    pem = public_pem(key("own")).encode()
     message = f"{segment({'alg': 'HS256'})}.{segment(ADMIN)}"
     hmac = jwt.get_algorithm_by_name("HS256")
     return {
@@ -281,21 +281,21 @@ def exploits() -> dict[str, str]:
 @pytest.mark.parametrize(("lab", "token"), exploits().items())
 @pytest.mark.parametrize("algorithm", MINTABLE)
 def test_the_known_exploits_fail(lab: str, token: str, algorithm: str) -> None:
-    verifying = verifier(verification_keys=[public_pem(key("ours", algorithm))], algorithm=algorithm)
+    verifying = verifier(verification_keys=[public_pem(key("own", algorithm))], algorithm=algorithm)
     assert rejection(token, verifying), lab
 
 
 def test_a_forged_expired_token_learns_nothing_about_time() -> None:
     claims = {**CLAIMS, "exp": 1}
-    assert rejection(forge(claims=claims, signing=key("theirs"))) == SIGNATURE
+    assert rejection(forge(claims=claims, signing=key("other"))) == SIGNATURE
     assert rejection(forge(claims=claims)) == "Token has expired"
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
 def test_a_signature_is_written_in_one_way(algorithm: str) -> None:
     """The bits of its last letter that stand for nothing are zero; else one token would have many texts."""
-    verifying = verifier(verification_keys=[public_pem(key("ours", algorithm))], algorithm=algorithm)
-    token = forge(signing=key("ours", algorithm))
+    verifying = verifier(verification_keys=[public_pem(key("own", algorithm))], algorithm=algorithm)
+    token = forge(signing=key("own", algorithm))
     verifying.verify(token)
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     last = letters.index(token[-1])
@@ -307,7 +307,7 @@ def test_the_header_of_a_good_token_opens_no_way_for_a_bad_one() -> None:
     """A header is read once and remembered; whatever was signed under it is verified every time."""
     verifying = verifier()
     verifying.verify(forge())
-    assert rejection(forge(signing=key("theirs")), verifying) == SIGNATURE
+    assert rejection(forge(signing=key("other")), verifying) == SIGNATURE
     assert verifier(required_typ="at+jwt").verify(forge({"alg": "RS256", "typ": "at+jwt"})).user_id == "alice"
     assert (
         rejection(forge(), verifier(required_typ="at+jwt")) == "Invalid token: The specified typ value is not allowed"

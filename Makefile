@@ -1,85 +1,132 @@
-# Two commands matter: `make demo` shows Spanwise at work, `make test` is the gate that CI runs too.
+# `make help` lists the targets. CONTRIBUTING.md says how to work with them.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := target/tools
-SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock
-ENGINE := $(VENV)/.engine
+SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock rust-toolchain.toml
 PACKAGES := $(VENV)/.packages
+LOCK := requirements-dev.lock
 
-# The oldest agno that is served; the environment has the newest.
+# Both builds of the engine are python/spanwise/_engine.abi3.so. The stamp that exists says which one it is.
+DEBUG := $(VENV)/.engine-debug
+RELEASE := $(VENV)/.engine-release
+
+# The oldest supported agno; the environment has the newest.
 AGNO := 2.7.2
 OLD_AGNO := target/agno-$(AGNO)
 
-.PHONY: demo test lint types rust python old-agno wheel wheel-test supply bench bench-parts clean
+# Two test files at a time: most of their time is waiting for services.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-demo: $(ENGINE)
+# What `make check` is narrowed to: a path of Python tests, or a filter of Rust test names.
+T ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help dev check test test-slow demo lint types rust python old-agno wheel wheel-test audit crates bench \
+	bench-parts lock hooks clean
+
+help: ## List the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+dev: $(DEBUG) ## Build the debug engine into .venv: seconds after an edit
+
+check: ## Lint, types and unit tests of both languages, or one test: T=tests/unit/test_errors.py, T=filter::laws
+ifeq ($(T),)
+	@echo "make check: lint, types and unit tests; under 5 minutes after the first build."
+	@$(MAKE) --no-print-directory lint $(DEBUG)
+	$(BIN)/mypy
+	cargo test --quiet
+	$(PYTEST) tests/unit
+else ifneq ($(filter tests/% docs/% benches/% %.md,$(T)),)
+	@$(MAKE) --no-print-directory $(DEBUG)
+	$(BIN)/python -m pytest $(T)
+else
+	cargo test --quiet $(T)
+endif
+
+test: ## The gate, which CI runs: everything but `test-slow`
+	@echo "make test: lint, types, Rust, Python, oldest agno, wheel, audit; under 30 minutes on two idle cores from nothing."
+	@$(MAKE) --no-print-directory lint types rust python old-agno wheel-test audit
+
+# cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
+# depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
+test-slow: $(RELEASE) crates ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
+	$(BIN)/python -m pytest -m slow
+	FUZZ_SECONDS=60 OPENING_KILLS=500 cargo test --quiet
+	cargo test --quiet for_a_minute -- --ignored
+
+demo: $(RELEASE) ## Fill a store with example traces and serve it on port 7777
 	$(BIN)/spanwise demo
 
-test: lint types rust python old-agno wheel-test supply
-
-# The virtual environment, with everything that development needs.
-$(PACKAGES): pyproject.toml
+$(PACKAGES): $(LOCK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
 	touch $@
 
-# The engine in release form, installed into the environment beside the Python sources, with what the bench needs.
-$(ENGINE): $(PACKAGES) $(SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --extras bench
+$(DEBUG): $(PACKAGES) $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet
+	rm -f $(RELEASE)
 	touch $@
 
-lint: $(PACKAGES)
+$(RELEASE): $(PACKAGES) $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	rm -f $(DEBUG)
+	touch $@
+
+lint: $(PACKAGES) ## Formats and lints of both languages
 	cargo fmt --check
-	cargo clippy --quiet --all-targets -- -D warnings
-	cargo clippy --quiet --features cloud,python -- -D warnings
+	cargo clippy --quiet --all-targets --features cloud,python -- -D warnings
+	cargo clippy --quiet -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(ENGINE)
+types: $(RELEASE) ## Type checks, and the stub of the engine against the engine
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest spanwise._engine
 
-rust:
+rust: ## Rust tests
 	cargo test --quiet
 
-# Two files of tests at a time: most of what they do is wait for services.
-python: $(ENGINE)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+python: $(RELEASE) ## Python tests: unit, live and documentation
+	$(PYTEST)
 
-# What is said of agno holds for its oldest version too. What that needs is what the newest needs.
-old-agno: $(ENGINE)
+old-agno: $(RELEASE) ## Tests of the agno adapter with the oldest supported agno
 	test -d $(OLD_AGNO) || $(BIN)/python -m pip install --quiet --no-deps --target $(OLD_AGNO) agno==$(AGNO)
 	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -c 'import agno, sys; sys.exit("$(OLD_AGNO)" not in agno.__file__)'
-	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
-		tests/live/adapters/test_agno.py tests/live/adapters/test_agno_client.py tests/live/adapters/test_agno_sessions.py tests/unit/components/test_adapters.py
+	PYTHONPATH=$(OLD_AGNO) $(PYTEST) tests/unit/components/test_adapters.py tests/live/adapters/test_agno.py \
+		tests/live/adapters/test_agno_client.py tests/live/adapters/test_agno_sessions.py
 
-# An abi3 wheel for every Python from 3.11 on; maturin finds and writes the manylinux tag it satisfies.
-wheel: $(PACKAGES)
+# An abi3 wheel for every Python from 3.11 on; maturin finds the manylinux tag that it satisfies.
+wheel: $(PACKAGES) ## Build the wheel into target/wheels
 	rm -rf target/wheels
 	$(BIN)/maturin build --release --quiet --out target/wheels
 
-# The wheel in an environment of its own, with no Rust on the path.
-wheel-test: wheel
+wheel-test: wheel ## Test the wheel in an environment of its own, without Rust
 	$(BIN)/python -m pytest tests/wheel
 
-# Licences, sources and duplicates of the crates; known faults of the Python packages. Where the index of faults
-# cannot be reached, pip-audit says of every package that it was not audited.
-supply: $(PACKAGES)
-	test -x $(TOOLS)/bin/cargo-deny || CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
-	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
+# Without access to the vulnerability database, pip-audit reports every package as not audited.
+audit: $(PACKAGES) ## Known vulnerabilities of the Python packages
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
-# Spanwise beside other engines, about two minutes; BENCH="--traces 1000000 ..." for more. Writes docs/benchmarks.md.
-bench: $(ENGINE)
+crates: ## Licences, sources and duplicates of the crates (cargo-deny)
+	test -x $(TOOLS)/bin/cargo-deny || \
+		CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
+	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
+
+bench: $(RELEASE) ## Compare with other engines, two minutes; BENCH="--traces 1000000" for more
 	$(BIN)/spanwise bench --report docs/benchmarks.md --readme README.md $(BENCH)
 
-# Single parts, for whoever works on them; benches/README.md says which is for what.
-bench-parts: $(ENGINE)
+bench-parts: $(RELEASE) ## Benchmarks of single parts; benches/README.md describes them
 	cargo bench
 	$(BIN)/python -m pytest benches/service --benchmark-only
 
-clean:
+lock: $(PACKAGES) ## Renew requirements-dev.lock from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-annotate --no-emit-index-url --no-header --quiet --output-file $(LOCK)
+
+hooks: $(PACKAGES) ## Install the pre-commit hooks
+	$(BIN)/pre-commit install
+
+clean: ## Remove everything that was built
 	rm -rf target $(VENV) dist

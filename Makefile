@@ -65,7 +65,7 @@ $(PACKAGES): $(LOCK)
 	touch $@
 
 $(DEBUG): $(PACKAGES) $(SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet $(if $(wildcard $(BIN)/spanwise),--skip-install)
 	rm -f $(RELEASE)
 	touch $@
 

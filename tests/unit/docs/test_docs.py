@@ -16,31 +16,31 @@ from support.paths import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOUSE = ROOT
-PROSE = [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]
-RUNS = (HOUSE / "docs" / "runs.md").read_text("utf-8")
-SEARCH = (HOUSE / "docs" / "search.md").read_text("utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+RUNS = (ROOT / "docs" / "runs.md").read_text("utf-8")
+SEARCH = (ROOT / "docs" / "search.md").read_text("utf-8")
 
 
-def filters_of(prose: str) -> list[str]:
-    """Returns the filters that stand in code, inline or in a block; shapes such as `{"op", "key"}` are none."""
-    blocks = re.findall(r"```json\n(.*?)```", prose, re.DOTALL)
-    inline = re.findall(r"`(\{\"op\": [^`]*\})`", re.sub(r"```.*?```", "", prose, flags=re.DOTALL))
-    requests = re.findall(r"-d '(\{.*?\})'", prose, re.DOTALL)
-    asked = [json.dumps(json.loads(request).get("filter")) for request in requests]
-    return [text for text in (*blocks, *inline, *asked) if '"op"' in text]
+def filters_of(text: str) -> list[str]:
+    """Returns the filters in the code of a page, inline or in a block, but not shapes such as `{"op", "key"}`."""
+    blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    inline = re.findall(r"`(\{\"op\": [^`]*\})`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    requests = re.findall(r"-d '(\{.*?\})'", text, re.DOTALL)
+    filters = [json.dumps(json.loads(request).get("filter")) for request in requests]
+    return [source for source in (*blocks, *inline, *filters) if '"op"' in source]
 
 
-def test_the_prose_holds_filters() -> None:
+def test_the_search_page_contains_filters() -> None:
     assert len(filters_of(SEARCH)) >= 4
 
 
-@pytest.mark.parametrize("source", [text for path in PROSE for text in filters_of(path.read_text("utf-8"))])
-def test_a_filter_in_the_prose_compiles(source: str) -> None:
+@pytest.mark.parametrize("source", [text for path in PAGES for text in filters_of(path.read_text("utf-8"))])
+def test_a_filter_in_the_documentation_compiles(source: str) -> None:
     assert Filter.compile(source.encode()).canonical() != b"null"
 
 
-def test_every_field_and_operator_is_in_the_prose() -> None:
+def test_every_field_and_operator_is_documented() -> None:
     schema = json.loads(_engine.filter_schema())
     words = {field["key"] for field in schema["fields"]}
     words |= {operator for field in schema["fields"] for operator in field["operators"]}
@@ -48,28 +48,34 @@ def test_every_field_and_operator_is_in_the_prose() -> None:
     assert {word for word in words if f"`{word}`" not in SEARCH} == set()
 
 
-@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
-def test_a_link_in_the_prose_leads_somewhere(path: Path) -> None:
+@pytest.mark.parametrize("path", [*PAGES, *GUIDES], ids=lambda path: path.name)
+def test_a_link_leads_to_a_file(path: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
-def test_a_variable_in_the_prose_is_a_setting(path: Path) -> None:
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+def test_a_path_in_a_guide_exists(path: Path) -> None:
+    code = re.findall(r"`((?:benches|docs|python|rust|tests)/[^` ]*)`", path.read_text("utf-8"))
+    assert [name for name in code if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_documented_variable_is_a_setting(path: Path) -> None:
     named = set(re.findall(r"\bSPANWISE_[A-Z_]+", path.read_text("utf-8")))
     assert named <= {setting.variable for setting in TABLE.values()} | {"SPANWISE_CONFIG"}
 
 
 @pytest.mark.parametrize(
-    "source", re.findall(r"```python\n(.*?)```", RUNS, re.DOTALL), ids=["ours", "agno", "pydantic-ai"]
+    "source", re.findall(r"```python\n(.*?)```", RUNS, re.DOTALL), ids=["spanwise", "agno", "pydantic-ai"]
 )
-def test_a_service_in_the_prose_about_runs_can_be_hosted(
+def test_a_documented_service_can_be_hosted(
     source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     vendors = ModuleType("agno.models.openai")
-    vars(vendors)["OpenAIChat"] = ScriptedModel  # that of the vendor needs its own library
+    vars(vendors)["OpenAIChat"] = ScriptedModel  # the real one needs the vendor's library
     monkeypatch.setitem(sys.modules, "agno.models.openai", vendors)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(source, names)  # noqa: S102  # what a reader would run
+    exec(source, names)  # noqa: S102  # as a reader runs it
     assert isinstance(names["service"], Service)

@@ -9,7 +9,7 @@ from spanwise.components import Agent
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("arguments", "words"),
     [
         ({"agents": [object()]}, "objects of other frameworks need an adapter"),
         ({"teams": [object()]}, "objects of other frameworks need an adapter"),
@@ -22,9 +22,9 @@ from spanwise.components import Agent
     ],
     ids=range(8),
 )
-def test_what_cannot_be_hosted_is_refused(asked: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_hosted_is_rejected(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        Service(**asked)
+        Service(**arguments)
 
 
 def test_empty_lists_ask_for_nothing() -> None:

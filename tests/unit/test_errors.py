@@ -33,7 +33,7 @@ def test_an_error_stands_in_the_published_table(error: type[SpanwiseError]) -> N
     assert error.__doc__
 
 
-def test_a_filter_error_ends_with_its_place() -> None:
+def test_a_filter_error_ends_with_its_path() -> None:
     error = FilterError("unknown operator `GTT`", "$.conditions[1].op")
     assert str(error) == "unknown operator `GTT` - at `$.conditions[1].op`"
     assert (error.message, error.path) == ("unknown operator `GTT`", "$.conditions[1].op")

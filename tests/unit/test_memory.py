@@ -71,11 +71,11 @@ def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.Monke
     planned_bytes.cache_clear()
     try:
         budgets = Budgets()
-        freed = kept_bytes()
+        retained = kept_bytes()
     finally:
         planned_bytes.cache_clear()
-    taken = sum(most * getattr(budgets, name) for name, most in times().items())
+    taken = sum(count * getattr(budgets, name) for name, count in times().items())
     waiting = HEAD_TIMES * budgets.unsealed_bytes // 4
     merging = segment_traces() * MERGED_BYTES
-    assert taken + waiting + freed + merging + PROGRAM_BYTES <= bytes_allowed
+    assert taken + waiting + retained + merging + PROGRAM_BYTES <= bytes_allowed
     assert segment_traces() * most_segments() > 60_000_000, "before that no segment becomes larger than planned"

@@ -26,7 +26,7 @@ def test_the_bounds_belong_to_the_request(group_by: str, limit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "path"),
     [
         ({"page": 0}, "$.page"),
         ({"page": -1}, "$.page"),
@@ -43,10 +43,10 @@ def test_the_bounds_belong_to_the_request(group_by: str, limit: int) -> None:
         ({"group_by": None}, "$.group_by"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_place(body: dict[str, object], place: str) -> None:
-    with pytest.raises(msgspec.ValidationError, match=r"at `") as refused:
+def test_what_does_not_fit_is_rejected_with_its_path(body: dict[str, object], path: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"at `") as rejected:
         decode(encode(body), type=SearchRequest)
-    assert str(refused.value).endswith(f"at `{place}`")
+    assert str(rejected.value).endswith(f"at `{path}`")
 
 
 def test_the_items_of_a_page_pass_through_as_they_are() -> None:

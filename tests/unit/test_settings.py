@@ -95,15 +95,15 @@ def test_the_environment_names_the_file_and_the_flag_wins_over_it(tmp_path: Path
         ({"jwt_audience": None}, {}, {}, "setting `jwt_audience` from code: Expected `str`, got `null`"),
     ],
 )
-def test_what_is_no_setting_is_refused_by_name(
+def test_what_is_no_setting_is_rejected_by_name(
     code: dict[str, object], flags: dict[str, str], environ: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ConfigurationError) as refused:
+    with pytest.raises(ConfigurationError) as rejected:
         load_settings(code, flags, environ)
-    assert str(refused.value) == message
+    assert str(rejected.value) == message
 
 
-def test_a_file_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_file_is_rejected_by_name(tmp_path: Path) -> None:
     config = write(tmp_path, "prot = 1")
     with pytest.raises(ConfigurationError, match=r"unknown setting `prot` in `.*spanwise\.toml`"):
         load_settings(environ={}, config=config)
@@ -114,14 +114,14 @@ def test_a_file_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @given(st.sampled_from(sorted(TABLE)), st.text())
-def test_any_text_for_any_setting_is_its_type_or_refused(name: str, value: str) -> None:
-    refusal = ""
+def test_any_text_for_any_setting_is_its_type_or_rejected(name: str, value: str) -> None:
+    rejection = ""
     try:
         settings = load_settings(flags={name: value}, environ={})
         assert msgspec.convert(getattr(settings, name), TABLE[name].type) is not None
     except ConfigurationError as error:
-        refusal = str(error)
-    assert not refusal or f"`{name}`" in refusal
+        rejection = str(error)
+    assert not rejection or f"`{name}`" in rejection
 
 
 def test_stores_are_a_table_wherever_they_are_named(tmp_path: Path) -> None:
@@ -169,14 +169,14 @@ def test_a_secret_is_said_once_or_stands_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text(f" {address}\n", "utf-8")
     assert load_settings({"database_url_file": str(file)}, environ={}).database == address
-    for said, words in (
+    for arguments, words in (
         ({"database_url_file": str(file), "database_url": address}, "are both given"),
         ({"database_url_file": str(tmp_path / "absent")}, "cannot read `.*absent`: No such file"),
         ({"database_url_file": str(write(tmp_path, " \n"))}, "is empty"),
     ):
-        with pytest.raises(ConfigurationError, match=words) as refused:
-            _ = load_settings(said, environ={}).database
-        assert "hidden" not in str(refused.value)
+        with pytest.raises(ConfigurationError, match=words) as rejected:
+            _ = load_settings(arguments, environ={}).database
+        assert "hidden" not in str(rejected.value)
 
 
 def test_every_setting_is_documented_and_nothing_else_is() -> None:

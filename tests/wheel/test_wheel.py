@@ -73,8 +73,8 @@ def test_the_demo_answers_a_search(environment: Path, tmp_path: Path) -> None:
         request = urllib.request.Request(
             f"http://127.0.0.1:{port}/traces/search", body, {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            page = json.load(answer)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            page = json.load(response)
         assert page["meta"]["total_count"] > 0
         assert all(trace["status"] == "ERROR" and trace["tree"] for trace in page["data"])
     finally:
@@ -88,8 +88,8 @@ def wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
     while time.monotonic() < deadline:
         assert server.poll() is None, f"the demo ended with {server.returncode} before it was ready"
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health?ready=true", timeout=5) as answer:
-                if answer.status == 200:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health?ready=true", timeout=5) as response:
+                if response.status == 200:
                     return
         except OSError:
             time.sleep(0.2)

@@ -72,8 +72,8 @@ def test_a_tool_that_fails_does_not_fail_the_run(adapted: RunningService) -> Non
     assert trace_of(adapted, result)["error_count"] >= 1
 
 
-@pytest.mark.parametrize(("confirmed", "said"), [(True, "it is: refunded 5"), (False, "it is: ")])
-def test_a_tool_that_needs_confirmation_pauses_the_run(adapted: RunningService, confirmed: bool, said: str) -> None:  # noqa: FBT001  # the case
+@pytest.mark.parametrize(("confirmed", "content"), [(True, "it is: refunded 5"), (False, "it is: ")])
+def test_a_tool_that_needs_confirmation_pauses_the_run(adapted: RunningService, confirmed: bool, content: str) -> None:  # noqa: FBT001  # the case
     paused = run(adapted, "agents/ann", "refund", session_id="pause").json()
     assert paused["status"] == "PAUSED"
     [tool] = paused["tools"]
@@ -84,7 +84,7 @@ def test_a_tool_that_needs_confirmation_pauses_the_run(adapted: RunningService, 
     answered = {"tools": json.dumps([{**tool, "confirmed": confirmed}]), "stream": "false"}
     result = adapted.http.post(path, data=answered).raise_for_status().json()
     assert (result["status"], result["run_id"]) == ("COMPLETED", paused["run_id"])
-    assert result["content"].startswith(said)
+    assert result["content"].startswith(content)
     assert result["metadata"] == paused["metadata"]
     trace = trace_of(adapted, result)
     [root] = trace["tree"]
@@ -108,15 +108,19 @@ def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
         result = service.http.post(path, data={"tools": tools, "stream": "false"}).raise_for_status().json()
         assert (result["status"], result["content"]) == ("COMPLETED", "it is: refunded 5")
         answers = [
-            {**asked, "confirmation": True, "tool_execution": {**asked["tool_execution"], "confirmed": True}}
-            for asked in team["requirements"]
+            {
+                **requirement,
+                "confirmation": True,
+                "tool_execution": {**requirement["tool_execution"], "confirmed": True},
+            }
+            for requirement in team["requirements"]
         ]
         path = f"/teams/tim/runs/{team['run_id']}/continue"
         form = {"requirements": json.dumps(answers), "stream": "false"}
         result = service.http.post(path, data=form).raise_for_status().json()
         assert result["status"] == "COMPLETED"
         assert "refunded 5" in json.dumps(result)
-        answers = [{**asked, "confirmed": True} for asked in step["step_requirements"]]
+        answers = [{**requirement, "confirmed": True} for requirement in step["step_requirements"]]
         path = f"/workflows/confirmed/runs/{step['run_id']}/continue"
         form = {"step_requirements": json.dumps(answers), "stream": "false"}
         result = service.http.post(path, data=form).raise_for_status().json()
@@ -149,21 +153,21 @@ def test_an_answer_does_not_change_what_is_called(adapted: RunningService) -> No
 
 
 @pytest.mark.parametrize(
-    ("component", "name", "said"),
+    ("component", "name", "content"),
     [
         ("teams/mixed", "requirements", "it is: refunded 5"),
         ("workflows/mixed-steps", "step_requirements", "IT IS: REFUNDED 5"),
     ],
 )
 def test_a_part_of_ours_that_agno_pauses_pauses_the_whole(
-    adapted: RunningService, component: str, name: str, said: str
+    adapted: RunningService, component: str, name: str, content: str
 ) -> None:
     paused = run(adapted, component, "refund").json()
     assert paused["status"] == "PAUSED"
-    answers = [{**asked, "confirmation": True} for asked in paused[name]]
+    answers = [{**requirement, "confirmation": True} for requirement in paused[name]]
     path = f"/{component}/runs/{paused['run_id']}/continue"
     result = adapted.http.post(path, data={name: json.dumps(answers), "stream": "false"}).raise_for_status().json()
-    assert (result["status"], result["content"]) == ("COMPLETED", said)
+    assert (result["status"], result["content"]) == ("COMPLETED", content)
     trace = trace_of(adapted, result)
     assert len(trace["tree"]) == 1
 
@@ -180,10 +184,12 @@ def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
     """Returns the form that says yes to every tool that a step of a workflow waits for."""
     answers = [
         {
-            **asked,
-            "executor_requirements": [{**inner, "confirmation": True} for inner in asked["executor_requirements"]],
+            **requirement,
+            "executor_requirements": [
+                {**inner, "confirmation": True} for inner in requirement["executor_requirements"]
+            ],
         }
-        for asked in paused["step_requirements"]
+        for requirement in paused["step_requirements"]
     ]
     return {"step_requirements": json.dumps(answers), "stream": "false"}
 
@@ -206,7 +212,7 @@ def test_nobody_approves_inside_a_workflow(adapted: RunningService) -> None:
 
 def test_a_workflow_that_goes_on_is_one_trace(adapted: RunningService) -> None:
     paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
-    answers = json.dumps([{**asked, "confirmed": True} for asked in paused["step_requirements"]])
+    answers = json.dumps([{**requirement, "confirmed": True} for requirement in paused["step_requirements"]])
     path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
     form = {"step_requirements": answers, "stream": "false"}
     result = adapted.http.post(path, data=form).raise_for_status().json()
@@ -326,14 +332,14 @@ def test_a_factory_builds_objects_of_agno(adapted: RunningService, component: st
     assert trace_of(adapted, result)[f"{kind}_id"] == result[f"{kind}_id"]
 
 
-@pytest.mark.parametrize(("component", "said"), [("teams/mixed", "it is: "), ("workflows/mixed-steps", "IT IS: ")])
-def test_agents_of_agno_are_parts_of_ours(adapted: RunningService, component: str, said: str) -> None:
+@pytest.mark.parametrize(("component", "content"), [("teams/mixed", "it is: "), ("workflows/mixed-steps", "IT IS: ")])
+def test_agents_of_agno_are_parts_of_ours(adapted: RunningService, component: str, content: str) -> None:
     events = stream(adapted, component, "weather", user_id="u")
     inner = [event for event in events if event["event"] == "RunCompleted"]
     assert [event["nested_depth"] for event in inner] == [1]
     assert inner[0]["parent_run_id"] == events[0]["run_id"]
     result = adapted.http.get(f"/{component}/runs/{events[0]['run_id']}").json()
-    assert result["content"].startswith(said)
+    assert result["content"].startswith(content)
     trace = trace_of(adapted, result)
     assert len(trace["tree"]) == 1
     assert types_of(trace).count("LLM") == 2

@@ -98,13 +98,13 @@ def test_it_continues_a_paused_run(talk: Talk, kind: str, component_id: str, ans
     async def speak(client: AgentOSClient) -> None:
         paused = await getattr(client, f"run_{kind}")(component_id, "refund")
         assert paused.is_paused
-        asked = getattr(paused, answers)
-        for one in asked:
+        requirements = getattr(paused, answers)
+        for one in requirements:
             if answers == "tools":
                 one.confirmed = True
             else:
                 one.confirm()
-        given = (component_id, paused.run_id, asked)
+        given = (component_id, paused.run_id, requirements)
         if is_streamed:
             stream = getattr(client, f"continue_{kind}_run_stream")(*given, session_id=paused.session_id)
             last = [event async for event in stream][-1]

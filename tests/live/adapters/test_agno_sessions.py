@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from support.services.process import RunningService
 
 
-def asked(service: RunningService, ask: Callable[[AgentOSClient], Coroutine[Any, Any, Any]]) -> Any:
+def call_client(service: RunningService, ask: Callable[[AgentOSClient], Coroutine[Any, Any, Any]]) -> Any:
     async def asking() -> Any:
         try:
             return await ask(AgentOSClient(base_url=service.url))
@@ -28,7 +28,7 @@ def asked(service: RunningService, ask: Callable[[AgentOSClient], Coroutine[Any,
 
 
 def test_it_reads_what_the_service_consists_of(hosted: RunningService) -> None:
-    config = asked(hosted, lambda client: client.aget_config())
+    config = call_client(hosted, lambda client: client.aget_config())
     assert (config.os_id, config.os_database, config.databases) == ("spanwise", "runs", ["default", "runs"])
     assert [each.db_id for each in config.session.dbs] == ["runs"]
     assert [each.db_id for each in config.traces.dbs] == ["default"]
@@ -36,7 +36,7 @@ def test_it_reads_what_the_service_consists_of(hosted: RunningService) -> None:
     agents = {agent.id: agent for agent in config.agents}
     assert agents["weather"].model.id == "stub-1"
     assert {each.id: each.is_factory for each in config.workflows}.items() >= {"steps": False, "built": True}.items()
-    assert [model.id for model in asked(hosted, lambda client: client.get_models())] == ["stub-1"]
+    assert [model.id for model in call_client(hosted, lambda client: client.get_models())] == ["stub-1"]
 
 
 def test_it_keeps_sessions(hosted: RunningService) -> None:
@@ -70,4 +70,4 @@ def test_it_keeps_sessions(hosted: RunningService) -> None:
         await client.delete_session(made.session_id)
         assert (await client.get_sessions(user_id="eve")).data == []
 
-    asked(hosted, scenario)
+    call_client(hosted, scenario)

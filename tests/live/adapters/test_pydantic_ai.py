@@ -48,14 +48,14 @@ def _last_trace(adapted: RunningService, run_id: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "content"),
     [
         ({"confirmed": True}, "it is: refunded 5"),
         ({"confirmed": False, "confirmation_note": "too much"}, "it is: too much"),
     ],
 )
 def test_a_tool_that_needs_approval_pauses_the_run(
-    adapted: RunningService, answer: dict[str, object], said: str
+    adapted: RunningService, answer: dict[str, object], content: str
 ) -> None:
     paused = run(adapted, "agents/helper", "refund").json()
     assert paused["status"] == "PAUSED"
@@ -65,9 +65,9 @@ def test_a_tool_that_needs_approval_pauses_the_run(
     assert adapted.http.post(path, data={"tools": wrong, "stream": "false"}).status_code == 400
     form = {"tools": json.dumps([{**tool, **answer}]), "stream": "false"}
     result = adapted.http.post(path, data=form).raise_for_status().json()
-    assert (result["status"], result["content"]) == ("COMPLETED", said)
+    assert (result["status"], result["content"]) == ("COMPLETED", content)
     trace = trace_of(adapted, result)
-    assert (len(trace["tree"]), trace["output"]) == (1, said)
+    assert (len(trace["tree"]), trace["output"]) == (1, content)
     assert types_of(trace).count("LLM") == 2
 
 

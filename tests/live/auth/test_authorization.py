@@ -60,11 +60,11 @@ def ask(service: RunningService, row: Row, headers: dict[str, str]) -> httpx.Res
     return service.http.request(row.method, path, content=content, headers={**(JSON if content else {}), **headers})
 
 
-def assert_unauthenticated(answer: httpx.Response) -> str:
-    assert answer.status_code == 401, answer.text
-    assert answer.headers["www-authenticate"] == "Bearer"
-    assert answer.headers["cache-control"] == "no-store"
-    body = answer.json()
+def assert_unauthenticated(response: httpx.Response) -> str:
+    assert response.status_code == 401, response.text
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.headers["cache-control"] == "no-store"
+    body = response.json()
     if "code" in body:
         assert body["code"] == 16
         return str(body["message"])
@@ -81,10 +81,10 @@ def test_without_a_token_it_is_401(guarded: RunningService, row: Row) -> None:
 @pytest.mark.parametrize("row", PUBLIC, ids=name_of)
 def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: RunningService, row: Row) -> None:
     for headers in ({}, bearer("nonsense"), {"Authorization": "Basic x"}):
-        answer = ask(guarded, row, headers)
-        assert answer.status_code == 200
-        shown = answer.text.partition("<script>")[0]
-        assert not any(word in shown for word in ("alice", "jwks.json", str(guarded.data_dir)))
+        response = ask(guarded, row, headers)
+        assert response.status_code == 200
+        page_head = response.text.partition("<script>")[0]
+        assert not any(word in page_head for word in ("alice", "jwks.json", str(guarded.data_dir)))
 
 
 def test_the_service_says_how_to_sign_in(guarded: RunningService) -> None:
@@ -94,8 +94,8 @@ def test_the_service_says_how_to_sign_in(guarded: RunningService) -> None:
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/health%0A", "/INFO", "//health", "/openapi"])
 def test_only_a_known_caller_learns_what_is_not_there(guarded: RunningService, path: str) -> None:
     assert_unauthenticated(guarded.http.get(guarded.url + path))
-    answer = guarded.http.get(guarded.url + path, headers=as_caller("alice"))
-    assert (answer.status_code, answer.json()["error_code"]) == (404, "NOT_FOUND")
+    response = guarded.http.get(guarded.url + path, headers=as_caller("alice"))
+    assert (response.status_code, response.json()["error_code"]) == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
@@ -109,8 +109,8 @@ def test_another_method_is_no_way_in(guarded: RunningService, method: str) -> No
 def test_a_head_is_answered_as_its_get_is(guarded: RunningService, path: str) -> None:
     """Most paths are answered without a search in the table, and HEAD is none of theirs."""
     for headers in ({}, as_admin()):
-        asked, head = (guarded.http.request(method, path, headers=headers) for method in ("GET", "HEAD"))
-        assert (head.status_code, head.content) == (asked.status_code, b"")
+        requests, head = (guarded.http.request(method, path, headers=headers) for method in ("GET", "HEAD"))
+        assert (head.status_code, head.content) == (requests.status_code, b"")
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix"])
@@ -148,27 +148,27 @@ GRANTED = {
 def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(
     guarded: RunningService, row: Row, scope: str
 ) -> None:
-    answer = ask(guarded, row, as_caller("alice", *filter(None, [scope])))
+    response = ask(guarded, row, as_caller("alice", *filter(None, [scope])))
     if scope in GRANTED[str(row.need)]:
-        assert answer.status_code == 200
+        assert response.status_code == 200
         return
-    assert answer.status_code == 403
-    detail = answer.json().get("detail") or answer.json()["message"]
+    assert response.status_code == 403
+    detail = response.json().get("detail") or response.json()["message"]
     assert detail == f"Insufficient permissions. Required scope(s): {row.need}"
-    assert "www-authenticate" not in answer.headers
+    assert "www-authenticate" not in response.headers
 
 
-def test_a_refused_export_is_a_status_in_its_own_encoding(guarded: RunningService) -> None:
+def test_a_rejected_export_is_a_status_in_its_own_encoding(guarded: RunningService) -> None:
     for headers, status, code in (({}, 401, 16), (as_caller("alice", READ), 403, 7)):
-        answer = guarded.http.post("/v1/traces", content=b"", headers=PROTOBUF | headers)
-        assert (answer.status_code, Status.FromString(answer.content).code) == (status, code)
+        response = guarded.http.post("/v1/traces", content=b"", headers=PROTOBUF | headers)
+        assert (response.status_code, Status.FromString(response.content).code) == (status, code)
 
 
-def token(said: dict[str, object] | None = None, signing: SigningKey | None = None, **header: object) -> str:
+def token(payload: dict[str, object] | None = None, signing: SigningKey | None = None, **header: object) -> str:
     """Returns a token, signed by our key whatever its header says."""
     signing = signing or signing_key()
     named = {"alg": signing.algorithm, "typ": "JWT", "kid": (signing_key().jwk or {})["kid"], **header}
-    return forge({name: value for name, value in named.items() if value is not None}, said or ALICE, signing)
+    return forge({name: value for name, value in named.items() if value is not None}, payload or ALICE, signing)
 
 
 def with_secret(text: str) -> str:
@@ -182,7 +182,7 @@ NOW = int(time.time())
 STRANGER = new_signing_key("RS256")
 PEM = (signing_key().public_text or "").strip()
 MESSAGE, _, SIGNATURE = token().rpartition(".")
-REFUSED = {
+REJECTED = {
     **{f"alg {alg}": token(alg=alg) for alg in ("none", "None", "nOnE", "RS512", "PS256", "ES256", "", 1, None)},
     "no signature": f"{MESSAGE}.",
     "a random signature": f"{MESSAGE}.{segment(b'x' * 256)}",
@@ -224,11 +224,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("attack", REFUSED)
+@pytest.mark.parametrize("attack", REJECTED)
 def test_a_bad_token_is_401_and_none_of_it_comes_back(guarded: RunningService, attack: str) -> None:
-    answer = guarded.http.post("/traces/search", json={}, headers=bearer(REFUSED[attack]))
-    detail = assert_unauthenticated(answer)
-    assert not any(part in detail for part in REFUSED[attack].split(".") if len(part) > 8)
+    response = guarded.http.post("/traces/search", json={}, headers=bearer(REJECTED[attack]))
+    detail = assert_unauthenticated(response)
+    assert not any(part in detail for part in REJECTED[attack].split(".") if len(part) > 8)
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
@@ -256,9 +256,9 @@ def test_a_token_stands_in_one_header_and_nowhere_else(guarded: RunningService) 
 
 
 def read(service: RunningService, path: str, headers: dict[str, str], **query: str) -> httpx.Response:
-    answer = service.http.get(path, params=query, headers=headers)
-    del answer.headers["x-request-id"], answer.headers["date"]
-    return answer
+    response = service.http.get(path, params=query, headers=headers)
+    del response.headers["x-request-id"], response.headers["date"]
+    return response
 
 
 def test_what_is_foreign_is_as_if_it_were_not_there(guarded: RunningService) -> None:
@@ -285,24 +285,26 @@ def test_nothing_a_caller_asks_widens_what_it_sees(guarded: RunningService) -> N
     ]
     for body in everyone:
         for group_by, key, own in (("run", "trace_id", OWN), ("session", "session_id", "session of alice")):
-            answer = guarded.http.post("/traces/search", json={**body, "group_by": group_by}, headers=alice).json()
-            assert {item[key] for item in answer["data"]} <= {own}
-            assert answer["meta"]["total_count"] == len(answer["data"])
+            response = guarded.http.post("/traces/search", json={**body, "group_by": group_by}, headers=alice).json()
+            assert {item[key] for item in response["data"]} <= {own}
+            assert response["meta"]["total_count"] == len(response["data"])
     for query in ({}, {"user_id": "bob"}, {"session_id": "session of bob"}):
         for path in ("/traces", "/trace_session_stats"):
-            answer = guarded.http.get(path, params=query, headers=alice).json()
-            assert all(item["user_id"] == "alice" for item in answer["data"])
-            assert answer["meta"]["total_count"] == len(answer["data"]) <= 1
+            response = guarded.http.get(path, params=query, headers=alice).json()
+            assert all(item["user_id"] == "alice" for item in response["data"])
+            assert response["meta"]["total_count"] == len(response["data"]) <= 1
 
 
 def test_two_callers_with_one_question_never_get_the_others_answer(guarded: RunningService) -> None:
     callers = {"alice": OWN, "bob": FOREIGN}
     asking = [(trace_id, as_caller(user, READ)) for user, trace_id in callers.items()] * 100
     with ThreadPoolExecutor(8) as crowd:
-        answers = crowd.map(lambda asked: guarded.http.post("/traces/search", json={}, headers=asked[1]), asking)
-        for (trace_id, _), answer in zip(asking, answers, strict=True):
-            assert [item["trace_id"] for item in answer.json()["data"]] == [trace_id]
-            assert answer.headers["cache-control"] == "no-store"
+        responses = crowd.map(
+            lambda requests: guarded.http.post("/traces/search", json={}, headers=requests[1]), asking
+        )
+        for (trace_id, _), response in zip(asking, responses, strict=True):
+            assert [item["trace_id"] for item in response.json()["data"]] == [trace_id]
+            assert response.headers["cache-control"] == "no-store"
 
 
 def test_an_admin_sees_everything(guarded: RunningService) -> None:
@@ -316,17 +318,17 @@ def audited(service: RunningService) -> dict[str, dict[str, Any]]:
 
 
 def test_every_decision_is_one_line_of_the_audit_log(guarded: RunningService) -> None:
-    asked = {
+    requests = {
         "audit-1": ({}, None, "unauthenticated", "Authorization header missing"),
         "audit-2": (as_caller("eve\u202e", READ), None, "unauthenticated", "Invalid token subject"),
         "audit-3": (as_caller("eve"), "eve", "forbidden", "Insufficient permissions. Required scope(s): traces:read"),
         "audit-4": (as_caller("eve", READ), "eve", "allowed", None),
     }
-    for request_id, (headers, *_) in asked.items():
+    for request_id, (headers, *_) in requests.items():
         guarded.http.get(f"/traces/{FOREIGN}", headers=headers | {"X-Request-ID": request_id})
     decisions = audited(guarded)
-    for request_id, (_, sub, verdict, reason) in asked.items():
+    for request_id, (_, sub, verdict, reason) in requests.items():
         decision = decisions[request_id]
-        said = (decision["decision"], decision.get("sub"), decision.get("reason"), decision["resource"])
-        assert said == (verdict, sub, reason, FOREIGN)
+        payload = (decision["decision"], decision.get("sub"), decision.get("reason"), decision["resource"])
+        assert payload == (verdict, sub, reason, FOREIGN)
         assert (decision["method"], decision["route"]) == ("GET", TRACE)

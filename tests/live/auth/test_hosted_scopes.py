@@ -33,10 +33,10 @@ BODIES = {
     "rename_session": {"session_name": "Named"},
     "update_session": {"metadata": {"a": 1}},
 }
-ANSWERS = dict.fromkeys(("tools", "requirements", "step_requirements"), '[{"confirmation": true}]')
+CONFIRMATIONS = dict.fromkeys(("tools", "requirements", "step_requirements"), '[{"confirmation": true}]')
 FORMS: dict[str, dict[str, str]] = {
     "create": {"message": "x", "stream": "false"},
-    "continue": {"stream": "false", **ANSWERS},
+    "continue": {"stream": "false", **CONFIRMATIONS},
     "cancel": {},
     "resume": {},
 }
@@ -54,22 +54,22 @@ def begun(service: RunningService, kind: Kind, caller: str) -> dict[str, str]:
     """Returns what the path of a row needs: a paused run in a session of `caller`."""
     component = PAUSING[kind]
     form = {"message": "sure", "stream": "false", "session_id": f"s-{uuid4()}"}
-    answer = service.http.post(f"/{kind}s/{component}/runs", data=form, headers=as_caller(caller, *ALL))
-    run = answer.raise_for_status().json()
+    response = service.http.post(f"/{kind}s/{component}/runs", data=form, headers=as_caller(caller, *ALL))
+    run = response.raise_for_status().json()
     assert run["status"] == "PAUSED"
     return {"component_id": component, "run_id": run["run_id"], "session_id": run["session_id"]}
 
 
 def ask(service: RunningService, row: Row, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
     """Returns the answer to a good request of a row."""
-    said: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if row.body == "form":
-        said["data"] = FORMS[row.operation.id.split("_")[0]]
+        arguments["data"] = FORMS[row.operation.id.split("_")[0]]
     elif row.body is not None:
-        said["json"] = BODIES[row.operation.id]
+        arguments["json"] = BODIES[row.operation.id]
     if row.path.endswith("{component_id}/runs") and row.method == "GET":
-        said["params"] = {"session_id": names["session_id"]}
-    return service.http.request(row.method, row.path.format(**names), headers=headers, **said)
+        arguments["params"] = {"session_id": names["session_id"]}
+    return service.http.request(row.method, row.path.format(**names), headers=headers, **arguments)
 
 
 def scopes_for(row: Row, component: str) -> Iterator[tuple[list[str], bool]]:
@@ -100,25 +100,25 @@ def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: Run
     for scopes, is_open in scopes_for(row, names["component_id"]):
         if is_open and row.method in {"DELETE", "POST"}:
             names = begun(guarded, kind, "ann")
-        answer = ask(guarded, row, names, as_caller("ann", *scopes))
+        response = ask(guarded, row, names, as_caller("ann", *scopes))
         if is_open:
-            assert answer.status_code == row.operation.success, (scopes, answer.text)
+            assert response.status_code == row.operation.success, (scopes, response.text)
             continue
-        assert (answer.status_code, answer.json()["error_code"]) == (403, "FORBIDDEN"), scopes
+        assert (response.status_code, response.json()["error_code"]) == (403, "FORBIDDEN"), scopes
         words = ("Insufficient permissions. Required scope(s): ", "Access denied to ")
-        assert answer.json()["detail"].startswith(words)
-        assert "www-authenticate" not in answer.headers
+        assert response.json()["detail"].startswith(words)
+        assert "www-authenticate" not in response.headers
     assert ask(guarded, row, names, {}).status_code == 401
 
 
-def without_names(answer: httpx.Response, names: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
+def without_names(response: httpx.Response, names: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
     """Returns all that a caller can see, but for the names that it sent and what differs every time."""
-    content = answer.content
+    content = response.content
     for name in ("run_id", "session_id"):
         content = content.replace(names[name].encode(), b"-" * 36)
-    headers = {name: value for name, value in answer.headers.items() if name not in {"x-request-id", "date"}}
+    headers = {name: value for name, value in response.headers.items() if name not in {"x-request-id", "date"}}
     headers.pop("content-length", None)
-    return answer.status_code, content, headers
+    return response.status_code, content, headers
 
 
 @pytest.mark.parametrize("row", OF_ONE_CALLER, ids=name_of)
@@ -145,7 +145,7 @@ def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: RunningServic
             guarded.http.get(url, params={"session_id": session_id}, headers=as_caller("bob", *ALL))
             for session_id in (names["session_id"], "s-nothing")
         ]
-        assert [(answer.status_code, answer.content) for answer in answers] == [(404, answers[0].content)] * 2
+        assert [(response.status_code, response.content) for response in answers] == [(404, answers[0].content)] * 2
 
 
 def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: RunningService) -> None:
@@ -177,10 +177,10 @@ def test_a_session_belongs_to_whom_the_token_names(guarded: RunningService) -> N
 
 def test_what_factories_take_is_told_to_callers_that_we_know(guarded: RunningService) -> None:
     def described(headers: dict[str, str]) -> str:
-        answer = guarded.http.get("/openapi.json", headers=headers)
-        assert answer.status_code == 200
-        assert json.loads(answer.text)["openapi"] == "3.1.0"
-        return answer.text
+        response = guarded.http.get("/openapi.json", headers=headers)
+        assert response.status_code == 200
+        assert json.loads(response.text)["openapi"] == "3.1.0"
+        return response.text
 
     assert "agent.sized.input" in described(as_caller("ann"))
     for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Basic x"}):

@@ -55,11 +55,11 @@ BAD_HEADERS = {
 
 @pytest.mark.parametrize("case", BAD_HEADERS)
 def test_a_bad_token_in_the_handshake_is_401_before_the_upgrade(guarded: RunningService, case: str) -> None:
-    with pytest.raises(InvalidStatus) as refused, open_websocket(guarded, headers=BAD_HEADERS[case]()):
+    with pytest.raises(InvalidStatus) as rejected, open_websocket(guarded, headers=BAD_HEADERS[case]()):
         pass
-    answer = refused.value.response
-    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
-    assert json.loads(answer.body)["error_code"] == "UNAUTHENTICATED"
+    response = rejected.value.response
+    assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert json.loads(response.body)["error_code"] == "UNAUTHENTICATED"
 
 
 def test_a_good_token_in_the_handshake_needs_no_other(guarded: RunningService) -> None:
@@ -68,7 +68,7 @@ def test_a_good_token_in_the_handshake_needs_no_other(guarded: RunningService) -
         assert socket.run(workflow_id="steps", message="hello")[-1]["event"] == "WorkflowCompleted"
 
 
-ASKED = [
+ACTIONS = [
     {"action": "ping"},
     {"action": "start-workflow", "workflow_id": "steps", "message": "x"},
     {"action": "reconnect", "run_id": "x"},
@@ -81,11 +81,11 @@ ASKED = [
 def test_without_a_token_only_authenticate_is_read(guarded: RunningService) -> None:
     with open_websocket(guarded, f"/workflows/ws?token={token('ann', *RUNNING)}") as socket:
         assert socket.greeting["requires_auth"] is True
-        for message in ASKED:
+        for message in ACTIONS:
             socket.connection.send(json.dumps(message))
             assert socket.receive()["event"] == "auth_required"
-        known = socket.request("authenticate", token=token("first", *RUNNING))
-        assert (known["event"], known["user_id"]) == ("authenticated", "first")
+        authenticated = socket.request("authenticate", token=token("first", *RUNNING))
+        assert (authenticated["event"], authenticated["user_id"]) == ("authenticated", "first")
         assert socket.request("ping") == {"event": "pong"}
 
 
@@ -104,9 +104,9 @@ def test_three_failures_end_the_socket(guarded: RunningService, given: Any, kind
     sent = {"forged": forged, "expired": expired}.get(given, lambda: given)() if isinstance(given, str) else given
     with open_websocket(guarded) as socket:
         for _ in range(3):
-            refused = socket.request("authenticate", token=sent)
-            assert (refused["event"], refused["error_type"]) == ("auth_error", kind)
-            assert "eyJ" not in json.dumps(refused)
+            rejected = socket.request("authenticate", token=sent)
+            assert (rejected["event"], rejected["error_type"]) == ("auth_error", kind)
+            assert "eyJ" not in json.dumps(rejected)
         assert socket.close_code() == 1008
 
 
@@ -158,10 +158,10 @@ def test_a_caller_touches_only_its_own_runs(guarded: RunningService) -> None:
         for run_id in (paused["run_id"], "no"):
             for action in ("reconnect", "continue-workflow", "cancel-workflow"):
                 for ids in ({}, {"workflow_id": "built"}):
-                    refused = other.request(action, run_id=run_id, **ids)
-                    assert (refused["event"], refused["error_code"]) == ("error", "NOT_FOUND")
-        refused = other.request("start-workflow", workflow_id="told", message="x", session_id="s-owner")
-        assert refused["error_code"] == "NOT_FOUND"
+                    rejected = other.request(action, run_id=run_id, **ids)
+                    assert (rejected["event"], rejected["error_code"]) == ("error", "NOT_FOUND")
+        rejected = other.request("start-workflow", workflow_id="told", message="x", session_id="s-owner")
+        assert rejected["error_code"] == "NOT_FOUND"
         assert admin.request("reconnect", run_id=paused["run_id"])["status"] == "PAUSED"
         assert own.request("reconnect", run_id=paused["run_id"])["status"] == "PAUSED"
 
@@ -191,9 +191,9 @@ def test_a_token_that_expires_ends_what_its_socket_follows(guarded: RunningServi
     with open_websocket(guarded, headers=bearer(soon)) as socket:
         socket.send("start-workflow", workflow_id="slow", message="x")
         run_id = socket.receive()["run_id"]
-        while (heard := socket.receive())["event"] != "auth_error":
+        while (received := socket.receive())["event"] != "auth_error":
             pass
-        assert heard["error_type"] == "expired"
+        assert received["error_type"] == "expired"
         assert socket.request("ping")["event"] == "auth_required"
         assert socket.request("authenticate", token=token("brief", *RUNNING))["event"] == "authenticated"
         assert socket.request("cancel-workflow", run_id=run_id)["event"] == "cancelled"
@@ -204,9 +204,9 @@ def test_one_socket_of_a_user_too_many(guarded: RunningService) -> None:
     with ExitStack() as sockets:
         for _ in range(2):
             sockets.enter_context(open_websocket(guarded, headers=header))
-        with pytest.raises(InvalidStatus) as refused, open_websocket(guarded, headers=header):
+        with pytest.raises(InvalidStatus) as rejected, open_websocket(guarded, headers=header):
             pass
-        assert refused.value.response.status_code == 503
+        assert rejected.value.response.status_code == 503
         late = sockets.enter_context(open_websocket(guarded))
         assert late.request("authenticate", token=token("many"))["error_type"] == "server_error"
         assert late.close_code() == 1013

@@ -36,7 +36,7 @@ def run(*arguments: object) -> str:
     return done.output
 
 
-def answers(url: str, *, received: bool) -> list[Any]:
+def search_results(url: str, *, received: bool) -> list[Any]:
     """Returns every trace with its tree, and every session."""
     store = TraceStore.look(f"{url}/traces")
     total = store.search_runs(EVERYTHING, 1, 1).total_count
@@ -75,7 +75,7 @@ def test_exported_from_a_bucket_and_imported_into_another_every_search_answers_t
         assert "Refused: 0." in run("import", tmp_path / "file", url)
         # An OTLP message has no place for when its spans were received.
         has_received = form != "otlp"
-        assert answers(url, received=has_received) == answers(filled, received=has_received)
+        assert search_results(url, received=has_received) == search_results(filled, received=has_received)
 
 
 def test_what_a_service_over_a_bucket_exports_is_what_the_command_exports(tmp_path: Path, filled: str) -> None:
@@ -144,17 +144,17 @@ def test_a_reader_in_another_process_is_told_that_its_objects_went(url: str) -> 
 
 def test_a_merge_reads_several_documents_at_once(url: str, server: BucketServer, reach: Callable[..., None]) -> None:
     condition = threading.Condition()
-    under_way = most = 0
+    under_way = peak = 0
 
     def waits_for_others(kind: str) -> None:
-        nonlocal under_way, most
+        nonlocal under_way, peak
         if kind.startswith("GET") and kind.endswith("spans.otlp.zst"):
             with condition:
                 under_way += 1
-                most = max(most, under_way)
+                peak = max(peak, under_way)
                 condition.notify_all()
                 # A document may lie across two blocks, so two are no proof.
-                condition.wait_for(lambda: most > 3, 0.5)
+                condition.wait_for(lambda: peak > 3, 0.5)
                 under_way -= 1
 
     with Proxy(server.port) as proxy:
@@ -162,7 +162,7 @@ def test_a_merge_reads_several_documents_at_once(url: str, server: BucketServer,
         store, texts = filled_with_large_documents(url)
         with proxy.injecting(waits_for_others):
             store.compact()
-        assert most > 3
+        assert peak > 3
         lines = [json.loads(line) for line in b"".join(store.export(EVERYTHING, "ndjson")).splitlines()]
         assert {int(line["trace_id"], 16): line["input"] for line in lines} == texts
         store.close()

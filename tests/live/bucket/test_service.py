@@ -130,9 +130,9 @@ def test_an_address_or_environment_that_cannot_be_used_is_named_without_its_secr
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigurationError, match=message) as refusal:
+    with pytest.raises(ConfigurationError, match=message) as rejection:
         TraceStore.open(address)
-    assert SECRET not in str(refusal.value)
+    assert SECRET not in str(rejection.value)
 
 
 def test_a_bucket_that_is_not_there_is_named(url: str) -> None:

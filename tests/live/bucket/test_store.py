@@ -32,11 +32,11 @@ FAULTS = ("slow down", "cut before", "cut after", "half", "slow down", "cut befo
 def test_of_eight_processes_at_once_at_most_one_acknowledges(url: str) -> None:
     pipe = subprocess.PIPE
     processes = [start("bucket_writer", url, number, stdin=pipe, stderr=pipe) for number in range(1, 9)]
-    said: list[str] = []
+    lines: list[str] = []
     for process in processes:
         assert process.stdout is not None
         for line in process.stdout:
-            said.append(line.strip())
+            lines.append(line.strip())
             if line.strip() in {"rejected", "done"}:
                 break
         else:
@@ -44,9 +44,9 @@ def test_of_eight_processes_at_once_at_most_one_acknowledges(url: str) -> None:
     after = [process.communicate("once more\n") for process in processes]
     assert [fault for _, fault in after if fault] == []
     last = [line for output, _ in after for line in output.splitlines()]
-    assert sum(line.startswith("acknowledged") for line in last) == 1, (said, last)
+    assert sum(line.startswith("acknowledged") for line in last) == 1, (lines, last)
     store = TraceStore.open(url)
-    acknowledged = {int(line.split()[1], 16) for line in said + last if line.startswith("acknowledged")}
+    acknowledged = {int(line.split()[1], 16) for line in lines + last if line.startswith("acknowledged")}
     assert acknowledged <= found_traces(store)
     store.close()
 
@@ -147,17 +147,17 @@ def test_a_process_with_an_empty_cache_finds_everything(tmp_path: Path, url: str
         store.close()
 
 
-def test_an_outage_refuses_for_a_while_and_the_store_goes_on_by_itself(
+def test_an_outage_rejects_for_a_while_and_the_store_goes_on_by_itself(
     url: str, server: BucketServer, reach: Callable[..., None]
 ) -> None:
     with Proxy(server.port) as proxy:
         reach(proxy)
         store = TraceStore.open(url)
         ingest(store, 1)
-        with proxy.injecting(lambda _: "slow down"), pytest.raises(UnavailableError) as refusal:
+        with proxy.injecting(lambda _: "slow down"), pytest.raises(UnavailableError) as rejection:
             ingest(store, 2)
-        assert not isinstance(refusal.value, StoreStoppedError)
-        assert SECRET not in str(refusal.value)
+        assert not isinstance(rejection.value, StoreStoppedError)
+        assert SECRET not in str(rejection.value)
         ingest(store, 3)
         assert {1, 3} <= found_traces(store)
         store.close()

@@ -31,8 +31,8 @@ jwt_admin_scope = "root"
 """
 
 
-def token(**said: object) -> dict[str, str]:
-    return bearer(signing_key().sign({**claims("alice", "traces:read"), "uid": "alice", **said}))
+def token(**payload: object) -> dict[str, str]:
+    return bearer(signing_key().sign({**claims("alice", "traces:read"), "uid": "alice", **payload}))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ GOOD = {"aud": "here", "iss": "us"}
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("payload", "status"),
     [
         (GOOD, 200),
         ({**GOOD, "aud": ["here", "there"]}, 200),
@@ -67,10 +67,10 @@ GOOD = {"aud": "here", "iss": "us"}
     ],
 )
 def test_tokens_are_what_file_environment_and_flags_say(
-    strict: RunningService, said: dict[str, object], status: int
+    strict: RunningService, payload: dict[str, object], status: int
 ) -> None:
-    answer = strict.http.get("/traces", headers=token(**said))
-    assert answer.status_code == status, answer.text
+    response = strict.http.get("/traces", headers=token(**payload))
+    assert response.status_code == status, response.text
 
 
 def test_isolation_is_switched_off_by_a_flag(start: Callable[..., RunningService], tmp_path: Path) -> None:

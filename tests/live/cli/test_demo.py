@@ -22,13 +22,13 @@ def send(line: str) -> httpx.Response:
     assert (command, silent) == ("curl", "-s")
     given = list(zip(rest[::2], rest[1::2], strict=True))
     headers = dict(value.split(": ") for flag, value in given if flag == "-H")
-    said = [value for flag, value in given if flag == "-d"]
+    fields = [value for flag, value in given if flag == "-d"]
     transport = httpx.HTTPTransport(retries=50)
     with httpx.Client(transport=transport, timeout=30, headers=FORM | headers) as client:
         while True:
-            answer = client.post(url, content="&".join(said)) if said else client.get(url)
-            if answer.status_code != 503:
-                return answer
+            response = client.post(url, content="&".join(fields)) if fields else client.get(url)
+            if response.status_code != 503:
+                return response
 
 
 def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def is_whole(command: str) -> bool:
 def commands_of(block: str) -> list[tuple[str, str]]:
     """Returns the commands of a console block, each with what it prints."""
     found = []
-    for shown in block.split("$ ")[1:]:
-        command, *lines = shown.splitlines()
+    for example in block.split("$ ")[1:]:
+        command, *lines = example.splitlines()
         while not is_whole(command):
             command += f"\n{lines.pop(0)}"
         found.append((command, "\n".join(lines)))

@@ -39,11 +39,11 @@ def test_a_signal_under_ingest_loses_nothing_that_was_acknowledged(start: Callab
         for number in range(first, first + 100_000):
             trace_id = f"{number:032x}"
             try:
-                answer = service.http.post("/v1/traces", content=export_request(trace_id, "b" * 16), headers=JSON)
+                response = service.http.post("/v1/traces", content=export_request(trace_id, "b" * 16), headers=JSON)
             except Exception:  # noqa: BLE001  # the service is gone, however the client says so
                 return
-            if answer.status_code != 200:
-                assert answer.status_code == 503
+            if response.status_code != 200:
+                assert response.status_code == 503
                 return
             acknowledged.add(trace_id)
 
@@ -68,7 +68,7 @@ def test_a_second_service_over_the_same_data_does_not_start(start: Callable[...,
     assert service.http.get("/health", params={"ready": "true"}).status_code == 200
 
 
-def test_a_port_in_use_is_refused_by_name(service: RunningService, tmp_path: Path) -> None:
+def test_a_port_in_use_is_rejected_by_name(service: RunningService, tmp_path: Path) -> None:
     done = run("serve", "--data-dir", str(tmp_path / "other"), "--port", str(service.port))
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1:{service.port}: Address already in use" in done.stderr
@@ -90,7 +90,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["serve", "--config", "absent.toml"], "cannot read the settings file `absent.toml`"),
     ],
 )
-def test_what_cannot_be_served_is_refused_in_one_line(arguments: list[str], message: str) -> None:
+def test_what_cannot_be_served_is_rejected_in_one_line(arguments: list[str], message: str) -> None:
     done = run(*arguments)
     assert done.returncode == 1
     assert message in done.stderr

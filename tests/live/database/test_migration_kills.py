@@ -46,8 +46,8 @@ EVERYTHING = Filter.compile(b"null")
 def migrate(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Returns how a process ended that was left to itself."""
     with start("migration", *arguments, stderr=subprocess.PIPE) as process:
-        said, failed = process.communicate()
-    return subprocess.CompletedProcess(process.args, process.returncode, said, failed)
+        output, failed = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, failed)
 
 
 def killed_migration(folder: Path, seconds: float) -> bool:

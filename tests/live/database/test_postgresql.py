@@ -31,8 +31,8 @@ def test_runs_survive_a_crash_on_a_server(tmp_path: Path, postgresql_server: pos
         ]
         url = f"/agents/slow/runs/{begun['run_id']}"
         assert after.http.get(url).json()["status"] == "ERROR"
-        with after.http.stream("POST", f"{url}/resume") as answer:
-            assert [event["event"] for event in run_events(answer)] == ["RunStarted", "RunContent", "RunError"]
+        with after.http.stream("POST", f"{url}/resume") as response:
+            assert [event["event"] for event in run_events(response)] == ["RunStarted", "RunContent", "RunError"]
         form = {"tools": '[{"confirmation": "yes"}]', "stream": "false"}
         continued = after.http.post(f"/agents/asking/runs/{paused['run_id']}/continue", data=form)
         assert continued.json()["content"] == "sure: yes"
@@ -52,16 +52,16 @@ def test_one_database_is_one_service(tmp_path: Path, postgresql_server: postgres
             assert not any(word in service.log.read_text() for word in ("keeper", "secret", "p%40ss", "p@ss"))
 
 
-def test_without_its_server_runs_are_refused_until_it_is_back(tmp_path: Path) -> None:
+def test_without_its_server_runs_are_rejected_until_it_is_back(tmp_path: Path) -> None:
     with (
         postgresql.running() as server,
         start_hosted(tmp_path, SPANWISE_DATABASE_URL=server.create_database()) as service,
     ):
         run(service, "agents/echo", session_id="kept").raise_for_status()
         server.stop("immediate")
-        refused = run(service, "agents/echo", session_id="kept")
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert refused.json()["detail"] == "the database of runs does not answer"
+        rejected = run(service, "agents/echo", session_id="kept")
+        assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "1")
+        assert rejected.json()["detail"] == "the database of runs does not answer"
         assert service.search(limit=1).status_code == 200
         server.start()
         run(service, "agents/echo", session_id="kept").raise_for_status()

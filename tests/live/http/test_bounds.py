@@ -21,9 +21,9 @@ JSON = {"Content-Type": "application/json"}
 
 def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Callable[..., RunningService]) -> None:
     service = start("--ingest-waiting-bytes", "1000")
-    answer = service.http.post("/v1/traces", content=b" " * 1001, headers=JSON)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert answer.json()["message"] == "too many bytes of requests at once"
+    response = service.http.post("/v1/traces", content=b" " * 1001, headers=JSON)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json()["message"] == "too many bytes of requests at once"
     for number in range(1, 4):
         small = service.http.post("/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON)
         assert small.status_code == 200
@@ -34,18 +34,18 @@ def test_a_crowd_of_searches_is_answered_or_sent_away(start: Callable[..., Runni
     for number in range(1, 200):
         service.http.post("/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON)
     with ThreadPoolExecutor(16) as crowd:
-        answers = list(crowd.map(lambda _: service.search(limit=100), range(200)))
-    assert {answer.status_code for answer in answers} <= {200, 503}
-    assert all(answer.headers["retry-after"] == "1" for answer in answers if answer.status_code == 503)
-    assert all(answer.json()["meta"]["total_count"] == 199 for answer in answers if answer.status_code == 200)
+        responses = list(crowd.map(lambda _: service.search(limit=100), range(200)))
+    assert {response.status_code for response in responses} <= {200, 503}
+    assert all(response.headers["retry-after"] == "1" for response in responses if response.status_code == 503)
+    assert all(response.json()["meta"]["total_count"] == 199 for response in responses if response.status_code == 200)
     assert service.search().status_code == 200
 
 
 def test_a_search_past_its_deadline_is_503(start: Callable[..., RunningService]) -> None:
     service = start("--search-deadline-seconds", "0.0000001")
-    answer = service.search()
-    assert (answer.status_code, answer.json()["error_code"]) == (503, "SERVICE_UNAVAILABLE")
-    assert "the search took longer than 1e-07 s" in answer.json()["detail"]
+    response = service.search()
+    assert (response.status_code, response.json()["error_code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert "the search took longer than 1e-07 s" in response.json()["detail"]
 
 
 def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
@@ -53,9 +53,9 @@ def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
         form = {"message": "hello"}
         with service.http.stream("POST", "/agents/slow/runs", data=form) as slow:
             first = next(run_events(slow))
-            refused = run(service, "agents/echo")
-            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
-            assert refused.json()["detail"] == "too many bytes of events at once"
+            rejected = run(service, "agents/echo")
+            assert (rejected.status_code, rejected.headers["Retry-After"]) == (503, "1")
+            assert rejected.json()["detail"] == "too many bytes of events at once"
             assert event_bytes(service) > 0
             assert service.http.get("/agents").status_code == 200
             service.http.post(f"/agents/slow/runs/{first['run_id']}/cancel").raise_for_status()

@@ -24,10 +24,12 @@ def test_a_page_is_smaller_on_the_wire_and_the_same(start: Callable[..., Running
             "/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON
         ).raise_for_status()
     plain = service.http.get("/traces", params={"limit": 100}, headers={"Accept-Encoding": "identity"})
-    with service.http.stream("GET", "/traces", params={"limit": 100}, headers={"Accept-Encoding": encoding}) as answer:
-        sent = b"".join(answer.iter_raw())
-    assert answer.headers["content-encoding"] == encoding
-    assert answer.headers["cache-control"] == "no-store"
+    with service.http.stream(
+        "GET", "/traces", params={"limit": 100}, headers={"Accept-Encoding": encoding}
+    ) as response:
+        sent = b"".join(response.iter_raw())
+    assert response.headers["content-encoding"] == encoding
+    assert response.headers["cache-control"] == "no-store"
     assert len(sent) < len(plain.content) / 2
     if encoding == "gzip":
         unpacked = service.http.get("/traces", params={"limit": 100}, headers={"Accept-Encoding": encoding})

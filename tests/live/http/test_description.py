@@ -71,10 +71,10 @@ def test_whatever_is_asked_the_answer_is_a_described_one(described: RunningServi
     ask()
 
 
-def known(answer: bytes, shape: Any) -> Any:  # any shape
+def decode_strictly(response: bytes, shape: Any) -> Any:  # any shape
     """Returns an answer as its shape; nothing in it is unknown to the shape."""
-    decoded = msgspec.json.decode(answer, type=shape)
-    assert msgspec.json.decode(msgspec.json.encode(decoded)) == msgspec.json.decode(answer)
+    decoded = msgspec.json.decode(response, type=shape)
+    assert msgspec.json.decode(msgspec.json.encode(decoded)) == msgspec.json.decode(response)
     return decoded
 
 
@@ -82,29 +82,29 @@ def test_answers_are_what_the_models_say_and_nothing_more(described: RunningServ
     fill(described)  # what was asked at random may have deleted it
     for page in range(1, 4):
         runs = described.http.post("/traces/search", json={"limit": 30, "page": page})
-        for detail in known(runs.content, DetailPage).data:
-            answer = described.http.get(f"/traces/{detail.trace_id}")
-            assert known(answer.content, TraceDetail) == detail
+        for detail in decode_strictly(runs.content, DetailPage).data:
+            response = described.http.get(f"/traces/{detail.trace_id}")
+            assert decode_strictly(response.content, TraceDetail) == detail
             node = described.http.get(f"/traces/{detail.trace_id}", params={"span_id": detail.tree[0].id})
-            assert known(node.content, TraceNode).spans is None
+            assert decode_strictly(node.content, TraceNode).spans is None
     sessions = described.http.post("/traces/search", json={"group_by": "session"})
-    assert known(sessions.content, SessionPage).data
-    assert known(described.http.get("/trace_session_stats").content, SessionPage).data
-    assert known(described.http.get("/traces").content, SummaryPage).data
+    assert decode_strictly(sessions.content, SessionPage).data
+    assert decode_strictly(described.http.get("/trace_session_stats").content, SessionPage).data
+    assert decode_strictly(described.http.get("/traces").content, SummaryPage).data
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc"])
 def test_a_page_holds_all_it_needs_and_may_ask_nobody_else(described: RunningService, path: str) -> None:
-    answer = described.http.get(path)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    response = described.http.get(path)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
     elements = Elements()
-    elements.feed(answer.text)
+    elements.feed(response.text)
     assert elements.found.count("script") == 2
     assert not {"img", "iframe", "object"} & set(elements.found)
     assert elements.addresses == ["data:,"]  # no picture: browsers would ask for one
-    assert "cdn." not in answer.text
-    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert "cdn." not in response.text
+    policy = dict(part.strip().split(" ", 1) for part in response.headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"
     assert policy["connect-src"] == "'self'"
     assert not any("http" in sources or "unsafe-eval" in sources for sources in policy.values())

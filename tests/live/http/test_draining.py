@@ -33,7 +33,7 @@ def head(method: str, path: str, length: int = 0) -> bytes:
 # What is sent before the signal, what after it, and how the answers may begin. An empty one is a connection that ended
 # without an answer to a request that it never took: its client tries again, as for any connection that broke.
 FINISHED = (b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")
-ANSWERS = {
+CONFIRMATIONS = {
     "an export that is half sent": (head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40], EXPORT[40:], FINISHED),
     "a search that is half sent": (head("POST", "/traces/search", 2) + b"{", b"}", FINISHED),
     "a head that is half sent": (b"GET /health HTTP/1.1\r\n", b"Host: x\r\n\r\n", (*FINISHED, b"")),
@@ -50,19 +50,19 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    answer = b""
+    response = b""
     try:
         while piece := connection.recv(65536):
-            answer += piece
+            response += piece
     except ConnectionError:
         pass
-    return answer
+    return response
 
 
 def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[..., RunningService]) -> None:
     service = start()
     connections = {}
-    for case, (before, _, _) in ANSWERS.items():
+    for case, (before, _, _) in CONFIRMATIONS.items():
         connections[case] = connection = socket.create_connection(("127.0.0.1", service.port), 20)
         connection.sendall(before)
         if case == "a second request":
@@ -70,17 +70,17 @@ def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[...,
     assert service.http.get("/health").status_code == 200  # what was sent before has arrived
     service.process.send_signal(signal.SIGTERM)
     time.sleep(0.2)
-    for case, (_, after, expected) in ANSWERS.items():
+    for case, (_, after, expected) in CONFIRMATIONS.items():
         with connections[case] as connection:
             try:
                 connection.sendall(after)
             except ConnectionError:
                 assert b"" in expected, case
                 continue
-            answer = read_all(connection)
-        assert answer[:13] in expected, (case, answer[:300])
-        if answer.startswith(b"HTTP/1.1 503 "):
-            assert b"\r\nretry-after: 1\r\n" in answer.lower(), (case, answer[:300])
+            response = read_all(connection)
+        assert response[:13] in expected, (case, response[:300])
+        if response.startswith(b"HTTP/1.1 503 "):
+            assert b"\r\nretry-after: 1\r\n" in response.lower(), (case, response[:300])
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{service.url}/health")
     assert service.process.wait(15) == 0, service.log.read_text()
@@ -135,10 +135,10 @@ def test_streams_end_with_the_service(tmp_path: Path) -> None:
         begun, ended = set[int](), set[int]()
 
         def follow(number: int) -> None:
-            with httpx.stream("POST", f"{service.url}/agents/slow/runs", data={"message": "x"}, timeout=60) as answer:
-                assert answer.status_code == 200
+            with httpx.stream("POST", f"{service.url}/agents/slow/runs", data={"message": "x"}, timeout=60) as response:
+                assert response.status_code == 200
                 with suppress(httpx.RemoteProtocolError):
-                    begun.update(number for _ in answer.iter_raw())
+                    begun.update(number for _ in response.iter_raw())
             ended.add(number)
 
         followers = [threading.Thread(target=follow, args=(number,)) for number in range(20)]
@@ -156,13 +156,13 @@ def send(port: int, trace_id: str) -> str:
     body = export_request(trace_id, "b" * 16)
     while True:
         try:
-            answer = httpx.post(f"http://127.0.0.1:{port}/v1/traces", content=body, headers=JSON, timeout=20)
+            response = httpx.post(f"http://127.0.0.1:{port}/v1/traces", content=body, headers=JSON, timeout=20)
         except httpx.TransportError:
             time.sleep(0.02)
             continue
-        if answer.status_code != 503:
-            return trace_id if answer.status_code == 200 else answer.text
-        assert answer.headers["retry-after"] == "1"
+        if response.status_code != 503:
+            return trace_id if response.status_code == 200 else response.text
+        assert response.headers["retry-after"] == "1"
 
 
 def test_clients_that_try_again_lose_nothing_over_restarts(start: Callable[..., RunningService]) -> None:

@@ -34,25 +34,25 @@ MEBIBYTE = 1024 * 1024
 LEAKS = ("Traceback", "File ", "/tmp", "spanwise-data", "python", "panicked", ".rs")  # noqa: S108
 
 
-def assert_error(answer: httpx.Response, status: int) -> str:
+def assert_error(response: httpx.Response, status: int) -> str:
     """Asserts the shape of an error answer; returns its detail."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/json"
-    body = answer.json()
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
     assert body.keys() == {"detail", "error_code"}
     assert body["error_code"] == CODES[status]
     detail: str = body["detail"]
     assert detail
-    assert_manners(answer)
+    assert_manners(response)
     return detail
 
 
-def assert_manners(answer: httpx.Response) -> None:
-    assert answer.headers["x-request-id"]
-    assert answer.headers["cache-control"] == "no-store"
-    assert (answer.status_code == 503) == ("retry-after" in answer.headers)
-    assert int(answer.headers.get("retry-after", "1")) > 0
-    assert not any(leak in answer.text for leak in LEAKS)
+def assert_manners(response: httpx.Response) -> None:
+    assert response.headers["x-request-id"]
+    assert response.headers["cache-control"] == "no-store"
+    assert (response.status_code == 503) == ("retry-after" in response.headers)
+    assert int(response.headers.get("retry-after", "1")) > 0
+    assert not any(leak in response.text for leak in LEAKS)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
@@ -62,9 +62,9 @@ def test_a_method_that_is_not_in_the_table_is_405(service: RunningService, row: 
     served = {other.method for other in TABLE if other.path == row.path}
     if method in served or (method == "GET" and path in {"/traces/search", "/traces/delete"}):
         return
-    answer = service.http.request(method, path)
-    assert assert_error(answer, 405) == "Method Not Allowed"
-    assert served <= set(answer.headers["allow"].split(", "))
+    response = service.http.request(method, path)
+    assert assert_error(response, 405) == "Method Not Allowed"
+    assert served <= set(response.headers["allow"].split(", "))
 
 
 @pytest.mark.parametrize(
@@ -82,21 +82,21 @@ def test_no_header_changes_the_route(service: RunningService, header: str) -> No
 @pytest.mark.parametrize("trace_id", ["search", "0" * 32, "f" * 32, "zz", "%2e%2e", "a" * 5000, "\N{SNOWMAN}"])
 def test_an_unknown_trace_is_404_and_so_is_its_span(service: RunningService, trace_id: str) -> None:
     assert assert_error(service.http.get(f"/traces/{trace_id}"), 404) == "Trace not found"
-    answer = service.http.get(f"/traces/{trace_id}", params={"span_id": "0" * 16})
-    assert assert_error(answer, 404) == "Span not found"
+    response = service.http.get(f"/traces/{trace_id}", params={"span_id": "0" * 16})
+    assert assert_error(response, 404) == "Span not found"
 
 
 @pytest.mark.parametrize("db_id", ["X", "../", "/etc", "s3://x", "' OR 1=1--", "x" * 5000])
 def test_an_unknown_database_is_404(service: RunningService, db_id: str) -> None:
     expected = f"No database found with id '{db_id}'"
-    for answer in (
+    for response in (
         service.http.post("/traces/search", json={}, params={"db_id": db_id}),
         service.http.get("/traces/abc", params={"db_id": db_id}),
         service.http.get("/traces", params={"db_id": db_id}),
         service.http.get("/trace_session_stats", params={"db_id": db_id}),
     ):
-        assert answer.status_code == 404
-        assert answer.json() == {"detail": expected, "error_code": "NOT_FOUND"}
+        assert response.status_code == 404
+        assert response.json() == {"detail": expected, "error_code": "NOT_FOUND"}
 
 
 @pytest.mark.parametrize("db_id", ["", "default"])
@@ -129,7 +129,7 @@ def test_a_body_that_is_no_search_is_422(service: RunningService, body: bytes) -
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "error_path"),
     [
         ({"page": 0}, "$.page"),
         ({"page": "1"}, "$.page"),
@@ -143,30 +143,30 @@ def test_a_body_that_is_no_search_is_422(service: RunningService, body: bytes) -
         ({"filter": True}, "$.filter"),
     ],
 )
-def test_a_member_that_does_not_fit_is_422_with_its_place(
-    service: RunningService, body: dict[str, object], place: str
+def test_a_member_that_does_not_fit_is_422_with_its_path(
+    service: RunningService, body: dict[str, object], error_path: str
 ) -> None:
-    assert assert_error(service.search(**body), 422).endswith(f"- at `{place}`")
+    assert assert_error(service.search(**body), 422).endswith(f"- at `{error_path}`")
 
 
 @pytest.mark.parametrize("body", [{"filter": None}, {}, {"filter": {}}, {"unknown": {"user_id": "x"}}])
 def test_no_filter_matches_all(service: RunningService, body: dict[str, object]) -> None:
-    answer = service.search(**body)
-    assert answer.status_code == 200
-    assert answer.json()["meta"].keys() == {"page", "limit", "total_pages", "total_count", "search_time_ms"}
-    assert_manners(answer)
+    response = service.search(**body)
+    assert response.status_code == 200
+    assert response.json()["meta"].keys() == {"page", "limit", "total_pages", "total_count", "search_time_ms"}
+    assert_manners(response)
 
 
 @pytest.mark.parametrize("page", [2**31, 2**63, 2**70])
 @pytest.mark.parametrize("group_by", ["run", "session"])
 def test_a_page_beyond_the_end_is_empty(service: RunningService, page: int, group_by: str) -> None:
-    answer = service.search(page=page, limit=100, group_by=group_by).json()
-    assert (answer["data"], answer["meta"]["page"]) == ([], page)
+    response = service.search(page=page, limit=100, group_by=group_by).json()
+    assert (response["data"], response["meta"]["page"]) == ([], page)
 
 
 @pytest.mark.parametrize("path", ["/traces", "/trace_session_stats"])
 @pytest.mark.parametrize(
-    ("query", "place"),
+    ("query", "error_path"),
     [
         ("page=0", "page"),
         ("page=x", "page"),
@@ -182,9 +182,9 @@ def test_a_page_beyond_the_end_is_empty(service: RunningService, page: int, grou
     ],
 )
 def test_a_parameter_that_does_not_fit_is_422_with_its_name(
-    service: RunningService, path: str, query: str, place: str
+    service: RunningService, path: str, query: str, error_path: str
 ) -> None:
-    assert assert_error(service.http.get(f"{path}?{query}"), 422).endswith(f"- at `{place}`")
+    assert assert_error(service.http.get(f"{path}?{query}"), 422).endswith(f"- at `{error_path}`")
 
 
 def test_a_status_that_is_none_is_422(service: RunningService) -> None:
@@ -212,13 +212,13 @@ def containing(size: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("make", "most"),
+    ("make", "largest"),
     [(deep, 32), (wide, 1024), (one_of, 10_000), (containing, 4096)],
     ids=lambda given: str(given)[:20],
 )
-def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: RunningService, make: Any, most: int) -> None:
-    assert service.search(filter=make(most)).status_code == 200
-    detail = assert_error(service.search(filter=make(most + 1)), 400)
+def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: RunningService, make: Any, largest: int) -> None:
+    assert service.search(filter=make(largest)).status_code == 200
+    detail = assert_error(service.search(filter=make(largest + 1)), 400)
     assert " - at `$" in detail
 
 
@@ -234,7 +234,7 @@ def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: RunningSe
     ],
     ids=str,
 )
-def test_an_invalid_expression_is_400_with_its_place(service: RunningService, expression: dict[str, object]) -> None:
+def test_an_invalid_expression_is_400_with_its_path(service: RunningService, expression: dict[str, object]) -> None:
     assert " - at `$" in assert_error(service.search(filter=expression), 400)
 
 
@@ -260,14 +260,14 @@ def test_a_search_of_one_mebibyte_is_served_and_one_byte_more_is_413(service: Ru
     assert_error(service.http.post("/traces/search", content=iter([too_large]), headers=JSON), 413)
 
 
-def rpc_status(answer: httpx.Response) -> tuple[int, str]:
+def rpc_status(response: httpx.Response) -> tuple[int, str]:
     """Asserts the shape of a refused export; returns its code and message."""
-    assert_manners(answer)
-    if answer.headers["content-type"] == "application/json":
-        body = answer.json()
+    assert_manners(response)
+    if response.headers["content-type"] == "application/json":
+        body = response.json()
         return body["code"], body["message"]
-    assert answer.headers["content-type"] == "application/x-protobuf"
-    status = Status.FromString(answer.content)
+    assert response.headers["content-type"] == "application/x-protobuf"
+    status = Status.FromString(response.content)
     return status.code, status.message
 
 
@@ -286,15 +286,15 @@ def rpc_status(answer: httpx.Response) -> tuple[int, str]:
     ],
     ids=["undecodable", "truncated", "wrong checksum", "cut deflate", "br", "zstd", "too large", "bomb"],
 )
-def test_a_refused_export_is_a_status_in_its_own_encoding(
+def test_a_rejected_export_is_a_status_in_its_own_encoding(
     service: RunningService, headers: dict[str, str], encoding: str | None, body: bytes, status: int
 ) -> None:
     if encoding:
         headers = {**headers, "Content-Encoding": encoding}
-    answer = service.http.post("/v1/traces", content=body, headers=headers)
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == headers["Content-Type"]
-    code, message = rpc_status(answer)
+    response = service.http.post("/v1/traces", content=body, headers=headers)
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == headers["Content-Type"]
+    code, message = rpc_status(response)
     assert code > 0
     assert message
 
@@ -310,10 +310,10 @@ def test_one_bad_span_in_ten_is_counted_and_the_others_stand(service: RunningSer
         {"traceId": trace_id, "spanId": f"{number:016x}", "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
         for number in range(10)  # span id zero is no span id
     ]
-    answer = service.http.post("/v1/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
-    assert answer.status_code == 200
-    assert int(answer.json()["partialSuccess"]["rejectedSpans"]) == 1
-    assert answer.json()["partialSuccess"]["errorMessage"]
+    response = service.http.post("/v1/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    assert response.status_code == 200
+    assert int(response.json()["partialSuccess"]["rejectedSpans"]) == 1
+    assert response.json()["partialSuccess"]["errorMessage"]
     assert service.http.get(f"/traces/{trace_id}").json()["total_spans"] == 9
 
 
@@ -328,16 +328,16 @@ def test_a_request_id_is_kept_if_it_is_a_plain_one(service: RunningService) -> N
 
 def test_health_is_alive_and_ready(service: RunningService) -> None:
     for parameters in ({}, {"ready": "true"}):
-        answer = service.http.get("/health", params=parameters)
-        assert answer.status_code == 200
-        assert answer.json().keys() == {"status", "instantiated_at"}
-        assert answer.json()["instantiated_at"].endswith("Z")
+        response = service.http.get("/health", params=parameters)
+        assert response.status_code == 200
+        assert response.json().keys() == {"status", "instantiated_at"}
+        assert response.json()["instantiated_at"].endswith("Z")
 
 
 def test_the_filter_schema_is_served_as_it_is_described(service: RunningService) -> None:
-    answer = service.http.get("/traces/filter-schema")
-    assert_manners(answer)
-    described = msgspec.json.decode(answer.content, type=FilterSchema, strict=True)
+    response = service.http.get("/traces/filter-schema")
+    assert_manners(response)
+    described = msgspec.json.decode(response.content, type=FilterSchema, strict=True)
     assert len({field.key for field in described.fields}) == len(described.fields) == 13
     assert set(described.logical_operators) == {"AND", "OR", "NOT"}
     for field in described.fields:

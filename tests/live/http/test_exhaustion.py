@@ -27,8 +27,8 @@ WAIT_SECONDS = 60
 @contextmanager
 def crowd(service: RunningService, count: int, receive_bytes: int = 0) -> Iterator[list[socket.socket]]:
     """Gives `count` connections."""
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(allowed, count + 512), most), most))
+    allowed, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(allowed, count + 512), maximum), maximum))
     with ExitStack() as opened:
         connections = []
         for _ in range(count):
@@ -124,8 +124,8 @@ def test_readers_that_take_nothing_are_let_go(start: Callable[..., RunningServic
         wait_until(lambda: waiting_bytes(service) > 0)
         wait_until(lambda: waiting_bytes(service) == 0)
         wait_until_closed(connections)
-    answer = service.http.get(f"/traces/{'a' * 32}")
-    assert len(answer.content) > 12 * MEBIBYTE
+    response = service.http.get(f"/traces/{'a' * 32}")
+    assert len(response.content) > 12 * MEBIBYTE
     assert service.stop() == 0
     assert all(event["level"] in {"info", "warning"} for event in service.events())
 
@@ -149,10 +149,10 @@ def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Calla
     with crowd(service, 1, receive_bytes=4096) as (connection,):
         connection.sendall(ASK)
         wait_until(lambda: service.search().status_code == 503)
-        answer = service.search()
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert answer.json()["error_code"] == "SERVICE_UNAVAILABLE"
-        assert answer.json()["detail"] == "too many bytes of answers wait for their readers"
+        response = service.search()
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+        assert response.json()["error_code"] == "SERVICE_UNAVAILABLE"
+        assert response.json()["detail"] == "too many bytes of answers wait for their readers"
         assert service.http.get("/health").status_code == 200
     wait_until(lambda: service.search().status_code == 200)
     assert service.stop() == 0
@@ -195,27 +195,27 @@ FORMS: dict[str, tuple[str, bytes, int, str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_form_is_refused(hosted: RunningService, form: str) -> None:
+def test_a_hostile_form_is_rejected(hosted: RunningService, form: str) -> None:
     content_type, body, status, code = FORMS[form]
     if form == "a field of 2 MiB":
         body = b'--x\r\nContent-Disposition: form-data; name="message"\r\n\r\n' + b"y" * 2 * MEBIBYTE + b"\r\n--x--\r\n"
-    answer = hosted.http.post("/agents/echo/runs", content=body, headers={"Content-Type": content_type})
-    assert (answer.status_code, answer.json()["error_code"]) == (status, code), answer.text[:300]
-    assert len(answer.content) < 1024
+    response = hosted.http.post("/agents/echo/runs", content=body, headers={"Content-Type": content_type})
+    assert (response.status_code, response.json()["error_code"]) == (status, code), response.text[:300]
+    assert len(response.content) < 1024
     assert hosted.http.get("/health").status_code == 200
 
 
 def raw(service: RunningService, sent: bytes) -> bytes:
     """Returns all that the service says to these bytes, until it ends the connection."""
     with socket.create_connection(("127.0.0.1", service.port), WAIT_SECONDS) as connection:
-        answer = b""
+        response = b""
         try:
             connection.sendall(sent)
             while piece := connection.recv(65536):
-                answer += piece
+                response += piece
         except ConnectionError:
             pass
-        return answer
+        return response
 
 
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -233,8 +233,8 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_a_head_that_is_none_of_ours_is_refused(hosted: RunningService, head: str) -> None:
+def test_a_head_that_is_none_of_ours_is_rejected(hosted: RunningService, head: str) -> None:
     sent, expected = HEADS[head]
-    answer = raw(hosted, sent)
-    assert answer[:13] in expected, answer[:200]
+    response = raw(hosted, sent)
+    assert response[:13] in expected, response[:200]
     assert hosted.http.get("/health").status_code == 200

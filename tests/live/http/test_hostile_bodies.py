@@ -36,9 +36,9 @@ BODIES = {
 @pytest.mark.parametrize("body", BODIES)
 def test_a_hostile_body_is_answered_as_it_deserves(service: RunningService, body: str) -> None:
     content, status = BODIES[body]
-    answer = service.http.post("/traces/search", content=content, headers=JSON)
-    assert answer.status_code == status, answer.text[:200]
-    assert len(answer.content) < 4096 or status == 200
+    response = service.http.post("/traces/search", content=content, headers=JSON)
+    assert response.status_code == status, response.text[:200]
+    assert len(response.content) < 4096 or status == 200
     assert service.http.get("/health").status_code == 200
 
 
@@ -49,7 +49,7 @@ def leaf(op: str, key: str, value: object) -> dict[str, Any]:
 NO_LISTS: list[Any] = ["x", 1, None, {}, ["x", 1], ["x", None], [["x"]]]
 NO_TEXTS: list[Any] = [1, True, None, ["x"], {}]
 NO_TIMES: list[Any] = ["", "soon", 0, 1.7e9, "1700000000", "2024-02-30", "2024-13-01", "10000-01-01", "24:00", None]
-REFUSED = [
+REJECTED = [
     *({"op": "IN", "key": "name", "values": values} for values in NO_LISTS),
     *(leaf(op, key, "1") for op in ("CONTAINS", "STARTSWITH") for key in ("duration_ms", "start_time", "created_at")),
     *(leaf("CONTAINS", "name", value) for value in NO_TEXTS),
@@ -58,11 +58,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("expression", REFUSED, ids=json.dumps)
-def test_a_value_of_another_type_is_400_with_its_place(service: RunningService, expression: dict[str, Any]) -> None:
-    answer = service.search(filter=expression)
-    assert (answer.status_code, answer.json()["error_code"]) == (400, "BAD_REQUEST")
-    assert " - at `$" in answer.json()["detail"]
+@pytest.mark.parametrize("expression", REJECTED, ids=json.dumps)
+def test_a_value_of_another_type_is_400_with_its_path(service: RunningService, expression: dict[str, Any]) -> None:
+    response = service.search(filter=expression)
+    assert (response.status_code, response.json()["error_code"]) == (400, "BAD_REQUEST")
+    assert " - at `$" in response.json()["detail"]
 
 
 def test_one_instant_is_one_instant_however_it_is_written(service: RunningService) -> None:
@@ -99,6 +99,6 @@ def test_a_request_that_can_be_read_in_two_ways_is_not_served(service: RunningSe
         connection.sendall(b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + head)
         connection.sendall(b"Connection: close\r\n\r\n{}")
         connection.shutdown(socket.SHUT_WR)
-        answer = connection.makefile("rb").read()
-    assert not answer.startswith(b"HTTP/1.1 2"), answer[:200]
-    assert not answer.startswith(b"HTTP/1.1 5"), answer[:200]
+        response = connection.makefile("rb").read()
+    assert not response.startswith(b"HTTP/1.1 2"), response[:200]
+    assert not response.startswith(b"HTTP/1.1 5"), response[:200]

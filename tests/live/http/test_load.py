@@ -115,8 +115,8 @@ def test_many_runs_of_factories_are_one_call_and_one_component_each(hosted: Runn
 
 async def leaves_a_stream(client: httpx.AsyncClient, rng: random.Random) -> None:
     events = rng.randint(0, 4)
-    async with client.stream("POST", "/workflows/soon/runs", data={"message": "x"}) as answer:
-        async for line in answer.aiter_lines():
+    async with client.stream("POST", "/workflows/soon/runs", data={"message": "x"}) as response:
+        async for line in response.aiter_lines():
             events -= line.startswith("event:")
             if events < 0:
                 return

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 JSON = {"Content-Type": "application/json"}
 
 
-def test_opened_by_hand_it_serves_and_closed_it_refuses(tmp_path: Path) -> None:
+def test_opened_by_hand_it_serves_and_closed_it_rejects(tmp_path: Path) -> None:
     async def scenario() -> None:
         service = Service(traces=str(tmp_path / "traces"))
         await service.open()
         async with client_of(service) as client:
-            answer = await client.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON)
-            assert answer.status_code == 200
+            response = await client.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON)
+            assert response.status_code == 200
             found = (await client.post("/traces/search", json={})).json()
             assert [item["trace_id"] for item in found["data"]] == ["a" * 32]
             await service.close()
-            refused = await client.post("/traces/search", json={})
-            assert (refused.status_code, refused.json()["detail"]) == (503, "the service is shutting down")
+            rejected = await client.post("/traces/search", json={})
+            assert (rejected.status_code, rejected.json()["detail"]) == (503, "the service is shutting down")
 
     asyncio.run(scenario())
 
@@ -69,18 +69,18 @@ def test_below_a_prefix_of_another_application_the_routes_are_the_same(tmp_path:
 
 async def live(service: Service, *events: str) -> list[str]:
     """Returns how the application answers the events of its lifespan."""
-    answers: list[str] = []
+    responses: list[str] = []
     waiting = list(events)
 
     async def receive() -> dict[str, Any]:
         return {"type": waiting.pop(0)}
 
     async def send(message: MutableMapping[str, Any]) -> None:
-        answers.append(message["type"])
+        responses.append(message["type"])
 
     with suppress(StoreLockedError):
         await service.app({"type": "lifespan", "state": {}}, receive, send)
-    return answers
+    return responses
 
 
 def test_its_lifespan_opens_and_closes_the_store(tmp_path: Path) -> None:

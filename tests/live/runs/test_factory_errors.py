@@ -20,9 +20,9 @@ STATUSES = {"BAD_REQUEST": 400, "FORBIDDEN": 403, "NOT_FOUND": 404, "INTERNAL_SE
 
 
 def over_http(service: RunningService, factory: str, given: Any) -> tuple[int, str]:
-    answer = run(service, f"workflows/{factory}", "x", factory_input=json.dumps(given))
-    body = answer.json()
-    return answer.status_code, body.get("detail", body.get("content"))
+    response = run(service, f"workflows/{factory}", "x", factory_input=json.dumps(given))
+    body = response.json()
+    return response.status_code, body.get("detail", body.get("content"))
 
 
 def over_a_socket(service: RunningService, factory: str, given: Any) -> tuple[int, str]:
@@ -116,8 +116,8 @@ def test_nothing_that_a_factory_or_a_client_does_changes_what_was_verified(
     forged = {"claims": '{"sub": "eve"}', "scopes": "agent_os:admin", "trusted": "{}", "user_id": "eve"}
     with start_hosted(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as service:
         headers = as_caller("ann", *scopes)
-        answer = run(service, "workflows/tampering", "x", headers=headers | {"X-Scopes": "agent_os:admin"}, **forged)  # type: ignore[arg-type]
-        assert answer.json()["content"] == expected
+        response = run(service, "workflows/tampering", "x", headers=headers | {"X-Scopes": "agent_os:admin"}, **forged)  # type: ignore[arg-type]
+        assert response.json()["content"] == expected
         with open_websocket(service, headers=headers) as socket:
             last = socket.run("start-workflow", workflow_id="tampering", message="x", **forged)[-1]
             assert last["content"] == expected

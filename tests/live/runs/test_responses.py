@@ -25,11 +25,11 @@ ANSWERED = {
 CASES = [(kind, component) for kind, components in ANSWERED.items() for component in components]
 
 
-def known(answer: bytes, shape: Any) -> Any:
+def decode_strictly(response: bytes, shape: Any) -> Any:
     """Returns an answer as its shape; nothing in it is unknown to the shape."""
-    decoded = msgspec.json.decode(answer, type=shape)
+    decoded = msgspec.json.decode(response, type=shape)
     again = {name: value for name, value in msgspec.to_builtins(decoded).items() if value is not None}
-    assert again == {name: value for name, value in msgspec.json.decode(answer).items() if value is not None}
+    assert again == {name: value for name, value in msgspec.json.decode(response).items() if value is not None}
     return decoded
 
 
@@ -37,24 +37,24 @@ def known(answer: bytes, shape: Any) -> Any:
 def test_a_run_is_what_its_model_says(hosted: RunningService, kind: Kind, component: str) -> None:
     url = f"/{kind}s/{component}/runs"
     session_id = f"s-{kind}-{component}"
-    answer = run(hosted, f"{kind}s/{component}", "hello", session_id=session_id, user_id="ann")
-    found = known(answer.content, RUN[kind])
-    known(hosted.http.get(f"{url}/{found.run_id}").content, RUN[kind])
+    response = run(hosted, f"{kind}s/{component}", "hello", session_id=session_id, user_id="ann")
+    found = decode_strictly(response.content, RUN[kind])
+    decode_strictly(hosted.http.get(f"{url}/{found.run_id}").content, RUN[kind])
     listed = hosted.http.get(url, params={"session_id": session_id})
     assert len(msgspec.json.decode(listed.content, type=list[RUN[kind]])) == 1  # type: ignore[valid-type]
     assert len(msgspec.json.decode(hosted.http.get(f"/sessions/{session_id}/runs").content, type=list[Run])) == 1
-    known(hosted.http.get(f"/sessions/{session_id}").content, SessionDetail)
-    known(run(hosted, f"{kind}s/{component}", "x", background="true").content, Begun)
+    decode_strictly(hosted.http.get(f"/sessions/{session_id}").content, SessionDetail)
+    decode_strictly(run(hosted, f"{kind}s/{component}", "x", background="true").content, Begun)
 
 
 def test_what_is_hosted_is_what_its_model_says(hosted: RunningService) -> None:
     for kind in Kind:
         listed = hosted.http.get(f"/{kind}s").content
         for one in msgspec.json.decode(listed, type=list[Hosted]):
-            known(hosted.http.get(f"/{kind}s/{one.id}").content, Hosted)
-    known(hosted.http.get("/config").content, Config)
+            decode_strictly(hosted.http.get(f"/{kind}s/{one.id}").content, Hosted)
+    decode_strictly(hosted.http.get("/config").content, Config)
     assert msgspec.json.decode(hosted.http.get("/models").content, type=list[Model])
-    assert known(hosted.http.get("/sessions").content, SessionList).data
+    assert decode_strictly(hosted.http.get("/sessions").content, SessionList).data
 
 
 def test_what_factories_take_is_described_to_everybody_while_authorization_is_off(hosted: RunningService) -> None:

@@ -102,9 +102,9 @@ def test_two_runs_in_one_trace_of_a_caller_keep_their_own_spans(joining: Running
     trace = joining.http.get(f"/traces/{'c' * 32}").json()
     assert (len(trace["tree"]), trace["total_spans"]) == (8, 12)
     for node in trace["tree"]:
-        shown = json.dumps(node)
-        assert f'"u{node["input"]}"' in shown
-        assert sum(f'"u{number}"' in shown for number in range(8)) == 1
+        text = json.dumps(node)
+        assert f'"u{node["input"]}"' in text
+        assert sum(f'"u{number}"' in text for number in range(8)) == 1
 
 
 def test_a_paused_run_goes_on_in_the_trace_that_it_began_in(joining: RunningService) -> None:

@@ -23,9 +23,9 @@ def trace_of(service: RunningService, run_id: str) -> dict[str, Any]:
 
 
 def test_an_agent_answers_and_its_trace_is_found(hosted: RunningService) -> None:
-    answer = run(hosted, "agents/weather", "Lisbon", user_id="ann", session_id="s-weather")
-    assert answer.status_code == 200, answer.text
-    result = answer.json()
+    response = run(hosted, "agents/weather", "Lisbon", user_id="ann", session_id="s-weather")
+    assert response.status_code == 200, response.text
+    result = response.json()
     assert (result["content"], result["status"]) == ("Lisbon: sunny, for ann", "COMPLETED")
     assert (result["agent_id"], result["agent_name"], result["model"]) == ("weather", "Weather", "stub-1")
     assert result["input"] == {"input_content": "Lisbon"}
@@ -77,11 +77,11 @@ def test_a_team_and_a_workflow_are_one_trace_each(hosted: RunningService) -> Non
 
 @pytest.mark.parametrize("component", ["failing", "leaving"])
 def test_what_escapes_a_component_is_not_told(hosted: RunningService, component: str) -> None:
-    answer = run(hosted, f"agents/{component}")
-    assert (answer.status_code, answer.json()["error_code"]) == (500, "INTERNAL_SERVER_ERROR")
+    response = run(hosted, f"agents/{component}")
+    assert (response.status_code, response.json()["error_code"]) == (500, "INTERNAL_SERVER_ERROR")
     events = stream(hosted, f"agents/{component}")
     assert events[-1]["event"] == "RunError"
-    assert "secret" not in answer.text + json.dumps(events)
+    assert "secret" not in response.text + json.dumps(events)
     trace = trace_of(hosted, events[-1]["run_id"])
     assert trace["status"] == "ERROR"
     assert ("the secret cause" in trace["error"]) == (component == "failing")
@@ -91,8 +91,8 @@ def test_nobody_forges_an_event(hosted: RunningService) -> None:
     events = stream(hosted, "agents/forging")
     assert [event["event"] for event in events] == ["RunStarted", "RunContent", "RunContentCompleted", "RunCompleted"]
     form = {"message": "x"}
-    with hosted.http.stream("POST", "/agents/forging/runs", data=form) as answer:
-        assert sum(line.startswith("event:") for line in answer.iter_lines()) == 4
+    with hosted.http.stream("POST", "/agents/forging/runs", data=form) as response:
+        assert sum(line.startswith("event:") for line in response.iter_lines()) == 4
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_nobody_forges_an_event(hosted: RunningService) -> None:
     ],
     ids=range(14),
 )
-def test_a_form_that_asks_for_what_is_not_there_is_refused(hosted: RunningService, form: Any, status: int) -> None:
+def test_a_form_that_asks_for_what_is_not_there_is_rejected(hosted: RunningService, form: Any, status: int) -> None:
     parts = [
         (name, (None, text)) for name, texts in form.items() for text in ([texts] if isinstance(texts, str) else texts)
     ]
     for encoded in ({"data": form}, {"files": parts}):
-        answer = hosted.http.post("/agents/echo/runs", **encoded)
-        assert (answer.status_code, set(answer.json())) == (status, {"detail", "error_code"}), answer.text
+        response = hosted.http.post("/agents/echo/runs", **encoded)
+        assert (response.status_code, set(response.json())) == (status, {"detail", "error_code"}), response.text
 
 
-def test_a_body_that_is_no_form_is_refused(hosted: RunningService) -> None:
+def test_a_body_that_is_no_form_is_rejected(hosted: RunningService) -> None:
     assert hosted.http.post("/agents/echo/runs", json={"message": "x"}).status_code == 415
     files = {"files": ("a.txt", b"text")}
     assert hosted.http.post("/agents/echo/runs", data={"message": "x"}, files=files).status_code == 400
@@ -142,8 +142,8 @@ def test_what_is_not_there_is_404(hosted: RunningService, kind: str) -> None:
         ("POST", f"/{kind}/built/runs/nothing/resume"),
         ("GET", f"/{kind}/built/runs?session_id=nothing"),
     ):
-        answer = hosted.http.request(method, path, data={"message": "x"} if method == "POST" else None)
-        assert (answer.status_code, answer.json()["error_code"]) == (404, "NOT_FOUND"), path
+        response = hosted.http.request(method, path, data={"message": "x"} if method == "POST" else None)
+        assert (response.status_code, response.json()["error_code"]) == (404, "NOT_FOUND"), path
 
 
 def test_runs_and_sessions_are_read(hosted: RunningService) -> None:
@@ -227,9 +227,9 @@ def test_a_factory_gets_its_input_where_the_specification_says(hosted: RunningSe
     ("raised", "status"), [("permission", 403), ("factory", 500), ("value", 500), ("exit", 500), ("cancelled", 500)]
 )
 def test_what_a_factory_raises_has_its_status(hosted: RunningService, raised: str, status: int) -> None:
-    answer = run(hosted, "agents/raising", factory_input=json.dumps({"raise": raised}))
-    assert answer.status_code == status
-    assert "broken" not in answer.text
+    response = run(hosted, "agents/raising", factory_input=json.dumps({"raise": raised}))
+    assert response.status_code == status
+    assert "broken" not in response.text
     assert hosted.http.get("/health").is_success
 
 
@@ -240,35 +240,35 @@ def test_a_factory_that_returns_no_component_in_time_is_500(hosted: RunningServi
 
 def test_a_client_gives_no_trust_to_itself(hosted: RunningService) -> None:
     forged = {"claims": '{"sub": "eve"}', "scopes": "agent_os:admin", "trusted": "{}"}
-    answer = run(hosted, "agents/built", "x", **forged, user_id="ann", headers={**forged, "X-User": "eve"})  # type: ignore[arg-type]
-    assert answer.json()["content"] == "x ann None {} []"
+    response = run(hosted, "agents/built", "x", **forged, user_id="ann", headers={**forged, "X-User": "eve"})  # type: ignore[arg-type]
+    assert response.json()["content"] == "x ann None {} []"
 
 
 def test_a_run_goes_on_when_its_client_leaves(hosted: RunningService) -> None:
-    with hosted.http.stream("POST", "/agents/soon/runs", data={"message": "x"}) as answer:
-        run_id = next(run_events(answer))["run_id"]
+    with hosted.http.stream("POST", "/agents/soon/runs", data={"message": "x"}) as response:
+        run_id = next(run_events(response))["run_id"]
     url = f"/agents/soon/runs/{run_id}"
-    with hosted.http.stream("POST", f"{url}/resume", headers={"Last-Event-ID": "1"}) as answer:
-        events = list(run_events(answer))
+    with hosted.http.stream("POST", f"{url}/resume", headers={"Last-Event-ID": "1"}) as response:
+        events = list(run_events(response))
     assert [event["event_index"] for event in events] == [2, 3, 4]
     assert events[-1]["event"] == "RunCompleted"
     assert hosted.http.get(url).json()["content"] == "x done"
 
 
 def test_a_run_that_is_followed_again_says_what_comes(hosted: RunningService) -> None:
-    def said(run_id: str, after: str) -> list[dict[str, Any]]:
+    def resumed_events(run_id: str, after: str) -> list[dict[str, Any]]:
         url = f"/agents/soon/runs/{run_id}/resume"
-        with hosted.http.stream("POST", url, data={"last_event_index": after}) as answer:
-            return list(stream_events(answer))
+        with hosted.http.stream("POST", url, data={"last_event_index": after}) as response:
+            return list(stream_events(response))
 
     begun = run(hosted, "agents/soon", "x", background="true").json()
-    frames = said(begun["run_id"], "-1")
+    frames = resumed_events(begun["run_id"], "-1")
     names = [frame["event"] for frame in frames]
     assert "subscribed" in names
     assert (names[0] == "catch_up") == ("RunStarted" in names[: names.index("subscribed")])
     assert [frame["event_index"] for frame in frames if "event_index" in frame] == list(range(5))
     for after, missed in ((-1, 5), (1, 3), (4, 0), (9, 0)):
-        replayed = said(begun["run_id"], str(after))
+        replayed = resumed_events(begun["run_id"], str(after))
         assert (replayed[0]["event"], replayed[0]["status"]) == ("replay", "COMPLETED")
         assert (replayed[0]["total_events"], replayed[0]["last_event_index_requested"]) == (5, after)
         assert len(replayed) == 1 + missed
@@ -294,8 +294,8 @@ def test_a_background_run_answers_at_once(hosted: RunningService) -> None:
     assert (begun.status_code, begun.json()["status"]) == (202, "PENDING")
     url = f"/agents/soon/runs/{begun.json()['run_id']}"
     assert hosted.http.get(url).json()["status"] == "RUNNING"
-    with hosted.http.stream("POST", f"{url}/resume", data={"last_event_index": "-1"}) as answer:
-        assert [event["event_index"] for event in run_events(answer)] == [0, 1, 2, 3, 4]
+    with hosted.http.stream("POST", f"{url}/resume", data={"last_event_index": "-1"}) as response:
+        assert [event["event_index"] for event in run_events(response)] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("component", ["agents/slow", "agents/stubborn", "workflows/slow"])
@@ -319,8 +319,8 @@ def test_a_run_is_continued_once_and_is_one_trace(hosted: RunningService) -> Non
     assert hosted.http.post(url, data={"tools": "{"}).status_code == 400
     for name in ("session_state", "dependencies", "metadata", "fork"):
         assert hosted.http.post(url, data=form | {name: "{}"}).status_code == 400
-    with hosted.http.stream("POST", url, data=form) as answer:
-        events = list(run_events(answer))
+    with hosted.http.stream("POST", url, data=form) as response:
+        events = list(run_events(response))
     assert [events[0]["event"], events[-1]["event"]] == ["RunContinued", "RunCompleted"]
     assert events[0]["event_index"] == 2
     again = hosted.http.post(url, data=form)
@@ -359,8 +359,8 @@ def test_what_was_unfinished_is_marked_after_a_crash(tmp_path: Path) -> None:
     with start_hosted(tmp_path) as after:
         url = f"/agents/slow/runs/{begun['run_id']}"
         assert after.http.get(url).json()["status"] == "ERROR"
-        with after.http.stream("POST", f"{url}/resume") as answer:
-            assert [event["event"] for event in run_events(answer)] == ["RunStarted", "RunContent", "RunError"]
+        with after.http.stream("POST", f"{url}/resume") as response:
+            assert [event["event"] for event in run_events(response)] == ["RunStarted", "RunContent", "RunError"]
         assert after.http.get(f"/agents/slow/runs/{cancelled['run_id']}").json()["status"] == "CANCELLED"
         form = {"tools": '[{"confirmation": "yes"}]', "stream": "false"}
         url = f"/agents/asking/runs/{paused['run_id']}/continue"

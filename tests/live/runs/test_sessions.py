@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from support.services.process import RunningService
 
 
-def ids(answer: httpx.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [each["session_id"] for each in answer.json()["data"]]
+def ids(response: httpx.Response) -> list[str]:
+    assert response.status_code == 200, response.text
+    return [each["session_id"] for each in response.json()["data"]]
 
 
 def test_a_session_is_listed_by_what_it_is(hosted: RunningService) -> None:
@@ -62,19 +62,19 @@ def test_a_session_is_listed_by_what_it_is(hosted: RunningService) -> None:
         ("page=2147483648", 200),
     ],
 )
-def test_a_question_is_understood_or_refused(hosted: RunningService, query: str, status: int) -> None:
-    answer = hosted.http.get(f"/sessions?{query}")
-    assert answer.status_code == status, answer.text
+def test_a_question_is_understood_or_rejected(hosted: RunningService, query: str, status: int) -> None:
+    response = hosted.http.get(f"/sessions?{query}")
+    assert response.status_code == status, response.text
     if status == 200:
-        assert answer.json()["data"] == [] or "session_name" not in query
+        assert response.json()["data"] == [] or "session_name" not in query
 
 
 def test_a_session_begins_without_a_run(hosted: RunningService) -> None:
     body = {"session_id": "begun", "session_name": "Begun", "user_id": "ann", "agent_id": "weather"}
     body |= {"session_state": {"asked": 41}, "metadata": {"colour": "red"}}  # type: ignore[dict-item]
-    answer = hosted.http.post("/sessions", json=body)
-    assert answer.status_code == 201
-    begun = answer.json()
+    response = hosted.http.post("/sessions", json=body)
+    assert response.status_code == 201
+    begun = response.json()
     created_at = begun.pop("created_at")
     assert created_at.endswith("Z")
     assert begun == {
@@ -135,8 +135,8 @@ def test_a_change_fits_or_changes_nothing(
 ) -> None:
     run(hosted, "agents/echo", "hi", session_id="named", user_id="")
     before = hosted.http.get("/sessions/named").json()
-    answer = hosted.http.request(method, path, json=body)
-    assert (answer.status_code, set(answer.json())) == (status, {"detail", "error_code"}), answer.text
+    response = hosted.http.request(method, path, json=body)
+    assert (response.status_code, set(response.json())) == (status, {"detail", "error_code"}), response.text
     assert hosted.http.get("/sessions/named").json() == before
 
 
@@ -175,8 +175,8 @@ def test_what_a_run_will_leave_is_not_changed_under_it(hosted: RunningService) -
 
 
 def test_a_message_may_hold_what_a_name_may_not(hosted: RunningService) -> None:
-    answer = run(hosted, "agents/echo", "a\0b", session_id="nul")
-    assert answer.status_code == 200
+    response = run(hosted, "agents/echo", "a\0b", session_id="nul")
+    assert response.status_code == 200
     assert hosted.http.get("/sessions/nul").json()["chat_history"][0]["content"] == "a\0b"
     assert hosted.http.get("/sessions/nul").json()["session_name"] == "a b"
     assert run(hosted, "agents/echo", "x", session_id="\0").status_code == 422

@@ -50,8 +50,8 @@ def test_a_socket_of_one_workflow_needs_no_id(hosted: RunningService) -> None:
     with open_websocket(hosted, "/workflows/steps/ws") as socket:
         assert socket.run(message="hello")[-1]["event"] == "WorkflowCompleted"
         assert socket.run(message="hello", workflow_id="steps")[-1]["event"] == "WorkflowCompleted"
-        refused = socket.request("start-workflow", message="hello", workflow_id="slow")
-        assert (refused["error_code"], refused["workflow_id"]) == ("BAD_REQUEST", "slow")
+        rejected = socket.request("start-workflow", message="hello", workflow_id="slow")
+        assert (rejected["error_code"], rejected["workflow_id"]) == ("BAD_REQUEST", "slow")
 
 
 def test_a_factory_gets_its_input_from_the_message_and_is_continued(hosted: RunningService) -> None:
@@ -70,7 +70,7 @@ def test_a_factory_gets_its_input_from_the_message_and_is_continued(hosted: Runn
     assert factory_calls(hosted)[len(before) :] == ['workflow {"a":1}', 'workflow {"a":2}']
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+REJECTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no action": ({}, "BAD_REQUEST", "Unknown action: None"),
     "unknown action": ({"action": "x" * 99}, "BAD_REQUEST", "Unknown action: " + "x" * 64),
     "no text": ({"action": ["ping"]}, "BAD_REQUEST", "Unknown action: ['ping']"),
@@ -130,13 +130,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", REJECTED)
 def test_what_cannot_be_done_is_an_error_event_and_the_socket_stays(hosted: RunningService, case: str) -> None:
-    message, error_code, error = REFUSED[case]
+    message, error_code, error = REJECTED[case]
     with open_websocket(hosted) as socket:
         socket.connection.send(json.dumps(message))
-        refused = socket.receive()
-        assert (refused["event"], refused["error_code"], refused["error"]) == ("error", error_code, error)
+        rejected = socket.receive()
+        assert (rejected["event"], rejected["error_code"], rejected["error"]) == ("error", error_code, error)
         assert socket.request("ping") == {"event": "pong"}
 
 
@@ -144,8 +144,8 @@ def test_what_cannot_be_done_is_an_error_event_and_the_socket_stays(hosted: Runn
 def test_a_message_that_is_no_json_object_is_an_error_event(hosted: RunningService, text: str) -> None:
     with open_websocket(hosted) as socket:
         socket.connection.send(text)
-        refused = socket.receive()
-        assert (refused["event"], refused["error_code"]) == ("error", "VALIDATION_ERROR")
+        rejected = socket.receive()
+        assert (rejected["event"], rejected["error_code"]) == ("error", "VALIDATION_ERROR")
         assert socket.request("ping") == {"event": "pong"}
 
 
@@ -192,15 +192,15 @@ def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: RunningService, orig
         with open_websocket(hosted, origin=hosted.url if origin == "ours" else origin) as socket:
             assert socket.greeting["event"] == "connected"
             found = 101
-    except InvalidStatus as refused:
-        found = refused.response.status_code
+    except InvalidStatus as rejected:
+        found = rejected.response.status_code
     assert found == status
 
 
 @pytest.mark.parametrize(
     "path", ["/ws", "/workflows/steps/ws/", "/workflows/steps/ws%0A", "/agents/echo/ws", "/health"]
 )
-def test_a_path_that_is_no_socket_is_refused(hosted: RunningService, path: str) -> None:
+def test_a_path_that_is_no_socket_is_rejected(hosted: RunningService, path: str) -> None:
     with pytest.raises(InvalidStatus), open_websocket(hosted, path):
         pass
     assert hosted.http.get("/health").is_success
@@ -210,10 +210,10 @@ def test_one_socket_too_many_is_503(tmp_path: Path) -> None:
     with start_hosted(tmp_path, "--sockets-at-once", "3") as service, ExitStack() as sockets:
         for _ in range(3):
             last = sockets.enter_context(open_websocket(service))
-        with pytest.raises(InvalidStatus) as refused, open_websocket(service):
+        with pytest.raises(InvalidStatus) as rejected, open_websocket(service):
             pass
-        assert refused.value.response.status_code == 503
-        assert json.loads(refused.value.response.body)["error_code"] == "SERVICE_UNAVAILABLE"
+        assert rejected.value.response.status_code == 503
+        assert json.loads(rejected.value.response.body)["error_code"] == "SERVICE_UNAVAILABLE"
         last.connection.close()
         time.sleep(0.2)
         sockets.enter_context(open_websocket(service))
@@ -260,9 +260,9 @@ def test_a_run_is_cancelled_while_it_is_followed(hosted: RunningService) -> None
         run_id = socket.receive()["run_id"]
         begun = time.monotonic()
         socket.send("cancel-workflow", workflow_id="slow", run_id=run_id)
-        heard = [socket.receive()]
-        while {"cancelled", "WorkflowCancelled"} - {event["event"] for event in heard}:
-            heard.append(socket.receive())
+        received = [socket.receive()]
+        while {"cancelled", "WorkflowCancelled"} - {event["event"] for event in received}:
+            received.append(socket.receive())
         assert time.monotonic() - begun < 10
         assert socket.request("cancel-workflow", run_id=run_id)["event"] == "cancelled"
     assert hosted.http.get(f"/workflows/slow/runs/{run_id}").json()["status"] == "CANCELLED"
@@ -273,9 +273,9 @@ def test_runs_of_one_socket_do_not_wait_for_each_other(hosted: RunningService) -
         socket.send("start-workflow", workflow_id="slow", message="x")
         slow = socket.receive()["run_id"]
         socket.send("start-workflow", workflow_id="steps", message="hello")
-        while (heard := socket.receive())["event"] != "WorkflowCompleted":
+        while (received := socket.receive())["event"] != "WorkflowCompleted":
             pass
-        assert heard["run_id"] != slow
+        assert received["run_id"] != slow
         assert socket.request("ping") == {"event": "pong"}
         socket.send("cancel-workflow", run_id=slow)
 
@@ -291,13 +291,13 @@ def test_a_silent_socket_is_closed_whatever_its_ping_frames_say(hosted: RunningS
         assert listening.request("cancel-workflow", run_id=run_id)["event"]
 
 
-def test_one_run_too_many_in_a_socket_is_refused(hosted: RunningService) -> None:
+def test_one_run_too_many_in_a_socket_is_rejected(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
         for _ in range(33):
             socket.send("start-workflow", workflow_id="slow", message="x", session_id="s-many")
-        while (heard := socket.receive())["event"] != "error":
+        while (received := socket.receive())["event"] != "error":
             pass
-        assert heard["error_code"] == "SERVICE_UNAVAILABLE"
+        assert received["error_code"] == "SERVICE_UNAVAILABLE"
     for begun in hosted.http.get("/workflows/slow/runs?session_id=s-many").json():
         hosted.http.post(f"/workflows/slow/runs/{begun['run_id']}/cancel").raise_for_status()
 

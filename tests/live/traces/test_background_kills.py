@@ -23,25 +23,25 @@ SEED = 20261120
 _log = logging.getLogger(__name__)
 
 
-def facts_before_a_kill(folder: Path, seed: str) -> list[tuple[str, str]]:
-    """Returns what a busy process said before it was killed."""
+def events_before_a_kill(folder: Path, seed: str) -> list[tuple[str, str]]:
+    """Returns the events that a busy store reported before it was killed."""
     with start("busy_store", folder, seed, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        # However long it takes to start: what is killed is a store at work.
+        # The first line says that it has started; only a store at work is killed.
         first = process.stdout.readline()
         time.sleep(random.Random(seed).uniform(0, 1))
         ended = process.poll()
         process.kill()
-        said, faults = first + process.stdout.read(), process.stderr.read()
-    assert ended is None, f"seed {seed}: {faults}"
-    # A line that the kill cut short is no fact.
-    lines = said[: said.rfind("\n") + 1].splitlines()
-    return [(fact, trace_id) for fact, trace_id in (line.split() for line in lines)]
+        output, errors = first + process.stdout.read(), process.stderr.read()
+    assert ended is None, f"seed {seed}: {errors}"
+    # The kill may have cut the last line short.
+    lines = output[: output.rfind("\n") + 1].splitlines()
+    return [(event, trace_id) for event, trace_id in (line.split() for line in lines)]
 
 
-def shown(store: TraceStore) -> list[str]:
-    """Returns the id of every trace that a search shows, page by page."""
+def found_ids(store: TraceStore) -> list[str]:
+    """Returns the ids of all traces, page by page."""
     found: list[str] = []
     everything = Filter.compile(b"null")
     for number in itertools.count(1):
@@ -53,15 +53,17 @@ def shown(store: TraceStore) -> list[str]:
 
 
 @pytest.mark.parametrize("kills", [8, pytest.param(int(os.environ.get("SLOW_KILLS", "500")), marks=pytest.mark.slow)])
-def test_kills_during_upkeep_lose_nothing_and_bring_nothing_back(tmp_path: Path, kills: int) -> None:
+def test_kills_during_background_work_lose_nothing_and_bring_nothing_back(tmp_path: Path, kills: int) -> None:
     folder = tmp_path / "store"
     folder.mkdir()
-    said = [fact for kill in range(kills) for fact in facts_before_a_kill(folder, f"{SEED}/{kill}")]
-    kept, going, gone = ({trace_id for fact, trace_id in said if fact == kind} for kind in ("kept", "going", "gone"))
+    events = [event for kill in range(kills) for event in events_before_a_kill(folder, f"{SEED}/{kill}")]
+    kept, going, gone = (
+        {trace_id for event, trace_id in events if event == kind} for kind in ("kept", "going", "gone")
+    )
     TraceStore.check(str(folder))
     store = TraceStore.open(str(folder), json.dumps(busy_store.OPTIONS).encode())
     try:
-        found = shown(store)
+        found = found_ids(store)
         manifest = json.loads(store.stats())["manifest"]
     finally:
         store.close()

@@ -71,7 +71,7 @@ def test_a_backup_under_load_holds_what_was_acknowledged_before_and_is_served(
     assert "expected an empty folder" in again.stderr
 
 
-def test_a_damaged_segment_is_refused_and_with_recover_set_aside_for_all_to_see(tmp_path: Path) -> None:
+def test_a_damaged_segment_is_rejected_and_with_recover_set_aside_for_all_to_see(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for number in (1, 2):
         with RunningService(data_dir) as service:

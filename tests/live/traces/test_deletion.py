@@ -53,13 +53,13 @@ def test_what_is_deleted_is_gone_and_stays_so(start: Callable[..., RunningServic
 
 @pytest.mark.parametrize("body", [{}, {"filter": None}, {"filter": []}, {"filter": "x"}, {"filter": {}, "dry_run": 1}])
 def test_a_deletion_says_what_it_deletes(service: RunningService, body: dict[str, Any]) -> None:
-    answer = service.http.post("/traces/delete", json=body)
-    assert (answer.status_code, answer.json()["error_code"]) == (422, "VALIDATION_ERROR")
+    response = service.http.post("/traces/delete", json=body)
+    assert (response.status_code, response.json()["error_code"]) == (422, "VALIDATION_ERROR")
 
 
 def test_an_invalid_filter_deletes_nothing(service: RunningService) -> None:
-    answer = delete(service, {"op": "EQ", "key": "nope", "value": "x"})
-    assert (answer.status_code, answer.json()["error_code"]) == (400, "BAD_REQUEST")
+    response = delete(service, {"op": "EQ", "key": "nope", "value": "x"})
+    assert (response.status_code, response.json()["error_code"]) == (400, "BAD_REQUEST")
 
 
 def test_nobody_deletes_what_belongs_to_another(start: Callable[..., RunningService], tmp_path: Path) -> None:

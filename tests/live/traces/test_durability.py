@@ -52,11 +52,11 @@ class Writer(threading.Thread):
                 export = export_request(trace_id, *(f"{number + 1:016x}" for number in range(spans)))
                 try:
                     for _ in range(self._rng.choice([1, 1, 2])):
-                        answer = client.post("/v1/traces", content=export, headers=JSON)
-                        if answer.status_code == 200:
+                        response = client.post("/v1/traces", content=export, headers=JSON)
+                        if response.status_code == 200:
                             self.acknowledged[trace_id] = spans
                         else:
-                            assert answer.status_code == 503, answer.text
+                            assert response.status_code == 503, response.text
                 except httpx.TransportError:
                     return
 
@@ -108,8 +108,8 @@ def test_a_full_disk_is_503_searches_go_on_and_nothing_else_is_lost(tmp_path: Pa
         assert set(service.trace_ids()) == {f"{number:032x}" for number in (1, 2, 4)}
 
 
-@pytest.mark.parametrize("place", [0, 20, -1])
-def test_damage_is_named_and_never_served_around(tmp_path: Path, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 20, -1])
+def test_damage_is_named_and_never_served_around(tmp_path: Path, index: int) -> None:
     with RunningService(tmp_path / "data") as service:
         for number in range(1, 4):
             export = export_request(f"{number:032x}", "00000000000000a1")
@@ -117,7 +117,7 @@ def test_damage_is_named_and_never_served_around(tmp_path: Path, place: int) -> 
         service.kill()
     damaged = sorted((tmp_path / "data" / "traces" / "wal").iterdir())[1]
     content = bytearray(damaged.read_bytes())
-    content[place] ^= 1
+    content[index] ^= 1
     damaged.write_bytes(content)
     checked = subprocess.run(
         [sys.executable, "-m", "spanwise", "check", str(tmp_path / "data")], capture_output=True, text=True, check=False

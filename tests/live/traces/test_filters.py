@@ -61,7 +61,7 @@ def export_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 SENT = {row["trace_id"]: row for row in cases("matches.json")["rows"] if can_be_sent(row)}
-ASKED = [case for case in cases("matches.json")["cases"] if "created_at" not in json.dumps(case)]
+REQUEST_CASES = [case for case in cases("matches.json")["cases"] if "created_at" not in json.dumps(case)]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_most_golden_rows_can_be_sent() -> None:
     assert len(SENT) >= 10
 
 
-@pytest.mark.parametrize("case", ASKED, ids=lambda case: str(case["filter"])[:60])
+@pytest.mark.parametrize("case", REQUEST_CASES, ids=lambda case: str(case["filter"])[:60])
 def test_a_search_finds_the_rows_that_match(golden: RunningService, case: dict[str, Any]) -> None:
     expected = {trace_id for trace_id, row in SENT.items() if row["id"] in case["matches"]}
     found = golden.trace_ids(filter=case["filter"])
@@ -100,11 +100,11 @@ def test_an_accepted_filter_is_200(golden: RunningService, case: dict[str, Any],
 
 
 @pytest.mark.parametrize("case", cases("refused_filters.json")["cases"], ids=lambda case: case["source"][:60])
-def test_a_refused_filter_is_400_or_no_json_object(golden: RunningService, case: dict[str, str]) -> None:
+def test_a_rejected_filter_is_400_or_no_json_object(golden: RunningService, case: dict[str, str]) -> None:
     body = b'{"filter":' + case["source"].encode("utf-8", "surrogatepass") + b"}"
-    answer = golden.http.post("/traces/search", content=body, headers=JSON)
-    if answer.status_code == 422:
+    response = golden.http.post("/traces/search", content=body, headers=JSON)
+    if response.status_code == 422:
         assert not case["source"].startswith("{") or case["message"].startswith("invalid JSON")
     else:
-        assert answer.status_code == 400
-        assert answer.json()["detail"] == f"{case['message']} - at `{case['path']}`"
+        assert response.status_code == 400
+        assert response.json()["detail"] == f"{case['message']} - at `{case['path']}`"

@@ -34,11 +34,11 @@ def listed(service: RunningService, path: str, **query: str) -> list[dict[str, A
     found: list[dict[str, Any]] = []
     page = pages = 1
     while page <= pages:
-        answer = service.http.get(path, params={**query, "page": page, "limit": 100}).raise_for_status().json()
-        assert answer["meta"]["limit"] == 100
-        found += answer["data"]
-        page, pages = page + 1, answer["meta"]["total_pages"]
-        assert answer["meta"]["total_count"] >= len(found)
+        response = service.http.get(path, params={**query, "page": page, "limit": 100}).raise_for_status().json()
+        assert response["meta"]["limit"] == 100
+        found += response["data"]
+        page, pages = page + 1, response["meta"]["total_pages"]
+        assert response["meta"]["total_count"] >= len(found)
     return found
 
 
@@ -114,9 +114,9 @@ def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: Runnin
 
 
 def samples(service: RunningService) -> dict[str, float]:
-    answer = service.http.get("/metrics").raise_for_status()
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    pairs = (line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
+    response = service.http.get("/metrics").raise_for_status()
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    pairs = (line.rsplit(" ", 1) for line in response.text.splitlines() if not line.startswith("#"))
     return {name: float(number) for name, number in pairs}
 
 
@@ -159,11 +159,11 @@ def test_several_stores_are_told_apart_by_db_id(tmp_path: Path) -> None:
                 ({"db_id": "ours"}, "a"),
                 ({"db_id": "theirs"}, "b"),
             ):
-                for answer in (
+                for response in (
                     await client.get("/traces", params=query),
                     await client.post("/traces/search", json={}, params=query),
                 ):
-                    assert [item["trace_id"] for item in answer.json()["data"]] == [expected * 32]
+                    assert [item["trace_id"] for item in response.json()["data"]] == [expected * 32]
             assert (await client.get("/traces/" + "b" * 32)).status_code == 404
             assert (await client.get("/traces/" + "b" * 32, params={"db_id": "theirs"})).status_code == 200
             assert 'spanwise_store_traces{db_id="theirs"} 1' in (await client.get("/metrics")).text

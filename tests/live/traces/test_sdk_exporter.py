@@ -39,8 +39,8 @@ def test_a_traced_run_is_found_with_what_it_said(service: RunningService, compre
     assert provider.force_flush()
     provider.shutdown()
 
-    answer = service.search(filter={"op": "EQ", "key": "session_id", "value": session_id}).json()
-    (trace,) = answer["data"]
+    response = service.search(filter={"op": "EQ", "key": "session_id", "value": session_id}).json()
+    (trace,) = response["data"]
     assert trace["trace_id"] == format_trace_id(run.get_span_context().trace_id)
     assert (trace["name"], trace["user_id"], trace["status"]) == ("agent run", "ada", "ERROR")
     assert (trace["input"], trace["total_spans"], trace["error_count"]) == ("what is the weather?", 2, 1)

@@ -26,7 +26,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
 def test_a_session_search_answers_the_golden_rows(golden: RunningService, case: dict[str, Any]) -> None:
     page, limit = case.get("page", 1), case.get("limit", 20)
-    answer = golden.search(filter=case["filter"], group_by="session", page=page, limit=limit).json()
-    assert answer["data"] == case["sessions"]
-    assert answer["meta"]["total_count"] == case["total_count"]
-    assert answer["meta"]["total_pages"] == -(-case["total_count"] // limit)
+    response = golden.search(filter=case["filter"], group_by="session", page=page, limit=limit).json()
+    assert response["data"] == case["sessions"]
+    assert response["meta"]["total_count"] == case["total_count"]
+    assert response["meta"]["total_pages"] == -(-case["total_count"] // limit)

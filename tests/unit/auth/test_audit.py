@@ -66,10 +66,10 @@ def test_a_decision_is_one_line_of_what_was_decided(log: Written) -> None:
     audit = AuditLog(Clock())
     audit.write(DECISION)
     audit.write(UNKNOWN)
-    known = {"method": "GET", "route": "/agents/{id}", "request_id": "r1", "time": "2023-11-14T22:13:20.250Z"}
+    expected = {"method": "GET", "route": "/agents/{id}", "request_id": "r1", "time": "2023-11-14T22:13:20.250Z"}
     assert log.decisions == [
-        {**known, "sub": "alice", "resource": "A", "decision": "allowed"},
-        {**known, "decision": "unauthenticated", "reason": "Token has expired"},
+        {**expected, "sub": "alice", "resource": "A", "decision": "allowed"},
+        {**expected, "decision": "unauthenticated", "reason": "Token has expired"},
     ]
 
 

@@ -137,7 +137,7 @@ def test_scopes_are_an_array_or_a_text(claims: dict[str, object], expected: set[
 
 
 @pytest.mark.parametrize("value", [1, {"a:b": 1}, [1], ["a:b", None], True])
-def test_scopes_of_another_type_are_refused(value: object) -> None:
+def test_scopes_of_another_type_are_rejected(value: object) -> None:
     expected = 'Invalid token: Claim "scopes" must be an array of strings or a string'
     assert rejection(forge(claims={**CLAIMS, "scopes": value})) == expected
 

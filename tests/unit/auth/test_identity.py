@@ -94,7 +94,7 @@ def test_an_admin_may_do_everything_that_a_route_needs() -> None:
         admin.demand(None)
 
 
-def test_what_a_caller_lacks_is_refused() -> None:
+def test_what_a_caller_lacks_is_rejected() -> None:
     limited = caller(scopes=["agents:A:read"])
     limited.demand(READ, "A")
     assert limited.visible_ids(READ) == frozenset({"A"})
@@ -118,9 +118,9 @@ def test_a_token_stands_behind_bearer(scheme: str, spaces: str) -> None:
 
 @pytest.mark.parametrize("values", [[], [""]])
 def test_without_a_header_there_is_no_token(values: list[str]) -> None:
-    with pytest.raises(UnauthenticatedError, match=r"^Authorization header missing$") as refused:
+    with pytest.raises(UnauthenticatedError, match=r"^Authorization header missing$") as rejected:
         bearer_token(values)
-    assert (refused.value.status, refused.value.error_code) == (401, "UNAUTHENTICATED")
+    assert (rejected.value.status, rejected.value.error_code) == (401, "UNAUTHENTICATED")
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_without_a_header_there_is_no_token(values: list[str]) -> None:
         "\uff42\uff45\uff41\uff52\uff45\uff52 a.b.c",
     ],
 )
-def test_what_is_not_bearer_is_refused_and_not_repeated(value: str) -> None:
-    with pytest.raises(UnauthenticatedError) as refused:
+def test_what_is_not_bearer_is_rejected_and_not_repeated(value: str) -> None:
+    with pytest.raises(UnauthenticatedError) as rejected:
         bearer_token([value])
-    assert str(refused.value) == "Authorization header must be `Bearer <token>`"
+    assert str(rejected.value) == "Authorization header must be `Bearer <token>`"
 
 
 def test_two_headers_are_none() -> None:
@@ -145,7 +145,7 @@ def test_two_headers_are_none() -> None:
 
 
 @given(st.text())
-def test_any_header_is_a_token_or_refused(value: str) -> None:
+def test_any_header_is_a_token_or_rejected(value: str) -> None:
     try:
         found = bearer_token([value])
     except UnauthenticatedError:

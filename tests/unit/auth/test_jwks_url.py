@@ -48,12 +48,12 @@ def test_an_unknown_key_is_fetched_once_for_all_who_ask() -> None:
 
     async def all_at_once() -> list[str]:
         published.gate.clear()
-        asked = [asyncio.create_task(verifying.verify_or_fetch(token("new", sub=f"user {each}"))) for each in range(50)]
+        tasks = [asyncio.create_task(verifying.verify_or_fetch(token("new", sub=f"user {each}"))) for each in range(50)]
         await asyncio.sleep(0)
-        asked.pop().cancel()
+        tasks.pop().cancel()
         await asyncio.sleep(0)
         published.gate.set()
-        return [verified.user_id for verified in await asyncio.gather(*asked)]
+        return [verified.user_id for verified in await asyncio.gather(*tasks)]
 
     assert asyncio.run(all_at_once()) == [f"user {each}" for each in range(49)]
     assert published.fetches == 2
@@ -147,12 +147,12 @@ def test_keys_are_fetched_again_without_anyone_asking(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("text", [None, "", '{"keys":[]}', "x" * (1024 * 1024 + 1)])
-def test_without_a_first_good_fetch_the_start_is_refused(text: str | None) -> None:
+def test_without_a_first_good_fetch_the_start_is_rejected(text: str | None) -> None:
     published = PublishedJwks("")
     published.text = text
-    with pytest.raises(ConfigurationError, match=r"^the JWKS at the address that `JWT_JWKS_URL` gives") as refused:
+    with pytest.raises(ConfigurationError, match=r"^the JWKS at the address that `JWT_JWKS_URL` gives") as rejected:
         JwksUrl("`JWT_JWKS_URL`", "https://id.test/jwks", "RS256", published, Clock())
-    assert "id.test" not in str(refused.value)
+    assert "id.test" not in str(rejected.value)
 
 
 class Provider(BaseHTTPRequestHandler):
@@ -161,28 +161,28 @@ class Provider(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         match self.path:
             case "/jwks":
-                self.answer(200, jwks("old").encode())
+                self.response(200, jwks("old").encode())
             case "/moved":
-                self.answer(302, b"", Location="/jwks")
+                self.response(302, b"", Location="/jwks")
             case "/loop":
-                self.answer(302, b"", Location="/loop")
+                self.response(302, b"", Location="/loop")
             case "/to-file":
-                self.answer(302, b"", Location="file:///etc/passwd")
+                self.response(302, b"", Location="file:///etc/passwd")
             case "/to-ftp":
-                self.answer(302, b"", Location="ftp://127.0.0.1/jwks")
+                self.response(302, b"", Location="ftp://127.0.0.1/jwks")
             case "/large":
-                self.answer(200, b" " * (1024 * 1024 + 1))
+                self.response(200, b" " * (1024 * 1024 + 1))
             case "/pieces":
                 pieces = [f"{len(piece):x}\r\n{piece}\r\n" for piece in (jwks("old")[:9], jwks("old")[9:], "")]
-                self.answer(200, "".join(pieces).encode(), **{"Transfer-Encoding": "chunked"})
+                self.response(200, "".join(pieces).encode(), **{"Transfer-Encoding": "chunked"})
             case "/nonsense":
                 self.wfile.write(b"\0\r\n\r\n")
             case "/short":
-                self.answer(200, b"{}", **{"Content-Length": "100"})
+                self.response(200, b"{}", **{"Content-Length": "100"})
             case _:
-                self.answer(503, b"secret detail")
+                self.response(503, b"secret detail")
 
-    def answer(self, status: int, body: bytes, **headers: str) -> None:
+    def response(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
@@ -207,13 +207,13 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable)
 
 
-@pytest.mark.parametrize("place", ["/jwks", "/moved", "/pieces"])
-def test_a_jwks_is_fetched(provider: str, place: str) -> None:
-    assert fetch(provider + place).decode() == jwks("old")
+@pytest.mark.parametrize("endpoint", ["/jwks", "/moved", "/pieces"])
+def test_a_jwks_is_fetched(provider: str, endpoint: str) -> None:
+    assert fetch(provider + endpoint).decode() == jwks("old")
 
 
 @pytest.mark.parametrize(
-    ("place", "why"),
+    ("endpoint", "why"),
     [
         ("/absent", "answered 503"),
         ("/loop", "answered 302"),
@@ -224,18 +224,18 @@ def test_a_jwks_is_fetched(provider: str, place: str) -> None:
         ("/short", "ended before its announced length"),
     ],
 )
-def test_what_is_no_jwks_is_not_fetched(provider: str, place: str, why: str) -> None:
-    with pytest.raises(FetchError) as refused:
-        fetch(provider + place)
-    assert str(refused.value) == why
+def test_what_is_no_jwks_is_not_fetched(provider: str, endpoint: str, why: str) -> None:
+    with pytest.raises(FetchError) as rejected:
+        fetch(provider + endpoint)
+    assert str(rejected.value) == why
 
 
 def test_a_redirect_keeps_its_protection() -> None:
     redirects = jwks_url._SafeRedirect()  # noqa: SLF001  # a server with a certificate would show no more
-    answer = (BytesIO(), 302, "Found", Message())
-    assert redirects.redirect_request(Request("https://id.test/a"), *answer, "https://id.test/b")
+    response = (BytesIO(), 302, "Found", Message())
+    assert redirects.redirect_request(Request("https://id.test/a"), *response, "https://id.test/b")
     with pytest.raises(FetchError, match=r"^redirects to another scheme$"):
-        redirects.redirect_request(Request("https://id.test/a"), *answer, "http://id.test/b")
+        redirects.redirect_request(Request("https://id.test/a"), *response, "http://id.test/b")
 
 
 def test_a_slow_answer_is_given_up(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:

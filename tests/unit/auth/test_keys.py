@@ -33,7 +33,7 @@ def rsa_pem(bits: int) -> str:
     return pem_of(rsa.generate_private_key(65537, bits))
 
 
-def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
+def rejected(environ: dict[str, str] | None = None, /, **config: object) -> str:
     """Returns why the start is refused; the message never holds a line of what was given as a key."""
     with pytest.raises(ConfigurationError) as error:
         key_ring(environ, **config)
@@ -70,23 +70,23 @@ def refused(environ: dict[str, str] | None = None, /, **config: object) -> str:
         (rsa_pem(2040), "PS256", "has 2040 bits"),
     ],
 )
-def test_an_unfit_key_refuses_the_start(text: str, algorithm: str, why: str) -> None:
-    in_code = refused(verification_keys=[text], algorithm=algorithm)
+def test_an_unfit_key_rejects_the_start(text: str, algorithm: str, why: str) -> None:
+    in_code = rejected(verification_keys=[text], algorithm=algorithm)
     assert in_code.startswith(f"the key of `verification_keys[0]` {why}")
-    in_environment = refused({"JWT_VERIFICATION_KEY": text, "JWT_ALGORITHM": algorithm})
+    in_environment = rejected({"JWT_VERIFICATION_KEY": text, "JWT_ALGORITHM": algorithm})
     assert in_environment.startswith(f"the key of `jwt_verification_key` {why}")
 
 
 @pytest.mark.parametrize(
     "encoded", [bytes(32), b"\1" + bytes(31), b"\xec" + b"\xff" * 30 + b"\x7f", bytes(31) + b"\x80"]
 )
-def test_a_point_under_which_anyone_can_sign_is_refused(encoded: bytes) -> None:
+def test_a_point_under_which_anyone_can_sign_is_rejected(encoded: bytes) -> None:
     with pytest.raises(KeyFault, match="is a point of small order"):
         key_from_jwk({"kty": "OKP", "crv": "Ed25519", "x": segment(encoded)}, "EdDSA")
 
 
-def test_without_any_key_the_start_is_refused() -> None:
-    assert refused().startswith("authorization is on and no key is given: set `JWT_VERIFICATION_KEY`")
+def test_without_any_key_the_start_is_rejected() -> None:
+    assert rejected().startswith("authorization is on and no key is given: set `JWT_VERIFICATION_KEY`")
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_without_any_key_the_start_is_refused() -> None:
         ({}, {"verification_keys": [SECRET] * 101, "algorithm": "HS256"}, "there are 101 verification keys"),
     ],
 )
-def test_a_setting_that_cannot_be_meant_is_refused_by_name(
+def test_a_setting_that_cannot_be_meant_is_rejected_by_name(
     environ: dict[str, str], config: dict[str, object], message: str
 ) -> None:
-    assert refused(environ, **config).startswith(message)
+    assert rejected(environ, **config).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_a_setting_that_cannot_be_meant_is_refused_by_name(
         (" " * (1024 * 1024 + 1), "is larger than 1048576 bytes"),
     ],
 )
-def test_an_unfit_jwks_file_refuses_the_start(text: str, why: str, tmp_path: Path) -> None:
+def test_an_unfit_jwks_file_rejects_the_start(text: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "jwks.json"
     path.write_text(text, "utf-8")
-    assert refused({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file that `jwt_jwks_file` names {why}")
+    assert rejected({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file that `jwt_jwks_file` names {why}")
 
 
 def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_key_file_is_text(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_bytes(b"\xff\xfe\0")
     expected = "the file that `jwt_verification_key_file` names is not text"
-    assert refused({"JWT_VERIFICATION_KEY_FILE": str(path)}) == expected
+    assert rejected({"JWT_VERIFICATION_KEY_FILE": str(path)}) == expected
 
 
 def test_what_is_configured_can_be_named_without_being_read() -> None:

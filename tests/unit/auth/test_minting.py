@@ -104,7 +104,7 @@ def test_a_key_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_key_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_key_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(command, ["mint", "--key", str(tmp_path / "absent"), "--sub", "me"])
     assert outcome.exit_code == 1
     assert outcome.output == f"Error: cannot read the key file `{tmp_path / 'absent'}`\n"
@@ -120,7 +120,7 @@ def test_a_key_that_is_not_there_is_refused(tmp_path: Path) -> None:
         key("own").public_text or "",
     ],
 )
-def test_what_is_no_signing_key_is_refused(text: str) -> None:
+def test_what_is_no_signing_key_is_rejected(text: str) -> None:
     with pytest.raises(ConfigurationError):
         read_signing_key(text)
 

@@ -24,20 +24,20 @@ def turns(pauses: list[float]) -> tuple[list[float], list[float]]:
     """Returns when each refusal was asked for, and when it had its turn."""
     clock = Clock()
     pace = RefusalPace(1, clock)
-    asked, had = [], []
+    requested, served = [], []
     for pause in pauses:
         clock.now += pause
-        asked.append(clock.now)
-        had.append(clock.now + pace.delay())
-    return asked, had
+        requested.append(clock.now)
+        served.append(clock.now + pace.delay())
+    return requested, served
 
 
 @given(st.lists(st.integers(0, 320).map(lambda part: part / 64), min_size=1, max_size=50))
 def test_turns_come_in_order_a_second_apart_and_none_waits_for_nothing(pauses: list[float]) -> None:
-    asked, had = turns(pauses)  # sixty-fourths of a second are exact
-    assert had[0] == asked[0]
-    for place in range(1, len(had)):
-        assert had[place] == max(asked[place], had[place - 1] + 1)
+    requested, served = turns(pauses)  # sixty-fourths of a second are exact
+    assert served[0] == requested[0]
+    for index in range(1, len(served)):
+        assert served[index] == max(requested[index], served[index - 1] + 1)
 
 
 def test_so_many_have_their_turn_in_a_second() -> None:

@@ -15,7 +15,7 @@ READ_RUNS = Need.of("agents:run", "agents:read")
 CONFIG = Need.of("config:read")
 
 HELD = ["agents:run", "agents:read", "agents:*:run", "agents:A:run", "agents:B:run", "teams:run", "agents:A:read"]
-ASKED = [(RUN, None), (RUN, "A"), (RUN, "B"), (READ, "A"), (READ_RUNS, "A"), (READ_RUNS, None)]
+REQUESTS = [(RUN, None), (RUN, "A"), (RUN, "B"), (READ, "A"), (READ_RUNS, "A"), (READ_RUNS, None)]
 MATRIX = """
                 run     run A   run B   read A  run|read A  run|read
 agents:run      yes     yes     yes     no      yes         yes
@@ -32,8 +32,10 @@ def test_the_matrix_of_scopes_holds() -> None:
     rows = {row.split()[0]: row.split()[1:] for row in MATRIX.strip().splitlines()[1:]}
     assert list(rows) == HELD
     for held in HELD:
-        answers = ["yes" if allows(frozenset({held}), need, asked) else "no" for need, asked in ASKED]
-        assert answers == rows[held], held
+        decisions = [
+            "yes" if allows(frozenset({held}), need, component_id) else "no" for need, component_id in REQUESTS
+        ]
+        assert decisions == rows[held], held
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ SCOPES = st.frozensets(st.lists(PARTS, min_size=1, max_size=4).map(":".join), ma
 
 def grants(scope: str, need: Need, resource_id: str | None) -> bool:
     """Returns what the grammar says of one scope, read from its description."""
-    parts = ["config" if place == 0 and part == "system" else part for place, part in enumerate(scope.split(":"))]
+    parts = ["config" if index == 0 and part == "system" else part for index, part in enumerate(scope.split(":"))]
     match parts:
         case [resource, action] if resource and action:
             return resource == need.resource and action in need.actions

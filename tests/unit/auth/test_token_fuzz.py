@@ -81,14 +81,14 @@ def test_without_our_signature_nothing_is_verified(header: dict[str, Any], claim
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_any_bytes_in_the_place_of_json_are_refused(header: bytes, claims: bytes) -> None:
+def test_any_bytes_in_the_place_of_json_are_rejected(header: bytes, claims: bytes) -> None:
     assert verified_claims(forge(header, CLAIMS, OURS, "HS256")) is None
     assert verified_claims(forge({"alg": "HS256"}, claims, OURS)) is None
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=300) | st.from_regex(r"[A-Za-z0-9_.\-=]{0,300}", fullmatch=True))
-def test_any_text_is_refused(token: str) -> None:
+def test_any_text_is_rejected(token: str) -> None:
     assert verified_claims(token) is None
 
 
@@ -119,16 +119,16 @@ def change_text(rng: random.Random) -> str:
     """Returns a genuine token with characters changed, cut, put in, or its end exchanged."""
     token = list(rng.choice(GENUINE))
     for _ in range(rng.randrange(1, 4)):
-        place = rng.randrange(len(token))
+        index = rng.randrange(len(token))
         match rng.randrange(4):
             case 0:
-                token[place] = rng.choice(LETTERS)
+                token[index] = rng.choice(LETTERS)
             case 1:
-                del token[place]
+                del token[index]
             case 2:
-                token.insert(place, rng.choice(LETTERS))
+                token.insert(index, rng.choice(LETTERS))
             case _:
-                token[place:] = rng.choice(GENUINE)[place:]
+                token[index:] = rng.choice(GENUINE)[index:]
     return "".join(token)
 
 
@@ -178,8 +178,8 @@ def test_an_rsa_verifier_survives_the_same() -> None:
     rng = random.Random(32)
     token = forge()
     for _ in range(2000):
-        place = rng.randrange(len(token))
-        mutant = token[:place] + rng.choice("AZaz09-_") + token[place + 1 :]
+        index = rng.randrange(len(token))
+        mutant = token[:index] + rng.choice("AZaz09-_") + token[index + 1 :]
         try:
             verifying.verify(mutant)
             assert mutant == token
@@ -187,7 +187,7 @@ def test_an_rsa_verifier_survives_the_same() -> None:
             assert mutant != token
 
 
-def test_a_payload_with_any_one_member_twice_is_refused() -> None:
+def test_a_payload_with_any_one_member_twice_is_rejected() -> None:
     for name, value in CLAIMS.items():
         twice = json.dumps(CLAIMS)[:-1] + f",{json.dumps(name)}:{json.dumps(value)}}}"
         assert verified_claims(forge({"alg": "HS256"}, twice.encode(), OURS)) is None

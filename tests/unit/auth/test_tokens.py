@@ -43,12 +43,12 @@ def test_no_signature_is_no_signature(name: str, signature: str) -> None:
 
 
 @pytest.mark.parametrize("signature", [b"\0", b"\0" * 256, random.Random(2).randbytes(256)])
-def test_a_random_signature_is_refused(signature: bytes) -> None:
+def test_a_random_signature_is_rejected(signature: bytes) -> None:
     header, claims, _ = forge().split(".")
     assert rejection(f"{header}.{claims}.{segment(signature)}") == SIGNATURE
 
 
-def test_the_signature_of_another_token_is_refused() -> None:
+def test_the_signature_of_another_token_is_rejected() -> None:
     header, claims, _ = forge().split(".")
     other = forge(claims={**CLAIMS, "sub": "bob"}).split(".")[2]
     assert rejection(f"{header}.{claims}.{other}") == SIGNATURE
@@ -73,13 +73,13 @@ def flipped_signatures(token: str, verifying: TokenVerifier) -> int:
     header, claims, signature = token.split(".")
     raw = int.from_bytes(jwt.utils.base64url_decode(signature))
     size = len(jwt.utils.base64url_decode(signature))
-    refused = 0
+    rejected = 0
     for bit in range(size * 8):
         changed = segment((raw ^ 1 << bit).to_bytes(size))
         with pytest.raises(UnauthenticatedError):
             verifying.verify(f"{header}.{claims}.{changed}")
-        refused += 1
-    return refused
+        rejected += 1
+    return rejected
 
 
 def test_every_flipped_bit_of_header_and_claims_is_noticed() -> None:
@@ -156,7 +156,7 @@ def test_a_kid_is_text(kid: object) -> None:
         {"b64": True},
     ],
 )
-def test_what_must_be_understood_is_refused(extension: dict[str, object]) -> None:
+def test_what_must_be_understood_is_rejected(extension: dict[str, object]) -> None:
     assert rejection(forge({"alg": "RS256", **extension})) == "Invalid token: Unsupported critical extension"
 
 
@@ -195,7 +195,7 @@ def test_a_token_of_8_kib_is_read_and_one_byte_more_is_not() -> None:
 
 
 @pytest.mark.parametrize("typ", ["logout+jwt", "secevent+jwt", "dpop+jwt", "application/logout+jwt", "", None, 1, []])
-def test_a_token_for_another_purpose_is_refused(typ: object) -> None:
+def test_a_token_for_another_purpose_is_rejected(typ: object) -> None:
     token = forge({"alg": "RS256", "typ": typ})
     for required in (None, "at+jwt", "application/at+jwt"):
         expected = "Invalid token: The specified typ value is not allowed"

@@ -175,12 +175,12 @@ def test_an_attribute() -> None:
 def test_every_query_compiles_and_has_literals_of_its_own(table: pa.Table) -> None:
     literals = Literals(table, 1)
     for query in queries(Shape(10_000_000, "small", 7)):
-        asked = [msgspec.json.encode(question.filter) for question in islice(questions(query, literals), 5)]
-        for source in asked:
+        sources = [msgspec.json.encode(question.filter) for question in islice(questions(query, literals), 5)]
+        for source in sources:
             Filter.compile(source)
         has_literal = b"$" in msgspec.json.encode(query.filter)
-        assert len(set(asked)) == (5 if has_literal else 1), query.title
-        assert not any(b"$" in source for source in asked)
+        assert len(set(sources)) == (5 if has_literal else 1), query.title
+        assert not any(b"$" in source for source in sources)
 
 
 def test_the_deep_pages_are_those_that_have_one() -> None:
@@ -313,7 +313,7 @@ def test_the_share_of_times_is_one_of_them() -> None:
     assert [ratio(value) for value in (0.016, 1.25, 52.4)] == ["0.02x", "1.2x", "52x"]
 
 
-def test_a_readme_without_the_region_is_refused(tmp_path: Path) -> None:
+def test_a_readme_without_the_region_is_rejected(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"{END} {BEGIN}")
     with pytest.raises(ConfigurationError, match="expected a region between"):

@@ -85,7 +85,7 @@ def test_anything_else_is_none(found: object) -> None:
         as_component(found)
 
 
-def test_one_without_id_and_name_is_refused() -> None:
+def test_one_without_id_and_name_is_rejected() -> None:
     for nameless in (AgnoAgent(), PydanticAgent(TestModel())):
         with pytest.raises(ConfigurationError, match="every agent needs an id"):
             Service(agents=[nameless])
@@ -110,7 +110,7 @@ def test_a_factory_fills_what_its_product_lacks(tmp_path: Path, monkeypatch: pyt
         assert not component.is_shared
 
 
-def test_a_db_that_is_none_of_agnos_is_refused() -> None:
+def test_a_db_that_is_none_of_agnos_is_rejected() -> None:
     factory = AgentFactory("mine", object(), lambda _context: agno_agent("mine"))
     with pytest.raises(FactoryError, match=r"expected a db of agno, got `builtins\.object`"):
         factory.resolve(RequestContext())
@@ -120,7 +120,7 @@ def test_a_db_that_is_none_of_agnos_is_refused() -> None:
     ("kind", "product"),
     [(AgentFactory, agno_agent("x")), (TeamFactory, agno_team("x")), (WorkflowFactory, agno_workflow("x"))],
 )
-def test_a_factory_that_returns_an_object_of_agno_twice_is_refused(kind: Any, product: object) -> None:
+def test_a_factory_that_returns_an_object_of_agno_twice_is_rejected(kind: Any, product: object) -> None:
     db = InMemoryDb()  # type: ignore[no-untyped-call]  # theirs
     factory = kind("x", db, lambda _context: product)
     factory.resolve(RequestContext())
@@ -200,7 +200,7 @@ def test_only_an_answer_is_taken_from_an_answer(answer: dict[str, Any], call_id:
         [{"tool_call_id": ["c"]}],
     ],
 )
-def test_answers_that_are_none_are_refused_before_the_run_goes_on(answers: list[Any]) -> None:
+def test_answers_that_are_none_are_rejected_before_the_run_goes_on(answers: list[Any]) -> None:
     async def check() -> None:
         agent: Any = as_component(agno_agent("a"))
         await agent.check_answers({"output": WAITING}, answers)

@@ -303,7 +303,7 @@ def test_a_failing_step_says_so() -> None:
 
 
 @pytest.mark.parametrize("steps", [[], [1], [lambda: 1], [Step]])
-def test_what_is_no_step_is_refused(steps: Any) -> None:
+def test_what_is_no_step_is_rejected(steps: Any) -> None:
     with pytest.raises(ConfigurationError):
         Workflow(steps, id="w")
 

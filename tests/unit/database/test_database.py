@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"], scope="session")
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> New:
+def opener(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> New:
     if request.param == "sqlite":
 
         def new() -> Callable[[], Database]:
@@ -44,9 +44,9 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def shared(place: New) -> Iterator[Database]:
+def shared(opener: New) -> Iterator[Database]:
     """A database that tests share; each looks only for what it kept."""
-    database = place()()
+    database = opener()()
     database.open()
     yield database
     database.close()
@@ -67,8 +67,8 @@ def test_both_satisfy_the_protocol(shared: Database) -> None:
     assert isinstance(shared, Database)
 
 
-def test_what_is_kept_is_found_after_it_is_opened_again(place: New) -> None:
-    opened = place()
+def test_what_is_kept_is_found_after_it_is_opened_again(opener: New) -> None:
+    opened = opener()
     database = opened()
     assert database.open() == []
     begun = session("s", name="Größe", state={"a": [1, None, "ü\u2028"]}, metadata={"b": {}}, created_at=2**40)
@@ -156,19 +156,19 @@ ASKED = st.builds(
 )
 
 
-def page_of(kept: list[SessionRecord], asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
+def page_of(kept: list[SessionRecord], query: SessionsAsked) -> tuple[list[SessionRecord], int]:
     """The oracle: row by row, in plain words."""
     found = [
         each
         for each in kept
-        if (asked.user_id is None or each.user_id == asked.user_id)
-        and (asked.kind is None or each.kind == asked.kind)
-        and (asked.component_id is None or each.component_id == asked.component_id)
-        and (asked.name is None or asked.name.casefold() in each.name.casefold())
+        if (query.user_id is None or each.user_id == query.user_id)
+        and (query.kind is None or each.kind == query.kind)
+        and (query.component_id is None or each.component_id == query.component_id)
+        and (query.name is None or query.name.casefold() in each.name.casefold())
     ]
-    key = "name" if asked.sort_by == "session_name" else asked.sort_by
-    found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=asked.descending)
-    return found[asked.skipped : asked.skipped + asked.most], len(found)
+    key = "name" if query.sort_by == "session_name" else query.sort_by
+    found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=query.descending)
+    return found[query.skipped : query.skipped + query.most], len(found)
 
 
 @given(st.lists(SESSIONS, max_size=12), st.lists(ASKED, min_size=1, max_size=5))
@@ -183,14 +183,14 @@ def test_a_page_is_what_a_plain_reading_finds(
     with shared.together():
         for each in kept:
             shared.add_session(each)
-        for asked in questions:
-            assert shared.sessions(asked) == page_of(kept, asked)
+        for query in questions:
+            assert shared.sessions(query) == page_of(kept, query)
         for each in kept:
             shared.delete_session(each.session_id)
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 1025, "ü" * 513], ids=range(4))
-def test_an_id_that_one_database_could_not_hold_is_refused_by_all(shared: Database, value: str) -> None:
+def test_an_id_that_one_database_could_not_hold_is_rejected_by_all(shared: Database, value: str) -> None:
     for ask in (
         lambda: shared.session(value),
         lambda: shared.sessions(SessionsAsked(user_id=value)),
@@ -226,8 +226,8 @@ def postgresql_url(parameters: dict[str, Any]) -> str:
     )
 
 
-def test_a_database_is_one_process_own_until_that_ends(place: New) -> None:
-    opened = place()
+def test_a_database_is_one_process_own_until_that_ends(opener: New) -> None:
+    opened = opener()
     database = opened()
     database.open()
     with pytest.raises(StoreLockedError, match="another process has the database"):
@@ -248,7 +248,7 @@ def test_a_database_is_one_process_own_until_that_ends(place: New) -> None:
     after.close()
 
 
-def test_tables_of_another_version_are_refused_and_not_changed(tmp_path: Path) -> None:
+def test_tables_of_another_version_are_rejected_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 1")
@@ -259,7 +259,7 @@ def test_tables_of_another_version_are_refused_and_not_changed(tmp_path: Path) -
     assert path.read_bytes() == before
 
 
-def test_tables_of_another_version_on_a_server_are_refused(postgresql_server: postgresql.PostgresqlServer) -> None:
+def test_tables_of_another_version_on_a_server_are_rejected(postgresql_server: postgresql.PostgresqlServer) -> None:
     url = postgresql_server.create_database()
     database = PostgresqlDatabase(url)
     database.open()
@@ -282,22 +282,22 @@ def test_tables_of_another_version_on_a_server_are_refused(postgresql_server: po
         "hidden",
     ],
 )
-def test_an_address_that_cannot_be_read_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(ConfigurationError) as refused:
+def test_an_address_that_cannot_be_read_is_rejected_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigurationError) as rejected:
         PostgresqlDatabase(url)
-    assert "hidden" not in str(refused.value)
-    assert refused.value.__cause__ is None
+    assert "hidden" not in str(rejected.value)
+    assert rejected.value.__cause__ is None
 
 
-def test_a_server_that_refuses_us_is_named_without_the_password(postgresql_server: postgresql.PostgresqlServer) -> None:
-    asked = postgresql_server.url("nothing")
+def test_a_server_that_rejects_us_is_named_without_the_password(postgresql_server: postgresql.PostgresqlServer) -> None:
+    query = postgresql_server.url("nothing")
     with pytest.raises(ConfigurationError, match='database "nothing" does not exist'):
-        PostgresqlDatabase(asked).open()
-    with pytest.raises(ConfigurationError, match="password authentication failed") as refused:
-        PostgresqlDatabase(asked.replace("%20secret", "hidden")).open()
-    assert "hidden" not in str(refused.value)
+        PostgresqlDatabase(query).open()
+    with pytest.raises(ConfigurationError, match="password authentication failed") as rejected:
+        PostgresqlDatabase(query.replace("%20secret", "hidden")).open()
+    assert "hidden" not in str(rejected.value)
     with pytest.raises(ConfigurationError, match="cannot open the database of runs"):
-        PostgresqlDatabase(asked.replace(str(postgresql_server.port), "1")).open()
+        PostgresqlDatabase(query.replace(str(postgresql_server.port), "1")).open()
 
 
 def test_a_server_that_went_is_said_and_found_again_when_it_is_back() -> None:

@@ -223,7 +223,7 @@ def test_a_filling_that_was_interrupted_is_finished_without_doubling(store: Trac
     assert begin(record, None, None).complete
 
 
-def test_a_record_of_other_traces_is_refused(tmp_path: Path) -> None:
+def test_a_record_of_other_traces_is_rejected(tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
     begin(record, 10, 1)
     assert begin(record, 10, None) == begin(record, None, 1)
@@ -232,7 +232,7 @@ def test_a_record_of_other_traces_is_refused(tmp_path: Path) -> None:
             begin(record, traces, seed)
 
 
-def test_a_record_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_record_that_is_none_is_rejected(tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
     record.write_text("{}")
     with pytest.raises(ConfigurationError, match=r"is no record of a demo: .* missing required field `traces`"):

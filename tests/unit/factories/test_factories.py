@@ -113,7 +113,7 @@ def test_a_thousand_runs_get_a_thousand_components() -> None:
     assert [product.name for product in products] == [str(n) for n in range(1000)]
 
 
-def test_a_component_that_was_returned_before_is_refused() -> None:
+def test_a_component_that_was_returned_before_is_rejected() -> None:
     cached = Agent(echo)
     factory = AgentFactory("a", DB, lambda _: cached)
     resolve(factory)
@@ -301,7 +301,7 @@ def test_a_schema_is_described(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("schema", [dict, "AsStruct", 1, echo])
-def test_what_is_no_schema_is_refused(schema: Any) -> None:
+def test_what_is_no_schema_is_rejected(schema: Any) -> None:
     with pytest.raises(ConfigurationError, match="input_schema"):
         AgentFactory("a", DB, never, input_schema=schema)
 
@@ -327,7 +327,7 @@ def test_without_a_schema_the_input_is_as_sent(given: object) -> None:
     ],
     ids=range(9),
 )
-def test_an_input_that_is_no_object_is_refused(text: str, words: str) -> None:
+def test_an_input_that_is_no_object_is_rejected(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         parse_input(text)
     assert getattr(caught.value, "status", None) == 400

@@ -29,8 +29,8 @@ def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -
 
 
 def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
-    said = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
-    state = admitted(admission(KEYS, ON), bearer(signing_key().sign(said)))
+    payload = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
+    state = admitted(admission(KEYS, ON), bearer(signing_key().sign(payload)))
     assert (state.user_id, state.session_id) == ("alice", "s1")
     assert state.scopes == {"traces:read", "x:y"}
     assert state.claims["roles"] == ("a",)
@@ -71,14 +71,14 @@ def test_code_says_whether_it_is_on_before_settings_do() -> None:
         _ = Service(authorization=True, authorization_config=AuthorizationConfig()).app
 
 
-def test_who_is_refused_waits_in_turn_and_who_is_known_does_not() -> None:
+def test_who_is_rejected_waits_in_turn_and_who_is_known_does_not() -> None:
     ours = admission(KEYS, Settings(authorization=True, refusals_per_second=5))
     answered: list[str] = []
 
     async def ask(name: str, headers: dict[str, str]) -> None:
-        asked = Asked("GET", "/traces", None, name)
+        call = Asked("GET", "/traces", None, name)
         with suppress(UnauthenticatedError):
-            await ours.identify(list(headers.values()), asked)
+            await ours.identify(list(headers.values()), call)
         answered.append(name)
 
     async def all_at_once() -> None:

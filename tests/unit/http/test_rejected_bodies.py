@@ -72,7 +72,7 @@ async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -
 
 @pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
-    ("asked", "settings", "status"),
+    ("request", "settings", "status"),
     [
         (("/v1/traces", PROTOBUF, b"\xff"), {}, 400),
         (("/v1/traces", JSON, b"["), {}, 400),
@@ -87,17 +87,17 @@ async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -
         (("/workflows/none/runs", FORM, b"message=a"), {}, 404),
     ],
 )
-def test_what_is_refused_leaves_no_garbage(
-    tmp_path: Path, asked: tuple[str, dict[str, str], bytes], settings: dict[str, Any], status: int
+def test_what_is_rejected_leaves_no_garbage(
+    tmp_path: Path, request: tuple[str, dict[str, str], bytes], settings: dict[str, Any], status: int
 ) -> None:
-    async def refused() -> None:
+    async def rejected() -> None:
         service = Service(
             workflows=[Workflow([str.upper], id="upper")], settings={"data_dir": str(tmp_path), **settings}
         )
         await service.open()
-        assert [await ask(service.app, *asked) for _ in range(3)] == [status] * 3
+        assert [await ask(service.app, *request) for _ in range(3)] == [status] * 3
         found = left_behind()
         await service.close()
         assert found == []
 
-    asyncio.run(refused())
+    asyncio.run(rejected())

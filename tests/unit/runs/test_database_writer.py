@@ -40,9 +40,9 @@ def event(run_id: str, index: int) -> tuple[str, int, str, bytes]:
     return run_id, index, "RunContent", b"{}"
 
 
-async def opened(folder: Path, most: int = 1024 * MEBIBYTE) -> tuple[Faulty, Journal]:
+async def opened(folder: Path, max_bytes: int = 1024 * MEBIBYTE) -> tuple[Faulty, Journal]:
     database = Faulty(folder / "runs.db")
-    journal = Journal(database, Room(most))
+    journal = Journal(database, Room(max_bytes))
     await journal.open()
     return database, journal
 
@@ -212,26 +212,26 @@ def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing
 def test_a_full_room_keeps_little_begins_nothing_and_loses_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         _, journal = await opened(tmp_path, MEBIBYTE)
-        room = journal.room
+        budget = journal.room
         live = LiveRun(("a", "s"), 0, journal, keeps_events=False)
         text = "x" * 1000
         for _ in range(3000):
             live.emit({"event": "RunContent", "content": text})
         with pytest.raises(UnavailableError, match="too many bytes of events at once"):
-            room.admit()
+            budget.admit()
         assert sum(len(entry.body) for entry in live.after(2999 - 256, 256) or ()) <= MOST_BYTES_AFTER
         await journal.flushed()
-        room.admit()
-        assert room.in_memory <= MOST_BYTES_AFTER
+        budget.admit()
+        assert budget.in_memory <= MOST_BYTES_AFTER
         live.end()
         following = Following(journal, "a", live).after(-1)
         first = await anext(following)
-        assert room.in_memory > MOST_BYTES_AFTER
+        assert budget.in_memory > MOST_BYTES_AFTER
         assert [first.index] + [entry.index async for entry in following] == list(range(3000))
         del live, following
         # The thread of the database holds what it was asked last until it is asked again.
         await journal.do(lambda _: None)
-        assert room.in_memory == 0
+        assert budget.in_memory == 0
         await journal.close()
 
     asyncio.run(scene())

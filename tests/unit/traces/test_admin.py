@@ -89,14 +89,14 @@ def test_the_commands_leave_nothing_of_what_was_deleted(data_dir: Path) -> None:
 def test_a_store_in_use_is_left_alone(data_dir: Path) -> None:
     store = TraceStore.open(str(data_dir / "traces"))
     for arguments in (("delete", "{}", str(data_dir)), ("compact", str(data_dir))):
-        refused = _run(*arguments)
-        assert refused.exit_code == 1
-        assert "is held by process" in refused.output
+        rejected = _run(*arguments)
+        assert rejected.exit_code == 1
+        assert "is held by process" in rejected.output
     assert store.search_runs(EVERYTHING, 1, 10).total_count == 3
     store.close()
 
 
-def test_a_folder_without_traces_is_refused_and_not_created(tmp_path: Path) -> None:
+def test_a_folder_without_traces_is_rejected_and_not_created(tmp_path: Path) -> None:
     settings = load_settings(code={"data_dir": str(tmp_path / "misspelt")})
     with pytest.raises(ConfigurationError, match="found no such folder"):
         delete_traces(settings, b"{}", dry_run=False)

@@ -27,8 +27,8 @@ MADE_BY_2_7_2 = DATABASES / "traced-by-2.7.2.db"
 IDS = ("run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id")
 
 
-def fill(place: str) -> None:
-    subprocess.run([sys.executable, str(DATABASES / "make.py"), place], check=True, capture_output=True)
+def fill(database: str) -> None:
+    subprocess.run([sys.executable, str(DATABASES / "make.py"), database], check=True, capture_output=True)
 
 
 def run(*arguments: object) -> Result:
@@ -115,11 +115,11 @@ def test_tables_of_other_names_are_imported(tmp_path: Path, newest: Path) -> Non
     imported = run("import", f"sqlite:///{file}", tmp_path / "data", "--traces-table", "t", "--spans-table", "s")
     assert imported.exit_code == 0, imported.output
     assert_same_as(newest, traces_in(tmp_path / "data"))
-    refused = run("import", file, tmp_path / "data", "--spans-table", "s")
-    assert f"expected a table `agno_traces` in sqlite:///{file}, found none" in refused.output
+    rejected = run("import", file, tmp_path / "data", "--spans-table", "s")
+    assert f"expected a table `agno_traces` in sqlite:///{file}, found none" in rejected.output
 
 
-def test_rows_that_are_no_spans_are_refused_one_by_one(tmp_path: Path, newest: Path) -> None:
+def test_rows_that_are_no_spans_are_rejected_one_by_one(tmp_path: Path, newest: Path) -> None:
     file = tmp_path / "spoiled.db"
     shutil.copy(newest, file)
     with sqlite3.connect(file) as connection:
@@ -153,6 +153,6 @@ def test_a_database_in_postgresql_is_imported(
     same = traces_in(tmp_path / "same")
     assert sorted(trace["name"] for trace in traces.values()) == sorted(trace["name"] for trace in same.values())
     assert all(trace["created_at"] >= trace["start_time"] for trace in traces.values())
-    refused = run("import", url, tmp_path / "data", "--schema", "other")
-    assert "found none" in refused.output
-    assert "p@ss" not in refused.output
+    rejected = run("import", url, tmp_path / "data", "--schema", "other")
+    assert "found none" in rejected.output
+    assert "p@ss" not in rejected.output

@@ -99,8 +99,8 @@ def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path,
     imported = run("import", OTLP, tmp_path / "copy")
     # Two pages of prose stand beside them.
     assert imported.exit_code == 1
-    refused = [line for line in imported.output.splitlines() if line.startswith("refused: ")]
-    assert refused == [
+    rejected = [line for line in imported.output.splitlines() if line.startswith("refused: ")]
+    assert rejected == [
         f"refused: {OTLP / name}: expected spans as OTLP, Parquet or Arrow, found something else"
         for name in ("ATTRIBUTES.md", "README.md")
     ]
@@ -109,7 +109,7 @@ def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path,
     assert found == expected
 
 
-def test_what_is_refused_is_said_with_its_place(tmp_path: Path) -> None:
+def test_what_is_rejected_is_said_with_its_path(tmp_path: Path) -> None:
     span = {"spanId": "1" * 16, "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
     good, bad = {**span, "traceId": "a" * 32}, {**span, "traceId": "0" * 32}
     lines = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [each]}]}]}) for each in (good, bad)]
@@ -145,11 +145,11 @@ def test_an_import_needs_the_store_for_itself(data_dir: Path, tmp_path: Path) ->
     run("export", data_dir, "-o", tmp_path / "file")
     store = TraceStore.open(str(tmp_path / "copy" / "traces"))
     try:
-        refused = run("import", tmp_path / "file", tmp_path / "copy")
+        rejected = run("import", tmp_path / "file", tmp_path / "copy")
     finally:
         store.close()
-    assert refused.exit_code == 1
-    assert "is held by process" in refused.output
+    assert rejected.exit_code == 1
+    assert "is held by process" in rejected.output
 
 
 def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path) -> None:
@@ -190,22 +190,22 @@ def test_what_was_sent_does_not_steer_a_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["search", "export"])
-def test_what_cannot_be_looked_at_is_refused(tmp_path: Path, command: str) -> None:
+def test_what_cannot_be_looked_at_is_rejected(tmp_path: Path, command: str) -> None:
     rest = ("-o", tmp_path / "file") if command == "export" else ()
 
-    def asked(source: str, folder: Path) -> Result:
+    def run_command(source: str, folder: Path) -> Result:
         return run(command, *((source, folder) if command == "search" else (folder, source)), *rest)
 
-    nowhere = asked("{}", tmp_path / "nowhere")
+    nowhere = run_command("{}", tmp_path / "nowhere")
     assert nowhere.exit_code == 1
     assert "found no such folder" in nowhere.output
     (tmp_path / "empty" / "traces").mkdir(parents=True)
-    assert "expected a store, found no manifest" in asked("{}", tmp_path / "empty").output
-    assert "unknown operator `XX`" in asked('{"op": "XX", "key": "name"}', tmp_path / "nowhere").output
+    assert "expected a store, found no manifest" in run_command("{}", tmp_path / "empty").output
+    assert "unknown operator `XX`" in run_command('{"op": "XX", "key": "name"}', tmp_path / "nowhere").output
     assert not (tmp_path / "file").exists()
 
 
-def test_streams_cross_the_door_as_arrow(data_dir: Path) -> None:
+def test_streams_cross_the_ffi_boundary_as_arrow(data_dir: Path) -> None:
     store = TraceStore.look(str(data_dir / "traces"))
     rows = pa.table(store.scan(EVERYTHING))
     assert rows.schema == pa.schema(trace_schema())
@@ -231,16 +231,16 @@ def test_spans_come_from_whatever_makes_arrow(data_dir: Path, tmp_path: Path) ->
 
 
 def test_a_store_that_is_looked_at_is_not_changed(data_dir: Path) -> None:
-    looked = TraceStore.look(str(data_dir / "traces"))
+    reader = TraceStore.look(str(data_dir / "traces"))
     with pytest.raises(ConfigurationError, match="the store was opened for reading only"):
-        looked.delete(EVERYTHING)
+        reader.delete(EVERYTHING)
     with pytest.raises(ConfigurationError, match="one of `parquet`, `arrow`, `ndjson`, `otlp`, got `csv`"):
-        looked.export(EVERYTHING, "csv")
-    looked.close()
+        reader.export(EVERYTHING, "csv")
+    reader.close()
 
 
 def test_an_export_that_fails_leaves_no_file(data_dir: Path, tmp_path: Path) -> None:
-    refused = run("export", data_dir, "-o", tmp_path / "missing" / "file")
-    assert refused.exit_code == 1
-    assert "cannot write" in refused.output
+    rejected = run("export", data_dir, "-o", tmp_path / "missing" / "file")
+    assert rejected.exit_code == 1
+    assert "cannot write" in rejected.output
     assert list(tmp_path.iterdir()) == []

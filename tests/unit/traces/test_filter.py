@@ -53,10 +53,10 @@ def test_an_accepted_filter_has_its_canonical_form_and_prints_as_what_it_parses(
 
 
 @pytest.mark.parametrize("case", cases("refused_filters.json")["cases"], ids=lambda case: case["source"][:60])
-def test_a_refused_filter_says_what_and_where(case: dict[str, str]) -> None:
-    with pytest.raises(FilterError) as refused:
+def test_a_rejected_filter_says_what_and_where(case: dict[str, str]) -> None:
+    with pytest.raises(FilterError) as rejected:
         Filter.compile(case["source"].encode("utf-8", "surrogatepass"))
-    assert (refused.value.message, refused.value.path) == (case["message"], case["path"])
+    assert (rejected.value.message, rejected.value.path) == (case["message"], case["path"])
 
 
 def matches(compiled: Filter, rows: pa.RecordBatch) -> list[int]:
@@ -79,11 +79,11 @@ def test_a_restricted_filter_never_matches_more(case: dict[str, Any]) -> None:
 
 
 @given(st.binary())
-def test_any_bytes_are_a_filter_or_refused(source: bytes) -> None:
-    canonical, place = b"", "$"
+def test_any_bytes_are_a_filter_or_rejected(source: bytes) -> None:
+    canonical, error_path = b"", "$"
     try:
         canonical = Filter.compile(source).canonical()
     except FilterError as error:
-        place = error.path
-    assert place.startswith("$")
+        error_path = error.path
+    assert error_path.startswith("$")
     assert not canonical or Filter.compile(canonical).canonical() == canonical

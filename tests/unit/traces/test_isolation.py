@@ -91,8 +91,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Tr
 
 async def ask(client: httpx.AsyncClient, caller: str | None, **body: object) -> dict[str, Any]:
     headers = as_caller(caller, "traces:read") if caller is not None else as_admin()
-    answer = await client.post("/traces/search", json={**body, "limit": LIMIT}, headers=headers)
-    found: dict[str, Any] = answer.raise_for_status().json()
+    response = await client.post("/traces/search", json={**body, "limit": LIMIT}, headers=headers)
+    found: dict[str, Any] = response.raise_for_status().json()
     assert len(found["data"]) == found["meta"]["total_count"]
     return found
 
@@ -116,11 +116,11 @@ async def check_single(client: httpx.AsyncClient, caller: str) -> None:
     bodies = set()
     for item in (await ask(client, None))["data"]:
         for query in ({}, {"span_id": SPAN}):
-            answer = await client.get(f"/traces/{item['trace_id']}", params=query, headers=headers)
-            assert (answer.status_code == 200) == (item.get("user_id") == caller)
-            if answer.status_code != 200:
-                assert answer.status_code == 404
-                bodies.add(answer.content)
+            response = await client.get(f"/traces/{item['trace_id']}", params=query, headers=headers)
+            assert (response.status_code == 200) == (item.get("user_id") == caller)
+            if response.status_code != 200:
+                assert response.status_code == 404
+                bodies.add(response.content)
     assert len(bodies) <= 2
     for path in ("/traces", "/trace_session_stats"):
         listed = (await client.get(path, params={"limit": LIMIT}, headers=headers)).json()["data"]

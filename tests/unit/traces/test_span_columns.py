@@ -77,19 +77,19 @@ def rows(request: ExportTraceServiceRequest) -> Iterator[dict[str, Any]]:
     for resource in request.resource_spans:
         for scope in resource.scope_spans:
             for span in scope.spans:
-                said = MessageToDict(span)
+                encoded_span = MessageToDict(span)
                 yield {
                     "trace_id": span.trace_id.hex(),
                     "span_id": span.span_id.hex(),
                     "parent_span_id": span.parent_span_id.hex() or None,
                     "trace_state": span.trace_state,
                     "name": span.name,
-                    "kind": said.get("kind"),
+                    "kind": encoded_span.get("kind"),
                     "start_time": span.start_time_unix_nano,
                     "end_time": span.end_time_unix_nano,
-                    "status_code": said.get("status", {}).get("code"),
+                    "status_code": encoded_span.get("status", {}).get("code"),
                     "status_message": span.status.message,
-                    "attributes": json.dumps(attributes(said.get("attributes", []))),
+                    "attributes": json.dumps(attributes(encoded_span.get("attributes", []))),
                     "events": [
                         {
                             "name": event.name,
@@ -193,9 +193,9 @@ def test_ids_may_be_bytes_and_when_a_trace_was_received_is_kept(tmp_path: Path) 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     table = pa.table({"TraceId": ["a" * 32], "name": ["x"], "start_time": [FIRST]})
-    refused = imported(tmp_path, table)
-    assert refused.exit_code == 1
-    assert "found TraceId, name, start_time: without `trace_id`, `span_id` a row is no span" in refused.output
+    rejected = imported(tmp_path, table)
+    assert rejected.exit_code == 1
+    assert "found TraceId, name, start_time: without `trace_id`, `span_id` a row is no span" in rejected.output
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ({"start_time": [1, -1]}, "expected `start_time` to be an instant"),
     ],
 )
-def test_a_row_that_is_no_span_is_refused_with_its_place(
+def test_a_row_that_is_no_span_is_rejected_with_its_path(
     tmp_path: Path, columns: dict[str, list[Any]], reason: str
 ) -> None:
     done = imported(tmp_path, pa.table(spans(**columns)))

@@ -43,15 +43,15 @@ def span(number: int) -> dict[str, Any]:
     return {**ids, **times, "attributes": [user], "status": {"code": 2 if number % 3 == 0 else 1}}
 
 
-def asked(store: TraceStore, headers: dict[str, str], **query: str) -> httpx.Response:
+def request_export(store: TraceStore, headers: dict[str, str], **query: str) -> httpx.Response:
     async def scenario() -> httpx.Response:
         keys = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
         service = Service(traces=store, authorization=True, authorization_config=keys)
         transport = httpx.ASGITransport(service.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
-            answer = await client.get("/traces/export", params=query, headers=headers)
+            response = await client.get("/traces/export", params=query, headers=headers)
         await service.close()
-        return answer
+        return response
 
     return asyncio.run(scenario())
 
@@ -74,19 +74,19 @@ def trace_ids(content: bytes, form: str, tmp_path: Path) -> set[str]:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_caller_gets_its_own_traces_that_the_filter_matches(store: TraceStore, form: str, tmp_path: Path) -> None:
-    answer = asked(store, as_caller("ann", "traces:read"), format=form, filter=FAILED)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == FORMATS[form]
-    assert answer.headers["content-disposition"] == f'attachment; filename="traces.{form}"'
-    assert trace_ids(answer.content, form, tmp_path / "own") == {f"{1:032x}"}
-    everyones = asked(store, as_admin(), format=form)
+    response = request_export(store, as_caller("ann", "traces:read"), format=form, filter=FAILED)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == FORMATS[form]
+    assert response.headers["content-disposition"] == f'attachment; filename="traces.{form}"'
+    assert trace_ids(response.content, form, tmp_path / "own") == {f"{1:032x}"}
+    everyones = request_export(store, as_admin(), format=form)
     assert trace_ids(everyones.content, form, tmp_path / "all") == {f"{number:032x}" for number in range(1, 7)}
-    nobodys = asked(store, as_caller("nobody", "traces:read"), format=form)
+    nobodys = request_export(store, as_caller("nobody", "traces:read"), format=form)
     assert nobodys.status_code == 200
     assert trace_ids(nobodys.content, form, tmp_path / "none") == set()
 
 
-def test_what_cannot_be_exported_is_refused_before_anything_is_sent(store: TraceStore) -> None:
+def test_what_cannot_be_exported_is_rejected_before_anything_is_sent(store: TraceStore) -> None:
     refusals = [
         ({"format": "csv"}, 422, "Invalid enum value 'csv' - at `format`"),
         ({"filter": '{"op": "XX", "key": "name"}'}, 400, "unknown operator `XX` - at `$.op`"),
@@ -94,10 +94,10 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_sent(store: Trace
         ({"db_id": "other"}, 404, "No database found with id 'other'"),
     ]
     for query, status, detail in refusals:
-        answer = asked(store, as_admin(), **query)
-        assert (answer.status_code, answer.json()["detail"]) == (status, detail)
-    assert asked(store, as_caller("ann", "traces:write")).status_code == 403
-    assert asked(store, {}).status_code == 401
+        response = request_export(store, as_admin(), **query)
+        assert (response.status_code, response.json()["detail"]) == (status, detail)
+    assert request_export(store, as_caller("ann", "traces:write")).status_code == 403
+    assert request_export(store, {}).status_code == 401
 
 
 def test_exports_are_bounded_in_number_and_leave_their_place(store: TraceStore) -> None:

@@ -60,9 +60,9 @@ def answer_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
         transport = httpx.ASGITransport(Compression(Starlette(routes=[Route("/", whole)])))
         async with (
             httpx.AsyncClient(transport=transport, base_url="http://x") as client,
-            client.stream("GET", "/", headers={"Accept-Encoding": accepted}) as answer,
+            client.stream("GET", "/", headers={"Accept-Encoding": accepted}) as response,
         ):
-            return answer.headers, b"".join([part async for part in answer.aiter_raw()])
+            return response.headers, b"".join([part async for part in response.aiter_raw()])
 
     return asyncio.run(scenario())
 
@@ -100,8 +100,8 @@ def test_a_stream_goes_out_as_it_comes() -> None:
         stream = Starlette(routes=[Route("/", lambda _: StreamingResponse(parts()))])
         transport = httpx.ASGITransport(Compression(stream))
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-            answer = await client.get("/", headers={"Accept-Encoding": "gzip"})
-            assert answer.content == b"x" * LEAST_BYTES * 3
-            assert "content-encoding" not in answer.headers
+            response = await client.get("/", headers={"Accept-Encoding": "gzip"})
+            assert response.content == b"x" * LEAST_BYTES * 3
+            assert "content-encoding" not in response.headers
 
     asyncio.run(scenario())

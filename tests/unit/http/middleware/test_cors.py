@@ -26,34 +26,37 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
     store.close()
 
 
-def answers(store: TraceStore, origins: str, *asked: tuple[str, dict[str, str]]) -> list[httpx.Response]:
+def responses_to(store: TraceStore, origins: str, *preflight: tuple[str, dict[str, str]]) -> list[httpx.Response]:
     async def scenario() -> list[httpx.Response]:
         settings: dict[str, Any] = {"cors_origins": origins}
         async with client_of(Service(traces=store, settings=settings)) as client:
             return [
-                await client.request(method, "/traces/search", headers=headers, json={}) for method, headers in asked
+                await client.request(method, "/traces/search", headers=headers, json={})
+                for method, headers in preflight
             ]
 
     return asyncio.run(scenario())
 
 
 def test_by_default_no_page_of_another_origin_may_read(store: TraceStore) -> None:
-    asked, read = answers(store, "", ("OPTIONS", {"Origin": OURS, **PREFLIGHT}), ("POST", {"Origin": OURS}))
-    assert (asked.status_code, asked.json()["error_code"]) == (405, "METHOD_NOT_ALLOWED")
+    preflight, read = responses_to(store, "", ("OPTIONS", {"Origin": OURS, **PREFLIGHT}), ("POST", {"Origin": OURS}))
+    assert (preflight.status_code, preflight.json()["error_code"]) == (405, "METHOD_NOT_ALLOWED")
     assert read.status_code == 200
-    assert not any(name.startswith("access-control") for answer in (asked, read) for name in answer.headers)
+    assert not any(name.startswith("access-control") for response in (preflight, read) for name in response.headers)
 
 
 def test_pages_of_a_named_origin_may_ask_and_read(store: TraceStore) -> None:
     for origins in (OURS, f"http://localhost:3000, {OURS.upper()}", "*"):
-        asked, read = answers(store, origins, ("OPTIONS", {"Origin": OURS, **PREFLIGHT}), ("POST", {"Origin": OURS}))
-        assert asked.status_code == 204
-        assert "POST" in asked.headers["access-control-allow-methods"]
-        assert "Authorization" in asked.headers["access-control-allow-headers"]
-        for answer in (asked, read):
-            assert answer.headers["access-control-allow-origin"] == OURS
-            assert "Origin" in answer.headers["vary"]
-            assert "access-control-allow-credentials" not in answer.headers
+        preflight, read = responses_to(
+            store, origins, ("OPTIONS", {"Origin": OURS, **PREFLIGHT}), ("POST", {"Origin": OURS})
+        )
+        assert preflight.status_code == 204
+        assert "POST" in preflight.headers["access-control-allow-methods"]
+        assert "Authorization" in preflight.headers["access-control-allow-headers"]
+        for response in (preflight, read):
+            assert response.headers["access-control-allow-origin"] == OURS
+            assert "Origin" in response.headers["vary"]
+            assert "access-control-allow-credentials" not in response.headers
         assert read.status_code == 200
 
 
@@ -61,11 +64,13 @@ def test_pages_of_a_named_origin_may_ask_and_read(store: TraceStore) -> None:
     "origin", ["https://ours.example.evil", "http://ours.example", "https://ours.example:8", "null"]
 )
 def test_pages_of_an_origin_like_it_may_not(store: TraceStore, origin: str) -> None:
-    for answer in answers(store, OURS, ("OPTIONS", {"Origin": origin, **PREFLIGHT}), ("POST", {"Origin": origin})):
-        assert "access-control-allow-origin" not in answer.headers
+    for response in responses_to(
+        store, OURS, ("OPTIONS", {"Origin": origin, **PREFLIGHT}), ("POST", {"Origin": origin})
+    ):
+        assert "access-control-allow-origin" not in response.headers
 
 
-def test_what_is_no_origin_is_refused() -> None:
+def test_what_is_no_origin_is_rejected() -> None:
     assert read_origins(" https://a.example , *,") == {"https://a.example", "*"}
     for text in ("ours.example", "https://ours.example/", "https://*.example", "file:///x", "null"):
         with pytest.raises(ConfigurationError, match="cors_origins"):

@@ -56,16 +56,16 @@ def test_it_has_every_route_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=name_of)
-def test_an_operation_says_what_it_needs_and_how_it_refuses(row: Row) -> None:
-    said = operation(row)
-    assert said["summary"]
-    assert ("security" in said) != row.is_public
-    assert ({"401", "403"} <= said["responses"].keys()) != row.is_public
-    assert ("requestBody" in said) == (row.body is not None)
-    assert {str(row.operation.success), "500"} <= said["responses"].keys()
-    parameters = {parameter["name"] for parameter in said.get("parameters", [])}
+def test_an_operation_says_what_it_needs_and_how_it_rejects(row: Row) -> None:
+    documented = operation(row)
+    assert documented["summary"]
+    assert ("security" in documented) != row.is_public
+    assert ({"401", "403"} <= documented["responses"].keys()) != row.is_public
+    assert ("requestBody" in documented) == (row.body is not None)
+    assert {str(row.operation.success), "500"} <= documented["responses"].keys()
+    parameters = {parameter["name"] for parameter in documented.get("parameters", [])}
     assert set(re.findall(r"{(\w+)}", row.path)) <= parameters
-    assert all(parameter["description"] for parameter in said.get("parameters", []) if parameter["in"] == "query")
+    assert all(parameter["description"] for parameter in documented.get("parameters", []) if parameter["in"] == "query")
 
 
 def test_an_answer_of_runs_is_every_one_that_there_is() -> None:
@@ -116,9 +116,9 @@ def test_what_factories_take_is_described_where_they_take_it() -> None:
     assert added == {"agent.a_b.input", "agent.a_b.input_", "team.tree.input", "workflow.steps.input"}
 
     def offered(path: str, method: str) -> list[str]:
-        said = [value for key, value in values(document["paths"][path][method]) if key == "contentSchema"]
-        assert all(said[0] == each for each in said)
-        return [each["title"] for each in said[0]["anyOf"]] if said else []  # type: ignore[index]
+        documented = [value for key, value in values(document["paths"][path][method]) if key == "contentSchema"]
+        assert all(documented[0] == each for each in documented)
+        return [each["title"] for each in documented[0]["anyOf"]] if documented else []  # type: ignore[index]
 
     assert offered("/agents/{component_id}/runs", "post") == ["a b", "a_b"]
     assert offered("/agents/{component_id}/runs/{run_id}/continue", "post") == []

@@ -66,7 +66,7 @@ def a_reader(deadline_seconds: float = 60.0) -> BodyReader:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
-def test_a_body_is_its_chunks_or_refused_and_its_room_is_given_back(chunks: list[bytes], ends_early: bool) -> None:  # noqa: FBT001  # drawn
+def test_a_body_is_its_chunks_or_rejected_and_its_memory_is_given_back(chunks: list[bytes], ends_early: bool) -> None:  # noqa: FBT001  # drawn
     async def scenario() -> None:
         reader = a_reader()
         last = DISCONNECT if ends_early else chunk(b"", more=False)
@@ -83,12 +83,12 @@ def test_a_body_is_its_chunks_or_refused_and_its_room_is_given_back(chunks: list
     asyncio.run(scenario())
 
 
-def test_an_announced_length_over_the_limit_is_refused_before_anything_is_read() -> None:
+def test_an_announced_length_over_the_limit_is_rejected_before_anything_is_read() -> None:
     with pytest.raises(PayloadTooLargeError, match="larger than 100 bytes"):
         asyncio.run(read(a_reader(), request_of(length=LIMIT + 1)))
 
 
-def test_a_body_that_does_not_come_is_refused_and_a_slow_handler_is_not() -> None:
+def test_a_body_that_does_not_come_is_rejected_and_a_slow_handler_is_not() -> None:
     async def scenario() -> None:
         reader = a_reader(deadline_seconds=0.01)
         with pytest.raises(RequestTimeoutError):
@@ -116,7 +116,7 @@ def test_bodies_share_their_room_as_long_as_they_are_used() -> None:
 def test_a_caller_that_leaves_cancels_what_it_asked_for() -> None:
     cancelled: list[bool] = []
 
-    async def answer() -> None:
+    async def response() -> None:
         try:
             await asyncio.sleep(3600)
         finally:
@@ -125,7 +125,7 @@ def test_a_caller_that_leaves_cancels_what_it_asked_for() -> None:
     async def scenario() -> None:
         request = request_of(chunk(b"", more=False), DISCONNECT)
         with pytest.raises(CancelledError, match="the caller left"):
-            await unless_disconnected(request, answer())
+            await unless_disconnected(request, response())
         await asyncio.sleep(0)
         assert cancelled == [True]
 
@@ -133,14 +133,14 @@ def test_a_caller_that_leaves_cancels_what_it_asked_for() -> None:
 
 
 def test_a_caller_that_stays_gets_its_answer_or_its_error() -> None:
-    async def answer() -> bytes:
+    async def response() -> bytes:
         return b"found"
 
     async def refuse() -> bytes:
         raise UnavailableError("later")
 
     async def scenario() -> None:
-        assert await unless_disconnected(request_of(), answer()) == b"found"
+        assert await unless_disconnected(request_of(), response()) == b"found"
         with pytest.raises(SpanwiseError, match="later"):
             await unless_disconnected(request_of(), refuse())
 

@@ -35,7 +35,7 @@ async def never() -> Any:
     await asyncio.Event().wait()
 
 
-def sent_by(answer: Callable[..., Awaitable[None]], seconds: float = 5.0) -> list[bytes]:
+def sent_by(response: Callable[..., Awaitable[None]], seconds: float = 5.0) -> list[bytes]:
     """Returns the bodies that an answer sends."""
     sent: list[bytes] = []
 
@@ -45,7 +45,7 @@ def sent_by(answer: Callable[..., Awaitable[None]], seconds: float = 5.0) -> lis
 
     async def scene() -> None:
         async with asyncio.timeout(seconds):
-            await answer(SCOPE, never, send)
+            await response(SCOPE, never, send)
 
     asyncio.run(scene())
     return [body for body in sent if body]
@@ -53,27 +53,27 @@ def sent_by(answer: Callable[..., Awaitable[None]], seconds: float = 5.0) -> lis
 
 def test_a_place_is_taken_before_the_stream_begins_and_left_when_it_ended() -> None:
     streams = Streams(2)
-    with streams.place() as place, streams.place():
-        answer = place.answer(entries("RunStarted", "RunCompleted"))
+    with streams.place() as slot, streams.place():
+        response = slot.answer(entries("RunStarted", "RunCompleted"))
         assert streams.open == 2
         with pytest.raises(UnavailableError, match="more than 2 streams"):
             streams.place()
     assert streams.open == 1
-    assert sent_by(answer) == [frame(Entry(0, "RunStarted", b"{}")), frame(Entry(1, "RunCompleted", b"{}"))]
+    assert sent_by(response) == [frame(Entry(0, "RunStarted", b"{}")), frame(Entry(1, "RunCompleted", b"{}"))]
     assert streams.open == 0
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_a_stream_that_is_cancelled_at_any_time_leaves_its_place(steps: int) -> None:
+def test_a_stream_that_is_cancelled_at_any_time_leaves_its_path(steps: int) -> None:
     streams = Streams(1)
 
     async def scene() -> None:
         async def send(_message: Any) -> None:
             await asyncio.sleep(0)
 
-        with streams.place() as place:
-            answer = place.answer(endless())
-        task = asyncio.create_task(answer(SCOPE, never, send))
+        with streams.place() as slot:
+            response = slot.answer(endless())
+        task = asyncio.create_task(response(SCOPE, never, send))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
@@ -90,8 +90,8 @@ def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.Mon
         await asyncio.sleep(0.2)
         yield Entry(0, "RunCompleted", b"{}")
 
-    with Streams(1).place() as place:
-        sent = sent_by(place.answer(slow()))
+    with Streams(1).place() as slot:
+        sent = sent_by(slot.answer(slow()))
     assert sent[0] == b": heartbeat\n\n"
     assert sent[-1] == frame(Entry(0, "RunCompleted", b"{}"))
     assert set(sent[:-1]) == {b": heartbeat\n\n"}
@@ -101,9 +101,9 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
     streams, taken = Streams(1), 0
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        with streams.place() as place:
-            answer = place.answer(endless())
-        await answer(scope, receive, send)
+        with streams.place() as slot:
+            response = slot.answer(endless())
+        await response(scope, receive, send)
 
     async def scene() -> None:
         async def send(message: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "shown"),
+    ("kind", "given", "expected"),
     [
         (Kind.AGENT, ["RunStarted", "RunContent", "CustomEvent", "RunCompleted"], ["RunContent"]),
         (Kind.AGENT, ["RunStarted", "RunError"], ["RunError"]),
@@ -137,8 +137,8 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
         ),
     ],
 )
-def test_pieces_are_the_answer_and_a_bad_end(kind: Kind, given: list[str], shown: list[str]) -> None:
+def test_pieces_are_the_answer_and_a_bad_end(kind: Kind, given: list[str], expected: list[str]) -> None:
     async def scene() -> list[str]:
         return [entry.name async for entry in pieces(entries(*given), kind)]
 
-    assert asyncio.run(scene()) == shown
+    assert asyncio.run(scene()) == expected

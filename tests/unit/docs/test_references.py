@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+
 from support.paths import ROOT
 
 if TYPE_CHECKING:
@@ -46,9 +47,8 @@ def missing(text: str, pattern: re.Pattern[str], folder: Path, own: Path) -> Ite
     """Yields the references in a text that lead nowhere; those without a path are about the page itself."""
     for reference in pattern.finditer(text):
         page = (folder / reference["page"]).resolve() if reference["page"] else own
-        if not page.exists():
-            yield reference[0]
-        elif reference["anchor"] and page.suffix == ".md" and reference["anchor"] not in anchors_of(page):
+        is_plain = not reference["anchor"] or page.suffix != ".md"
+        if not page.exists() or not (is_plain or reference["anchor"] in anchors_of(page)):
             yield reference[0]
 
 

@@ -15,7 +15,8 @@ from support.callers import as_admin, jwks_file
 from support.otlp_requests import captures
 from support.service import Running
 
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 from spanwise.models import DetailPage, SessionPage, SummaryPage, TraceDetail, TraceNode
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ FILTERED = {"/traces/search", "/traces/delete", "/traces/export"}
     "cases", [100, pytest.param(int(os.environ.get("SLOW_CASES", "1000")), marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_whatever_is_asked_the_answer_is_a_described_one(described: Running, row: Row, cases: int) -> None:
+def test_whatever_is_asked_the_answer_is_a_described_one(described: Running, row: Route, cases: int) -> None:
     schema = schemathesis.openapi.from_url(f"{described.url}/openapi.json")
     excluded: list[Any] = [positive_data_acceptance] if row.path in FILTERED else []
 

@@ -149,7 +149,7 @@ def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Calla
         answer = service.search()
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.json()["error_code"] == "SERVICE_UNAVAILABLE"
-        assert answer.json()["detail"] == "too many bytes of answers wait for their readers"
+        assert answer.json()["detail"] == "too many response bytes are waiting for slow clients"
         assert service.http.get("/health").status_code == 200
     wait_until(lambda: service.search().status_code == 200)
     assert service.stop() == 0

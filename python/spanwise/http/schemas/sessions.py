@@ -11,10 +11,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from spanwise.models import WITHOUT_NUL, PaginationInfo, StoredText, Text, Time
 
-LONGEST_NAME = 160
+SESSIONS_DATABASE_ID = "runs"
+"""The id of the only database of sessions; trace stores have ids of their own."""
+
+MAX_NAME_LENGTH = 160
 
 KindName: TypeAlias = Literal["agent", "team", "workflow"]
-NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=WITHOUT_NUL)]
+NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=WITHOUT_NUL)]
 IdText: TypeAlias = Annotated[str, Meta(max_length=255, pattern=WITHOUT_NUL)]
 Name: TypeAlias = Annotated[NameText | None, Meta(description="Its name, for people.")]
 State: TypeAlias = Annotated[dict[str, Any] | None, Meta(description="What components remember in it.")]

@@ -7,7 +7,7 @@ import pytest
 from support.mounted_service import client_of
 
 from spanwise import ConfigurationError, Service, TraceStore
-from spanwise.http.middleware.cors import read_origins
+from spanwise.http.middleware.cors import parse_origins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_pages_of_an_origin_like_it_may_not(store: TraceStore, origin: str) -> N
 
 
 def test_what_is_no_origin_is_refused() -> None:
-    assert read_origins(" https://a.example , *,") == {"https://a.example", "*"}
+    assert parse_origins(" https://a.example , *,") == {"https://a.example", "*"}
     for text in ("ours.example", "https://ours.example/", "https://*.example", "file:///x", "null"):
         with pytest.raises(ConfigurationError, match="cors_origins"):
-            read_origins(text)
+            parse_origins(text)

@@ -221,7 +221,7 @@ def _database(db: object) -> Database:
         return database_at(db)
     if isinstance(db, Database):
         return db
-    shown = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
+    address = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
     raise ConfigurationError(
-        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {shown}"
+        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {address}"
     )

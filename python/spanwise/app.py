@@ -1,4 +1,4 @@
-"""The service, wired: what a program builds, mounts or serves."""
+"""The service: what a program builds, mounts or serves."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
-from spanwise.http.authorization import admission
-from spanwise.http.backend import Backend, body_readers
-from spanwise.http.middleware.chunked_send import Answers
-from spanwise.http.middleware.cors import read_origins
+from spanwise.http.authorization import create_authorizer
+from spanwise.http.backend import Backend
+from spanwise.http.middleware.cors import parse_origins
 from spanwise.http.openapi.describe import describe
-from spanwise.http.responses.event_stream import Streams
+from spanwise.http.requests.body import body_readers
+from spanwise.http.responses.budget import ResponseBudget
+from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
-from spanwise.http.websocket.routes import Sockets
+from spanwise.http.websocket.limits import SocketLimits
 from spanwise.registry import Registry
 from spanwise.runs import Room, Runs
+from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
 from spanwise.traces.recording.recorder import Recorder
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spanwise.http.application import Application
-    from spanwise.http.authorization import Admission
+    from spanwise.http.authorization import Authorizer
     from spanwise.http.requests.body import BodyReader
     from spanwise.settings import Settings
 
@@ -41,10 +43,10 @@ Source: TypeAlias = str | Path | TraceStore
 
 
 class Service:
-    """One service: its traces, its limits, its web application.
+    """One service: its traces, its hosted components and its web application.
 
-    What is not built yet is refused, never ignored: a service that was asked to host an object of a framework
-    it has no adapter for does not start without it.
+    An object that cannot be hosted is rejected rather than ignored: a service does not start without a component of a
+    framework that it has no adapter for.
 
     Attributes:
         name: the service's name, for people.
@@ -65,27 +67,27 @@ class Service:
         name: str = "Spanwise",
         id: str = "spanwise",  # noqa: A002  # the word that every component uses
     ) -> None:
-        """Describes a service; nothing is opened and no setting is read before it is needed.
+        """Describes a service. Nothing is opened, and no setting is read, until it is needed.
 
         Args:
-            agents: agents and agent factories, each with an id of its own.
-            teams: teams and team factories, likewise.
-            workflows: workflows and workflow factories, likewise.
-            db: where sessions, runs and their events are kept: the path of a SQLite file, the address of a
-                PostgreSQL database, or any object that satisfies `Database`; if not given, the setting
-                `database_url` says, and without it the file `runs.db` of the data folder.
-            authorization: whether every caller needs a token; if not given, the setting of that name says.
-            authorization_config: how tokens are verified; what it leaves out is said by the settings.
-            traces: the path or URL of a trace store, or one that is open already and that its owner closes; or
-                several of them by the id that `db_id` gives, the first being the one that is meant without; if not
-                given, the setting `stores` says, and without it the folder `traces` of the data folder.
-            settings: settings by name; they win over flags, environment and file.
+            agents: agents and agent factories with distinct ids.
+            teams: teams and team factories with distinct ids.
+            workflows: workflows and workflow factories with distinct ids.
+            db: where sessions, runs and their events are stored: the path of a SQLite file, the URL of a PostgreSQL
+                database, or any object that satisfies `Database`. The default is the setting `database_url`, or else
+                the file `runs.db` of the data folder.
+            authorization: whether every caller needs a token. The default is the setting of that name.
+            authorization_config: how tokens are verified. The settings provide what it leaves out.
+            traces: the path or URL of a trace store, or an open one, which its owner closes; or a mapping of them by
+                the id that requests give as `db_id`, the first being the default. The default is the setting `stores`,
+                or else the folder `traces` of the data folder.
+            settings: settings by name. They take precedence over flags, environment and configuration file.
             name: the service's name, for people.
             id: the service's name, for programs.
 
         Raises:
-            ConfigurationError: an object is no component of its kind, an id is empty or there twice, or the db is
-                none that is built.
+            ConfigurationError: an object is no component of its kind, an id is empty or not unique, or the db is not
+                supported.
         """
         self._registry = Registry({Kind.AGENT: agents or (), Kind.TEAM: teams or (), Kind.WORKFLOW: workflows or ()})
         self._db = None if db is None else _database(db)
@@ -100,12 +102,12 @@ class Service:
         self._config: Path | None = None
 
     def configure(self, flags: Mapping[str, str | tuple[str, ...]], config: Path | None) -> None:
-        """Adds what the command line says, before any setting is read."""
+        """Adds the flags and the configuration file of the command line. Call it before any setting is read."""
         self._flags, self._config = flags, config
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings that hold, read once.
+        """The effective settings, read once.
 
         Raises:
             ConfigurationError: see `load_settings`.
@@ -116,12 +118,11 @@ class Service:
     def app(self) -> Application:
         """The ASGI application. Its lifespan opens and closes the service.
 
-        Mounted in an application that does not pass the lifespan on, call `open` and `close`; without, the
-        first request begins to open the store and is answered 503 with `Retry-After`.
+        When it is mounted in an application that does not run its lifespan, call `open` and `close`. Otherwise the
+        first request starts to open the store and receives a 503 with `Retry-After`.
 
         Raises:
-            ConfigurationError: a setting is not usable, or authorization is on and there is no key, or one that is
-                not usable.
+            ConfigurationError: a setting is not usable, or authorization is on and there is no usable key.
         """
         backend = Backend(
             id=self.id,
@@ -129,30 +130,30 @@ class Service:
             traces=self._traces,
             registry=self._registry,
             runs=self._runs,
-            keeps_runs=self._keeps_runs,
-            factory_deadline_seconds=self.settings.factory_deadline_seconds,
-            admission=self._admission,
-            description=describe(TABLE, self.name, self._registry.inputs()),
-            public_description=describe(TABLE, self.name),
-            origins=read_origins(self.settings.cors_origins),
-            answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
-            readers=self._readers,
-            streams=Streams(self.settings.streams_at_once),
+            launcher=Launcher(self._runs, self.settings.factory_deadline_seconds),
+            needs_run_database=self._needs_run_database,
+            authorizer=self._authorizer,
+            openapi=describe(TABLE, self.name, self._registry.inputs()),
+            public_openapi=describe(TABLE, self.name),
+            cors_origins=parse_origins(self.settings.cors_origins),
+            response_budget=ResponseBudget(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
+            body_readers=self._body_readers,
+            streams=StreamLimit(self.settings.streams_at_once),
             sockets=self._sockets,
         )
         return build_application(backend, self._lifespan)
 
     @cached_property
-    def _readers(self) -> dict[str, BodyReader]:
+    def _body_readers(self) -> dict[str, BodyReader]:
         return body_readers(self.settings)
 
     @cached_property
-    def _sockets(self) -> Sockets:
-        return Sockets(self.settings.sockets_at_once, self.settings.sockets_of_a_user)
+    def _sockets(self) -> SocketLimits:
+        return SocketLimits(self.settings.sockets_at_once, self.settings.sockets_of_a_user)
 
     @cached_property
-    def _admission(self) -> Admission:
-        return admission(self._authorization_config, self.settings)
+    def _authorizer(self) -> Authorizer:
+        return create_authorizer(self._authorization_config, self.settings)
 
     @cached_property
     def _traces(self) -> Traces:
@@ -167,39 +168,39 @@ class Service:
         return Runs(database, recorder, self.settings.runs_at_once, Room(self.settings.event_bytes))
 
     @property
-    def _keeps_runs(self) -> bool:
-        """Whether the database of runs is opened with the service: traces alone need none, and may have no place."""
-        is_at_hand = self._sources is None and ("://" not in self.settings.data_dir or self._names_a_database)
-        return self._registry.hosts or is_at_hand
+    def _needs_run_database(self) -> bool:
+        """Whether the database of runs is opened with the service. Without components it may have no location."""
+        has_location = "://" not in self.settings.data_dir or self._has_database_setting
+        return self._registry.hosts or (self._sources is None and has_location)
 
     @property
-    def _names_a_database(self) -> bool:
+    def _has_database_setting(self) -> bool:
         return bool(self._db or self.settings.database_url or self.settings.database_url_file)
 
     async def open(self) -> None:
-        """Loads the keys, opens the trace stores, replay included, and the database of runs.
+        """Loads the keys, opens the trace stores, which replays their write-ahead logs, and opens the database of runs.
 
         Raises:
-            ConfigurationError: a setting, a key, a store's address, or the database, is not usable.
-            StoreError: another process holds the store, it is damaged, or the storage below failed.
+            ConfigurationError: a setting, a key, the address of a store or the database is not usable.
+            StoreError: another process holds a store, a store is damaged, or its storage failed.
         """
         _ = self.app
         await self._traces.open()
-        if self._keeps_runs:
+        if self._needs_run_database:
             await self._runs.open()
 
     async def drain(self) -> None:
-        """Lets no WebSocket in any more, and ends each when the runs that it follows have ended, or after 3 s."""
+        """Accepts no more WebSockets, and ends each open one when its runs have ended, or after 3 s."""
         await self._sockets.drain()
 
     async def close(self) -> None:
-        """Ends the runs, waits for the requests, then closes the trace stores. A closed service stays closed."""
-        for reader in self._readers.values():
+        """Ends the runs, waits for the requests, then closes the trace stores. A closed service cannot be reopened."""
+        for reader in self._body_readers.values():
             reader.close()
         await self.drain()
         await self._runs.close()
         await self._traces.close()
-        self._admission.close()
+        self._authorizer.close()
 
     @asynccontextmanager
     async def _lifespan(self, _application: object) -> AsyncIterator[None]:
@@ -211,16 +212,16 @@ class Service:
 
 
 def _database(db: object) -> Database:
-    """Returns the database that `db` stands for.
+    """Returns the database that `db` is, or is the path or URL of.
 
     Raises:
-        ConfigurationError: an address of no database, or an object that is none.
+        ConfigurationError: `db` is neither a database nor the address of one.
     """
     if isinstance(db, str | Path) and ("://" not in str(db) or str(db).startswith(SCHEMES)):
         return database_at(db)
     if isinstance(db, Database):
         return db
-    shown = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
+    address = f"`{db.partition('://')[0]}://...`" if isinstance(db, str) else f"`{db!r:.80}`"
     raise ConfigurationError(
-        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {shown}"
+        f"expected the path of a SQLite file, a postgresql:// address or a `Database` as db, got {address}"
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +41,7 @@ ORDER = [
     "__main__",
 ]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+MAX_MODULES_IN_A_FOLDER = 16
 
 
 def room_of(path: Path) -> str:
@@ -65,6 +68,38 @@ def test_a_module_imports_only_modules_above_it(path: Path) -> None:
     for module in imports_of(path):
         if module.startswith("spanwise."):
             assert ORDER.index(module.split(".")[1]) <= own, f"{path} imports {module}, which stands below it"
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_modules(path: Path, modules: set[str]) -> set[str]:
+    """Returns those of `modules` that a file imports, for type checking only or not."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        match node:
+            case ast.Import():
+                found.update(name.name for name in node.names)
+            case ast.ImportFrom(module=str(module)):
+                names = {f"{module}.{name.name}" for name in node.names}
+                submodules = names & modules
+                found |= submodules | ({module} if names - submodules else set())
+    return (found & modules) - {module_of(path)}
+
+
+def test_no_two_files_import_one_another_directly_or_through_others() -> None:
+    modules = {module_of(path) for path in SOURCES}
+    imports = {module_of(path): imported_modules(path, modules) for path in SOURCES}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' <- '.join(error.args[1])}")
+
+
+def test_a_folder_has_few_modules() -> None:
+    modules = Counter(path.parent for path in SOURCES if path.name != "__init__.py")
+    assert {folder.name: count for folder, count in modules.items() if count > MAX_MODULES_IN_A_FOLDER} == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""From the route table to an ASGI application."""
+"""Builds the ASGI application from the route table."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from starlette import routing
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from spanwise.http.metrics import NO_ROUTE
-from spanwise.http.middleware.chunked_send import Pieces
+from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
 from spanwise.http.middleware.cors import Cors
 from spanwise.http.middleware.request_id import RequestId
-from spanwise.http.responses.errors import as_spanwise_error, json_refusal, no_route
+from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.table import TABLE
-from spanwise.http.websocket.routes import socket_routes
+from spanwise.http.websocket.routes import websocket_routes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from spanwise.http.backend import Backend
-    from spanwise.http.routing.table import Row
+    from spanwise.http.routing.route import Route
 
-AnyRoute = TypeVar("AnyRoute", Route, WebSocketRoute)
+AnyRoute = TypeVar("AnyRoute", routing.Route, routing.WebSocketRoute)
 Application: TypeAlias = ASGIApp
-Answer: TypeAlias = "Callable[[Request], Awaitable[Response]]"
+Endpoint: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 Lifespan: TypeAlias = "Callable[[object], AbstractAsyncContextManager[None]]"
 
 
@@ -43,30 +43,30 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
     """Returns the application that serves the route table.
 
     Args:
-        backend: what the handlers answer from.
-        lifespan: what surrounds the time in which it serves.
+        backend: the parts of the service, which handlers work with.
+        lifespan: opens and closes the service.
     """
     application = Starlette(
         routes=[
-            *map(_ends_at_its_end, socket_routes(backend)),
-            *(_route(path, rows, backend) for path, rows in _by_path().items()),
+            *map(_match_exactly, websocket_routes(backend)),
+            *(_path_route(path, routes, backend) for path, routes in _routes_by_path().items()),
         ],
         middleware=_middleware(backend),
-        exception_handlers={HTTPException: _no_route(backend)},
+        exception_handlers={HTTPException: _routing_error_handler(backend)},
         lifespan=lifespan,
     )
-    # A path is one of the table or none: nothing is redirected to a path that looks like it.
+    # Never redirect to a path that merely looks similar.
     application.router.redirect_slashes = False
     return application
 
 
 def _middleware(backend: Backend) -> list[Middleware]:
-    """Returns what surrounds every request, outermost first."""
-    cors = [Middleware(Cors, origins=backend.origins)] if backend.origins else []
-    fixed = {(row.method, row.path): _endpoint(row, backend) for row in TABLE if "{" not in row.path}
+    """Returns the middleware, outermost first."""
+    cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
+    fixed = {(route.method, route.path): _endpoint(route, backend) for route in TABLE if "{" not in route.path}
     return [
         Middleware(RequestId),
-        Middleware(Pieces, answers=backend.answers),
+        Middleware(ChunkedSend, budget=backend.response_budget),
         Middleware(Compression),
         *cors,
         Middleware(FixedPaths, endpoints=fixed),
@@ -74,13 +74,13 @@ def _middleware(backend: Backend) -> list[Middleware]:
 
 
 class FixedPaths:
-    """Answers what is asked at a path without parameters, which needs no search in the table. All else goes on.
+    """Dispatches requests for paths without parameters by a lookup; all others go to the router.
 
-    A search costs about as much as refusing a bad token, of which there may be thousands a second.
+    Routing costs about as much as rejecting a bad token, of which there may be thousands a second.
     """
 
-    def __init__(self, app: ASGIApp, endpoints: dict[tuple[str, str], Answer]) -> None:
-        """Wraps `app`; `endpoints` answer, by method and path."""
+    def __init__(self, app: ASGIApp, endpoints: dict[tuple[str, str], Endpoint]) -> None:
+        """Wraps `app`; `endpoints` are found by method and path."""
         self._app = app
         self._endpoints = endpoints
 
@@ -92,74 +92,74 @@ class FixedPaths:
             await self._app(scope, receive, send)
             return
         scope["path_params"] = {}
-        answer = await endpoint(Request(scope, receive, send))
-        await answer(scope, receive, send)
+        response = await endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
-def _by_path() -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for row in TABLE:
-        rows.setdefault(row.path, []).append(row)
-    return rows
+def _routes_by_path() -> dict[str, list[Route]]:
+    routes: dict[str, list[Route]] = {}
+    for route in TABLE:
+        routes.setdefault(route.path, []).append(route)
+    return routes
 
 
-def _route(path: str, rows: list[Row], backend: Backend) -> Route:
-    """Returns the one route of a path, so that another method is told all that are served."""
-    endpoints = {row.method: _endpoint(row, backend) for row in rows}
+def _path_route(path: str, routes: list[Route], backend: Backend) -> routing.Route:
+    """Returns one route for all methods of a path, so that the 405 of another method lists them all."""
+    endpoints = {route.method: _endpoint(route, backend) for route in routes}
 
-    async def answer(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         return await endpoints["GET" if request.method == "HEAD" else request.method](request)
 
-    return _ends_at_its_end(Route(path, answer, methods=list(endpoints)))
+    return _match_exactly(routing.Route(path, respond, methods=list(endpoints)))
 
 
-def _ends_at_its_end(route: AnyRoute) -> AnyRoute:
-    """Returns a route whose path has no last newline: a dollar would also match before one."""
+def _match_exactly(route: AnyRoute) -> AnyRoute:
+    """Returns the route, with a pattern that does not match a trailing newline as `$` would."""
     route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     return route
 
 
-def _endpoint(row: Row, backend: Backend) -> Answer:
-    reader = backend.readers.get(row.body or "")
+def _endpoint(route: Route, backend: Backend) -> Endpoint:
+    reader = backend.body_readers.get(route.body or "")
 
-    async def answer(request: Request) -> Response:
-        begun = time.perf_counter()
+    async def respond(request: Request) -> Response:
+        started = time.perf_counter()
         try:
-            await backend.admission.admit(request, row)
-            if not row.is_public:
-                backend.answers.admit()
+            await backend.authorizer.authorize(request, route)
+            if not route.is_public:
+                backend.response_budget.admit()
             async with reader.body(request) if reader else nullcontext(b"") as body:
-                answer = await row.handler(request, body, backend)
-        except Exception as error:  # noqa: BLE001  # whatever escapes a handler gets an answer
-            answer = _refusal(request, row, backend, error)
-        backend.traffic.add((row.method, row.path), answer.status_code, time.perf_counter() - begun)
-        return answer
+                response = await route.handler(request, body, backend)
+        except Exception as error:  # noqa: BLE001  # every failure gets a response
+            response = _error_response(request, route, backend, error)
+        backend.metrics.add((route.method, route.path), response.status_code, time.perf_counter() - started)
+        return response
 
-    return answer
+    return respond
 
 
-def _refusal(request: Request, row: Row, backend: Backend, error: Exception) -> Response:
-    """Returns the answer to a request that failed so.
+def _error_response(request: Request, route: Route, backend: Backend, error: Exception) -> Response:
+    """Returns the response to a request that failed.
 
-    A name in the frame that caught the error would keep all frames that it passed, and so the request's body, until
-    the garbage collector comes by.
+    This is a function of its own because a local name for the error in the frame that caught it would form a cycle with
+    the traceback, which keeps the request body alive until the garbage collector runs.
     """
-    refused = as_spanwise_error(request, error)
-    backend.traffic.add_error(refused)
-    return row.refusal(request, refused)
+    reported = as_spanwise_error(request, error)
+    backend.metrics.add_error(reported)
+    return route.write_error(request, reported)
 
 
-def _no_route(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def answer(request: Request, error: Exception) -> Response:
-        refused, headers = no_route(request, error)
+def _routing_error_handler(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def respond(request: Request, error: Exception) -> Response:
+        reported, headers = routing_error(request, error)
         try:
-            await backend.admission.admit(request, None)
-        except Exception as unknown:  # noqa: BLE001  # whatever escapes gets an answer
-            refused, headers = as_spanwise_error(request, unknown), {}
-        backend.traffic.add_error(refused)
-        backend.traffic.add(NO_ROUTE, refused.status, 0.0)
-        answer = json_refusal(request, refused)
-        answer.headers.update(headers)
-        return answer
+            await backend.authorizer.authorize(request, None)
+        except Exception as rejection:  # noqa: BLE001  # every failure gets a response
+            reported, headers = as_spanwise_error(request, rejection), {}
+        backend.metrics.add_error(reported)
+        backend.metrics.add(NO_ROUTE, reported.status, 0.0)
+        response = json_error_response(request, reported)
+        response.headers.update(headers)
+        return response
 
-    return answer
+    return respond

@@ -1,6 +1,6 @@
-"""Who is calling, and may it? Every request passes here, known to the route table or not, before it is answered.
+"""Authenticates callers and authorizes their requests, before any handler runs or any body is read.
 
-Source: design, section 9; RFC 6750.
+Requests that match no route are authenticated too. See `docs/reference/tokens.md` and RFC 6750.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
 
     from spanwise.auth.config import AuthorizationConfig
     from spanwise.auth.scopes import Need
-    from spanwise.http.routing.table import Row
     from spanwise.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 
-class Asked(NamedTuple):
-    """What is asked, as the audit log has it.
+class AuditedRequest(NamedTuple):
+    """A request as the audit log describes it.
 
     Attributes:
-        method: the HTTP method; `WS` for what is asked in a WebSocket.
-        route: the path as the route table has it.
-        resource: the id of what is asked for, if it is one thing.
+        method: the HTTP method; `WS` for messages of a WebSocket.
+        route: the path of the route, with its parameters in braces.
+        resource: the id of the one thing that is requested; None if there is no such thing.
         request_id: the id of the request.
     """
 
@@ -46,85 +45,109 @@ class Asked(NamedTuple):
     request_id: str
 
 
-class Admission(Protocol):
-    """Decides about every request, and says on its state who is calling."""
+class ProtectedRoute(Protocol):
+    """The part of a route that authorization reads."""
+
+    @property
+    def path(self) -> str:
+        """Its path, with parameters in braces."""
+
+    @property
+    def need(self) -> Need | None:
+        """The scopes that it needs."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it is open to everyone."""
+
+    @property
+    def is_filtered_by_scope(self) -> bool:
+        """Whether it lists resources and leaves out those that the caller's scopes do not name."""
+
+
+class Authorizer(Protocol):
+    """Authenticates and authorizes requests, and stores the caller's identity on their state."""
 
     mode: Literal["jwt", "none"]
 
-    async def admit(self, request: Request, row: Row | None) -> None:
-        """Lets `request` pass.
+    async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:
+        """Authorizes `request` and stores the caller's identity on its state.
 
         Args:
-            request: what is asked.
-            row: the row of the route table that would answer; None if it has none.
+            request: the request.
+            route: the route that it matches; None if it matches none.
 
         Raises:
-            UnauthenticatedError: nobody knows who is calling.
-            ForbiddenError: the caller may not do this.
+            UnauthenticatedError: the caller is not authenticated.
+            ForbiddenError: the caller may not use this route.
         """
 
-    async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:
-        """Returns who is calling.
+    async def authenticate(self, authorization: Sequence[str], audited: AuditedRequest) -> Identity:
+        """Returns the caller's identity.
 
         Args:
-            authorization: the values of all `Authorization` headers, or what stands for them.
-            asked: for the audit log.
+            authorization: the values of all `Authorization` headers, or what stands for them in a WebSocket.
+            audited: the request, for the audit log.
 
         Raises:
-            UnauthenticatedError: nobody knows.
+            UnauthenticatedError: the caller is not authenticated.
         """
 
-    def demand(self, identity: Identity, need: Need, asked: Asked) -> None:
-        """Lets pass a caller that may do what it asks.
+    def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
+        """Checks that a caller has the scopes that the resource of `audited` needs.
 
         Raises:
-            ForbiddenError: it may not.
+            ForbiddenError: it does not.
         """
 
-    async def knows(self, request: Request) -> bool:
-        """Returns whether a public page may tell its caller what is told to callers that we know."""
+    async def is_authenticated(self, request: Request) -> bool:
+        """Returns whether the caller of a public page may see what only authenticated callers see."""
 
     @property
     def jwks_age_seconds(self) -> float | None:
-        """Returns how long ago the JWKS was last fetched; None without an address."""
+        """Returns the seconds since the JWKS was last fetched; None if it is not fetched from a URL."""
 
     def close(self) -> None:
-        """Ends what runs in the background."""
+        """Stops the background work."""
 
 
-class OpenAdmission:
-    """Authorization is off: everybody may do everything, and nobody is verified."""
+class OpenAuthorizer:
+    """Allows every request of every caller: authorization is off, and nobody is verified."""
 
     mode: Literal["jwt", "none"] = "none"
     jwks_age_seconds: float | None = None
 
     def __init__(self, config: AuthorizationConfig, settings: Settings) -> None:
-        """Warns of key material that is given and not used."""
+        """Warns of key material that is configured but not used."""
         sources = configured_sources(config, settings)
         if sources:
             _log.warning("authorization is off, and keys are given by %s: nobody is verified", ", ".join(sources))
 
-    async def admit(self, request: Request, row: Row | None) -> None:  # noqa: ARG002  # whatever it is
-        """Lets everything pass."""
-        _say_who(request, EVERYONE)
+    async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:  # noqa: ARG002  # the protocol's
+        """Allows every request."""
+        _set_identity(request, EVERYONE)
 
-    async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:  # noqa: ARG002  # whoever it is
-        """Returns everyone."""
+    async def authenticate(
+        self,
+        authorization: Sequence[str],  # noqa: ARG002  # the protocol's
+        audited: AuditedRequest,  # noqa: ARG002  # the protocol's
+    ) -> Identity:
+        """Returns the identity that stands for everyone."""
         return EVERYONE
 
-    def demand(self, identity: Identity, need: Need, asked: Asked) -> None:
-        """Lets everything pass."""
+    def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
+        """Allows everything."""
 
-    async def knows(self, request: Request) -> bool:  # noqa: ARG002  # whoever it is
-        """Returns True: everything is told to everybody."""
+    async def is_authenticated(self, request: Request) -> bool:  # noqa: ARG002  # the protocol's
+        """Returns True: everyone may see everything."""
         return True
 
     def close(self) -> None:
-        """Ends nothing."""
+        """Does nothing."""
 
 
-class TokenAdmission:
-    """Authorization is on: whoever asks for more than a public page needs a token that allows it."""
+class TokenAuthorizer:
+    """Requires a token with sufficient scopes for every route that is not public."""
 
     mode: Literal["jwt", "none"] = "jwt"
 
@@ -138,103 +161,103 @@ class TokenAdmission:
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
-        self._pace = RefusalPace(settings.refusals_per_second)
+        self._rejection_limiter = RefusalPace(settings.refusals_per_second)
 
     @property
     def jwks_age_seconds(self) -> float | None:
-        """Returns how long ago the JWKS was last fetched; None without an address."""
+        """Returns the seconds since the JWKS was last fetched; None if it is not fetched from a URL."""
         return self._keys.jwks_age_seconds
 
     def close(self) -> None:
-        """Ends the fetching of keys, and writes what the audit log still has to say."""
+        """Stops fetching keys and flushes the audit log."""
         self._keys.close()
         self._audit.close()
 
-    async def admit(self, request: Request, row: Row | None) -> None:
-        """Lets `request` pass if its row is public, or its token allows what the row needs.
+    async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:
+        """Authorizes `request` and stores the caller's identity on its state.
 
-        A request that no row answers needs a token all the same: only callers we know learn what is not there.
+        A request that matches no route needs a token too: only authenticated callers learn which paths do not exist.
 
         Raises:
-            UnauthenticatedError: its token is missing, forged, expired or says too little.
-            ForbiddenError: its token does not allow it.
+            UnauthenticatedError: the token is missing, forged or expired, or lacks a required claim.
+            ForbiddenError: the token does not grant what the route needs.
         """
-        if row is not None and row.is_public:
+        if route is not None and route.is_public:
             return
-        asked = Asked(
+        audited = AuditedRequest(
             request.method,
-            row.path if row else request.url.path,
+            route.path if route else request.url.path,
             next(iter(request.path_params.values()), None),
             request.state.request_id,
         )
-        identity = await self.identify(request.headers.getlist("authorization"), asked)
-        _say_who(request, identity)
-        if row is not None:
+        identity = await self.authenticate(request.headers.getlist("authorization"), audited)
+        _set_identity(request, identity)
+        if route is not None:
             component_id = request.path_params.get("component_id")
-            self._decide(identity, asked, lambda: _demand(identity, row, component_id))
+            self._decide(identity, audited, lambda: _require_scopes(identity, route, component_id))
 
-    async def identify(self, authorization: Sequence[str], asked: Asked) -> Identity:
-        """Returns who is calling. Who is refused waits for its turn.
+    async def authenticate(self, authorization: Sequence[str], audited: AuditedRequest) -> Identity:
+        """Returns the caller's identity. Rejections are rate-limited: this waits before it raises.
 
         Raises:
-            UnauthenticatedError: its token is missing, forged, expired or says too little.
+            UnauthenticatedError: the token is missing, forged or expired, or lacks a required claim.
         """
         try:
             token = await self._verifier.verify_or_fetch(bearer_token(authorization))
         except UnauthenticatedError as error:
-            self._write(asked, None, error)
-            if delay := self._pace.delay():
+            self._write(audited, None, error)
+            if delay := self._rejection_limiter.delay():
                 await asyncio.sleep(delay)
             raise
         return Identity.of(token, self._config)
 
-    def demand(self, identity: Identity, need: Need, asked: Asked) -> None:
-        """Lets pass a caller that may do what it asks of one thing.
+    def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
+        """Checks that a caller has the scopes that the resource of `audited` needs.
 
         Raises:
-            ForbiddenError: its token does not allow it.
+            ForbiddenError: its token does not grant them.
         """
-        self._decide(identity, asked, lambda: identity.demand(need, asked.resource))
+        self._decide(identity, audited, lambda: identity.demand(need, audited.resource))
 
-    def _decide(self, identity: Identity, asked: Asked, decide: Callable[[], None]) -> None:
+    def _decide(self, identity: Identity, audited: AuditedRequest, check: Callable[[], None]) -> None:
         try:
-            decide()
+            check()
         except ForbiddenError as error:
-            self._write(asked, identity, error)
+            self._write(audited, identity, error)
             raise
-        self._write(asked, identity, None)
+        self._write(audited, identity, None)
 
-    async def knows(self, request: Request) -> bool:
-        """Returns whether the caller has a valid token, whatever it allows."""
+    async def is_authenticated(self, request: Request) -> bool:
+        """Returns whether the caller has a valid token, whatever its scopes."""
         try:
             await self._verifier.verify_or_fetch(bearer_token(request.headers.getlist("authorization")))
         except UnauthenticatedError:
             return False
         return True
 
-    def _write(self, asked: Asked, identity: Identity | None, error: Exception | None) -> None:
+    def _write(self, audited: AuditedRequest, identity: Identity | None, error: Exception | None) -> None:
         verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED
         self._audit.write(
             Decision(
                 sub=identity.user_id if identity else None,
-                method=asked.method,
-                route=asked.route,
-                resource=asked.resource,
+                method=audited.method,
+                route=audited.route,
+                resource=audited.resource,
                 decision=verdict,
                 reason=str(error) if error else None,
-                request_id=asked.request_id,
+                request_id=audited.request_id,
             )
         )
 
 
-def _demand(identity: Identity, row: Row, component_id: str | None) -> None:
-    if row.lists and row.need is not None:
-        identity.visible_ids(row.need)
+def _require_scopes(identity: Identity, route: ProtectedRoute, component_id: str | None) -> None:
+    if route.is_filtered_by_scope and route.need is not None:
+        identity.visible_ids(route.need)
     else:
-        identity.demand(row.need, component_id)
+        identity.demand(route.need, component_id)
 
 
-def _say_who(request: Request, identity: Identity) -> None:
+def _set_identity(request: Request, identity: Identity) -> None:
     request.state.identity = identity
     request.state.user_id = identity.user_id
     request.state.session_id = identity.session_id
@@ -242,10 +265,10 @@ def _say_who(request: Request, identity: Identity) -> None:
     request.state.scopes = identity.scopes
 
 
-def admission(config: AuthorizationConfig, settings: Settings) -> Admission:
-    """Returns what decides about requests.
+def create_authorizer(config: AuthorizationConfig, settings: Settings) -> Authorizer:
+    """Returns the authorizer that the settings ask for.
 
     Raises:
         ConfigurationError: authorization is on, and there is no key, or one is not usable.
     """
-    return (TokenAdmission if settings.authorization else OpenAdmission)(config, settings)
+    return (TokenAuthorizer if settings.authorization else OpenAuthorizer)(config, settings)

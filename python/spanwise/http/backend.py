@@ -1,29 +1,24 @@
-"""What handlers answer from: the parts of one service, put together once."""
+"""The parts of one service, which handlers work with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from spanwise.http.metrics import Traffic
-from spanwise.http.requests.body import BodyReader
+from spanwise.http.metrics import RequestMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from spanwise.http.authorization import Admission
-    from spanwise.http.middleware.chunked_send import Answers
-    from spanwise.http.responses.event_stream import Streams
-    from spanwise.http.websocket.routes import Sockets
+    from spanwise.http.authorization import Authorizer
+    from spanwise.http.requests.body import BodyReader
+    from spanwise.http.responses.budget import ResponseBudget
+    from spanwise.http.responses.event_stream import StreamLimit
+    from spanwise.http.websocket.limits import SocketLimits
     from spanwise.registry import Registry
     from spanwise.runs import Runs
-    from spanwise.settings import Settings
+    from spanwise.runs.launch import Launcher
     from spanwise.traces.service import Traces
-
-    Handler: TypeAlias = Callable[[Request, bytes, "Backend"], Awaitable[Response]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +28,20 @@ class Backend:
     Attributes:
         id: the service's name, for programs.
         name: the service's name, for people.
-        traces: its traces.
-        registry: the components and factories it hosts.
-        runs: what runs them.
-        keeps_runs: whether the database of runs is opened with the service.
-        factory_deadline_seconds: how long a factory may take.
-        admission: what decides about its requests.
-        description: the OpenAPI document of its routes, with what factories take.
-        public_description: the same for everybody, without.
-        origins: whose pages may read answers.
-        answers: what sends answers.
-        readers: what reads request bodies, by the name that rows of the route table have for it.
-        streams: the streams of events that are open.
-        sockets: the WebSockets that are open.
-        traffic: what is counted of its requests.
+        traces: the trace stores.
+        registry: the hosted components and factories.
+        runs: the runs of components.
+        launcher: starts and continues runs for requests.
+        needs_run_database: whether the service is ready only once the database of runs is open.
+        authorizer: authenticates and authorizes requests.
+        openapi: the OpenAPI document, with the input schemas of factories.
+        public_openapi: the OpenAPI document without them.
+        cors_origins: the origins whose pages may read responses.
+        response_budget: bounds the memory of responses.
+        body_readers: the readers of request bodies, by the names that routes have for them.
+        streams: limits the open event streams.
+        sockets: limits the open WebSockets.
+        metrics: counts requests.
     """
 
     id: str
@@ -54,29 +49,19 @@ class Backend:
     traces: Traces
     registry: Registry
     runs: Runs
-    keeps_runs: bool
-    factory_deadline_seconds: float
-    admission: Admission
-    description: bytes
-    public_description: bytes
-    origins: frozenset[str]
-    answers: Answers
-    readers: Mapping[str, BodyReader]
-    streams: Streams
-    sockets: Sockets
-    traffic: Traffic = field(default_factory=Traffic)
+    launcher: Launcher
+    needs_run_database: bool
+    authorizer: Authorizer
+    openapi: bytes
+    public_openapi: bytes
+    cors_origins: frozenset[str]
+    response_budget: ResponseBudget
+    body_readers: Mapping[str, BodyReader]
+    streams: StreamLimit
+    sockets: SocketLimits
+    metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether all that is opened with the service is open, and every trace store acknowledges."""
-        return self.traces.is_ready and (self.runs.is_ready or not self.keeps_runs)
-
-
-def body_readers(settings: Settings) -> dict[str, BodyReader]:
-    """Returns what reads the bodies of each kind of request."""
-    deadline = settings.body_deadline_seconds
-    return {
-        "search": BodyReader(settings.search_body_bytes, settings.search_waiting_bytes, deadline),
-        "ingest": BodyReader(settings.ingest_body_bytes, settings.ingest_waiting_bytes, deadline),
-        "form": BodyReader(settings.form_body_bytes, settings.form_waiting_bytes, deadline),
-    }
+        """Returns whether every trace store acknowledges, and the database of runs is open if it is needed."""
+        return self.traces.is_ready and (self.runs.is_ready or not self.needs_run_database)

@@ -1,7 +1,7 @@
-"""One process, one event loop, one Granian worker inside it, and an orderly end.
+"""Runs the HTTP server, Granian, within the service's own process and event loop, and shuts it down gracefully.
 
-Why the server is embedded: `docs/decisions/2026-11-20-one-process.md`. Why it listens at a socket of ours:
-`docs/decisions/2026-11-21-connections.md`.
+`docs/decisions/2026-11-20-one-process.md` explains why the server is embedded, and
+`docs/decisions/2026-11-21-connections.md` why the service opens the listening socket itself.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 HEADER_BYTES = 64 * 1024
-LAST_ANSWERS_SECONDS = 0.5
-END_SECONDS = 1.5
-"""The process is gone this long after the time to drain, whatever still runs. What was acknowledged is durable."""
+LAST_RESPONSES_SECONDS = 0.5
+EXIT_SECONDS = 1.5
+"""The process exits this long after the drain deadline, whatever still runs. What was acknowledged is durable."""
 BACKLOG = 4096
-"""Connections that wait to be let in. What is beyond them must try again, which takes its system seconds."""
-OTHER_FILES = 256
-"""Open files that are no connections: of the stores, of the database, of the program."""
+"""Connections that may wait to be accepted. A client beyond them must retry, which takes its system seconds."""
+RESERVED_FILES = 256
+"""File descriptors reserved for the stores, the database and the program."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,27 +50,27 @@ async def serve(
     drain_service: Callable[[], Awaitable[None]],
     close_service: Callable[[], Awaitable[None]],
 ) -> None:
-    """Serves until SIGTERM or SIGINT: stops accepting, finishes what is under way, closes the service.
+    """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
 
-    The port is open from the start; until the service is open its routes say so with 503.
+    The port is open from the start; routes respond with 503 until the service is open.
 
     Args:
         application: the ASGI application, without its lifespan.
-        settings: where to listen, for how many, and how long to wait for them.
-        open_service: what to do beside serving; its failure ends everything.
-        drain_service: what to do as soon as it is told to end: WebSockets, which the server would cut off, are closed.
-        close_service: what to do after the last answer.
+        settings: the address, the number of connections, and the deadlines.
+        open_service: called while the server runs; if it fails, the server stops.
+        drain_service: called at the start of the shutdown, to close WebSockets before the server cuts them off.
+        close_service: called once the requests have finished, or at the drain deadline.
 
     Raises:
-        ConfigurationError: something listens on the address already, or it is not ours.
-        SpanwiseError: the service could not be opened, or the server ended without being told to.
+        ConfigurationError: the address is in use, or cannot be listened on.
+        SpanwiseError: the service could not be opened, or the server stopped unexpectedly.
     """
     address = (settings.host, settings.port)
     server = _server(application, settings, _listen(address, settings))
-    told_to_end = _end_signal(settings.drain_seconds + END_SECONDS)
+    shutdown = _shutdown_signal(settings.drain_seconds + EXIT_SECONDS)
     serving = asyncio.ensure_future(server.serve())
     opening = asyncio.ensure_future(open_service())
-    ending = asyncio.ensure_future(told_to_end.wait())
+    ending = asyncio.ensure_future(shutdown.wait())
     _log.info("listening on http://%s:%d", *address)
     try:
         await asyncio.wait([serving, opening, ending], return_when=asyncio.FIRST_COMPLETED)
@@ -78,26 +78,26 @@ async def serve(
             opening.result()
             _log.info("ready")
             await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
-        if not told_to_end.is_set():
-            raise SpanwiseError("the server ended by itself")
+        if not shutdown.is_set():
+            raise SpanwiseError("the server stopped unexpectedly")
     finally:
-        told = time.monotonic()
+        shutdown_started = time.monotonic()
         await drain_service()
         _stop(server)
-        await asyncio.wait([serving], timeout=max(0.0, settings.drain_seconds - (time.monotonic() - told)))
+        await asyncio.wait([serving], timeout=max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started)))
         await close_service()
-        await asyncio.wait([serving], timeout=LAST_ANSWERS_SECONDS)
+        await asyncio.wait([serving], timeout=LAST_RESPONSES_SECONDS)
         ending.cancel()
     _log.info("stopped")
 
 
-class _Server(Server):
-    """Granian, listening at a socket that is bound already."""
+class _BoundServer(Server):
+    """Granian on a socket that is already bound."""
 
     listener: socket.socket
 
     def _init_shared_socket(self) -> None:
-        holder: Any = SocketHolder  # its types leave out the arguments
+        holder: Any = SocketHolder  # its type stubs omit the arguments
         is_unix = False
         self._shd = holder(self.listener.detach(), is_unix, self.backlog)
 
@@ -105,7 +105,7 @@ class _Server(Server):
 def _server(application: Application, settings: Settings, listener: socket.socket) -> Server:
     connections = _connections(settings.connections)
     milliseconds = round(settings.header_deadline_seconds * 1000)
-    server = _Server(
+    server = _BoundServer(
         application,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
@@ -119,15 +119,22 @@ def _server(application: Application, settings: Settings, listener: socket.socke
     return server
 
 
-def _connections(wanted: int) -> int:
-    """Returns how many connections there may be: as many as wanted, unless the process may not open as many files."""
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most != resource.RLIM_INFINITY and most < wanted + OTHER_FILES:
-        _log.warning("at most %d connections at once: the process may open no more than %d files", most // 2, most)
-        wanted = most // 2
-    if allowed != resource.RLIM_INFINITY and allowed < wanted + OTHER_FILES:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted + OTHER_FILES, most) if most > 0 else most, most))
-    return wanted
+def _connections(requested: int) -> int:
+    """Returns how many connections to allow: the requested number, unless the limit on open files is too low.
+
+    Raises the soft limit on open files if necessary.
+    """
+    allowed, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if maximum != resource.RLIM_INFINITY and maximum < requested + RESERVED_FILES:
+        _log.warning(
+            "at most %d connections at once: the process may open no more than %d files", maximum // 2, maximum
+        )
+        requested = maximum // 2
+    if allowed != resource.RLIM_INFINITY and allowed < requested + RESERVED_FILES:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (min(requested + RESERVED_FILES, maximum) if maximum > 0 else maximum, maximum)
+        )
+    return requested
 
 
 def _stop(server: Server) -> None:
@@ -135,16 +142,16 @@ def _stop(server: Server) -> None:
 
 
 def expect_free(settings: Settings) -> None:
-    """Refuses an address that cannot be listened on.
+    """Checks that the service can listen on its address.
 
     Raises:
-        ConfigurationError: something listens on it already, or it is not ours.
+        ConfigurationError: the address is in use, or cannot be listened on.
     """
     _listen((settings.host, settings.port), settings).close()
 
 
 def _listen(address: tuple[str, int], settings: Settings) -> socket.socket:
-    """Returns the socket that connections come from; they get its options."""
+    """Returns the listening socket. Its connections inherit its options."""
     try:
         family, kind, protocol, _, resolved = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -164,24 +171,24 @@ def _listen(address: tuple[str, int], settings: Settings) -> socket.socket:
     return listener
 
 
-def _end_signal(end_seconds: float) -> asyncio.Event:
-    """Returns what is set by the first SIGTERM or SIGINT. A second one ends the process at once."""
+def _shutdown_signal(exit_seconds: float) -> asyncio.Event:
+    """Returns an event that the first SIGTERM or SIGINT sets. A second signal ends the process at once."""
 
-    def end_now() -> None:
+    def exit_now() -> None:
         _log.warning("ended before all was finished; what was acknowledged is durable")
         logging.shutdown()
         os._exit(1)
 
-    def end() -> None:
-        told_to_end.set()
-        last = threading.Timer(end_seconds, end_now)
-        last.daemon = True
-        last.start()
+    def begin_shutdown() -> None:
+        shutdown.set()
+        timer = threading.Timer(exit_seconds, exit_now)
+        timer.daemon = True
+        timer.start()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end_now)
+            loop.add_signal_handler(number, exit_now)
 
-    told_to_end = asyncio.Event()
+    shutdown = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
-    return told_to_end
+        loop.add_signal_handler(number, begin_shutdown)
+    return shutdown

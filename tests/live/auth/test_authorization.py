@@ -11,7 +11,8 @@ import pytest
 from google.rpc.status_pb2 import Status
 
 from spanwise.auth.minting import new_signing_key
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 from support.clients.forged_tokens import forge, segment
 from support.clients.otlp import export_request
 from support.clients.tokens import as_admin, as_caller, bearer, claims, jwks_file, signing_key
@@ -36,7 +37,7 @@ OWN, FOREIGN, NOBODYS, ABSENT = "a" * 32, "b" * 32, "c" * 32, "d" * 32
 SPAN = "e" * 16
 
 
-def name_of(row: Row) -> str:
+def name_of(row: Route) -> str:
     return f"{row.method} {row.path}"
 
 
@@ -53,7 +54,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         assert service.stop() == 0
 
 
-def ask(service: RunningService, row: Row, headers: dict[str, str]) -> httpx.Response:
+def ask(service: RunningService, row: Route, headers: dict[str, str]) -> httpx.Response:
     """Returns the answer to a good request of a row."""
     path = row.path.replace("{trace_id}", OWN)
     content = {"search": b'{"filter":{},"dry_run":true}', "ingest": b'{"resourceSpans":[]}'}.get(row.body or "")
@@ -74,12 +75,12 @@ def assert_unauthenticated(response: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize("row", GUARDED, ids=name_of)
-def test_without_a_token_it_is_401(guarded: RunningService, row: Row) -> None:
+def test_without_a_token_it_is_401(guarded: RunningService, row: Route) -> None:
     assert assert_unauthenticated(ask(guarded, row, {})) == "Authorization header missing"
 
 
 @pytest.mark.parametrize("row", PUBLIC, ids=name_of)
-def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: RunningService, row: Row) -> None:
+def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: RunningService, row: Route) -> None:
     for headers in ({}, bearer("nonsense"), {"Authorization": "Basic x"}):
         response = ask(guarded, row, headers)
         assert response.status_code == 200
@@ -146,7 +147,7 @@ GRANTED = {
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("row", OF_TRACES, ids=name_of)
 def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(
-    guarded: RunningService, row: Row, scope: str
+    guarded: RunningService, row: Route, scope: str
 ) -> None:
     response = ask(guarded, row, as_caller("alice", *filter(None, [scope])))
     if scope in GRANTED[str(row.need)]:

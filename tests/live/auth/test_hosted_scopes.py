@@ -10,7 +10,8 @@ import pytest
 
 from spanwise.auth.config import ADMIN_SCOPE
 from spanwise.components import Kind
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 from support.clients.tokens import as_admin, as_caller
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ FORMS: dict[str, dict[str, str]] = {
 }
 
 
-def name_of(row: Row) -> str:
+def name_of(row: Route) -> str:
     return f"{row.method} {row.path}"
 
 
-def kind_of(row: Row) -> Kind:
+def kind_of(row: Route) -> Kind:
     return next((kind for kind in Kind if row.path.startswith(f"/{kind}s")), Kind.AGENT)
 
 
@@ -60,7 +61,7 @@ def begun(service: RunningService, kind: Kind, caller: str) -> dict[str, str]:
     return {"component_id": component, "run_id": run["run_id"], "session_id": run["session_id"]}
 
 
-def ask(service: RunningService, row: Row, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
+def ask(service: RunningService, row: Route, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
     """Returns the answer to a good request of a row."""
     arguments: dict[str, Any] = {}
     if row.body == "form":
@@ -72,7 +73,7 @@ def ask(service: RunningService, row: Row, names: dict[str, str], headers: dict[
     return service.http.request(row.method, row.path.format(**names), headers=headers, **arguments)
 
 
-def scopes_for(row: Row, component: str) -> Iterator[tuple[list[str], bool]]:
+def scopes_for(row: Route, component: str) -> Iterator[tuple[list[str], bool]]:
     """Gives what a caller may hold, and whether it opens the row: read from the grammar, not from the code."""
     wanted = str(row.need).split(", ")
     names_one = "{component_id}" in row.path
@@ -80,9 +81,9 @@ def scopes_for(row: Row, component: str) -> Iterator[tuple[list[str], bool]]:
         resource, action = scope.split(":")
         yield [scope], True
         yield [f"{resource}:*:{action}"], True
-        yield [f"{resource}:{component}:{action}"], names_one or row.lists
-        yield [f"{resource}:other:{action}"], row.lists
-        yield [f"{resource}:other:{action}", f"{resource}:{component}:{action}"], names_one or row.lists
+        yield [f"{resource}:{component}:{action}"], names_one or row.is_filtered_by_scope
+        yield [f"{resource}:other:{action}"], row.is_filtered_by_scope
+        yield [f"{resource}:other:{action}", f"{resource}:{component}:{action}"], names_one or row.is_filtered_by_scope
         for near in (f"{resource}:{action}:x:y", f"{resource.upper()}:{action}", f"{resource}:*", f"*:{action}"):
             yield [near], False
     yield [], False
@@ -94,7 +95,7 @@ def scopes_for(row: Row, component: str) -> Iterator[tuple[list[str], bool]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: RunningService, row: Row) -> None:
+def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: RunningService, row: Route) -> None:
     kind = kind_of(row)
     names = begun(guarded, kind, "ann")
     for scopes, is_open in scopes_for(row, names["component_id"]):
@@ -123,7 +124,7 @@ def without_names(response: httpx.Response, names: dict[str, str]) -> tuple[int,
 
 @pytest.mark.parametrize("row", OF_ONE_CALLER, ids=name_of)
 @pytest.mark.parametrize("scopes", [ALL, [f"{kind}s:*:run" for kind in Kind] + ALL], ids=["plain", "by id"])
-def test_what_is_anothers_is_as_if_it_were_not(guarded: RunningService, row: Row, scopes: list[str]) -> None:
+def test_what_is_anothers_is_as_if_it_were_not(guarded: RunningService, row: Route, scopes: list[str]) -> None:
     names = begun(guarded, kind_of(row), "ann")
     absent = names | {"run_id": str(uuid4()), "session_id": f"s-{uuid4()}"}
     before = guarded.http.get(f"/sessions/{names['session_id']}", headers=as_admin()).json()

@@ -12,7 +12,8 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 from spanwise.models import DetailPage, SessionPage, SummaryPage, TraceDetail, TraceNode
 from support.clients.otlp import captures
 from support.clients.tokens import as_admin, jwks_file
@@ -59,7 +60,7 @@ FILTERED = {"/traces/search", "/traces/delete", "/traces/export"}
     "cases", [100, pytest.param(int(os.environ.get("SLOW_CASES", "1000")), marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_whatever_is_asked_the_answer_is_a_described_one(described: RunningService, row: Row, cases: int) -> None:
+def test_whatever_is_asked_the_answer_is_a_described_one(described: RunningService, row: Route, cases: int) -> None:
     schema = schemathesis.openapi.from_url(f"{described.url}/openapi.json")
     excluded: list[Any] = [positive_data_acceptance] if row.path in FILTERED else []
 

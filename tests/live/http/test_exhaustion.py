@@ -152,7 +152,7 @@ def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Calla
         response = service.search()
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         assert response.json()["error_code"] == "SERVICE_UNAVAILABLE"
-        assert response.json()["detail"] == "too many bytes of answers wait for their readers"
+        assert response.json()["detail"] == "too many response bytes are waiting for slow clients"
         assert service.http.get("/health").status_code == 200
     wait_until(lambda: service.search().status_code == 200)
     assert service.stop() == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from spanwise.http.websocket.session import MOST_MESSAGES_A_SECOND
+from spanwise.http.websocket.protocol import MAX_MESSAGES_PER_SECOND
 from support.clients.websocket import open_websocket
 from support.services.hosted import factory_calls, run, start_hosted, stream
 
@@ -108,12 +108,12 @@ REJECTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "files": (
         {"action": "start-workflow", "workflow_id": "steps", "message": "x", "files": []},
         "BAD_REQUEST",
-        "`files` is not built yet: a run that needs it is not begun",
+        "`files` is not supported, so the run was not started",
     ),
     "state of a run that goes on": (
         {"action": "continue-workflow", "run_id": "x", "session_state": {}},
         "BAD_REQUEST",
-        "`session_state` is not built yet: a run that needs it is not begun",
+        "`session_state` is not supported, so the run was not started",
     ),
     "unknown run": (
         {"action": "reconnect", "workflow_id": "steps", "run_id": "nope"},
@@ -171,7 +171,7 @@ def test_a_message_of_the_largest_size_is_read(hosted: RunningService) -> None:
 def test_a_flood_of_messages_ends_the_socket(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
         # One more than the second allows: bytes that come after the close reset the connection, and its code is lost.
-        for _ in range(MOST_MESSAGES_A_SECOND + 1):
+        for _ in range(MAX_MESSAGES_PER_SECOND + 1):
             socket.send("ping")
         assert socket.close_code() == 1008
     assert hosted.http.get("/health").is_success

@@ -9,8 +9,9 @@ from starlette.requests import Request
 
 from spanwise import AuthorizationConfig, ConfigurationError, Service
 from spanwise.errors import ForbiddenError, UnauthenticatedError
-from spanwise.http.authorization import Admission, Asked, admission
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.authorization import AuditedRequest, Authorizer, create_authorizer
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 from spanwise.settings import Settings
 from support.clients.tokens import as_admin, as_caller, bearer, claims, signing_key
 
@@ -19,18 +20,18 @@ ON = Settings(authorization=True)
 KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
 
 
-def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -> Any:  # a bag
+def admitted(to: Authorizer, headers: dict[str, str], row: Route | None = SEARCH) -> Any:  # a bag
     """Returns the state of a request that was let in."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/traces/search", "headers": raw, "state": {"request_id": "1"}}
     request = Request(scope)
-    asyncio.run(to.admit(request, row))
+    asyncio.run(to.authorize(request, row))
     return request.state
 
 
 def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
     payload = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
-    state = admitted(admission(KEYS, ON), bearer(signing_key().sign(payload)))
+    state = admitted(create_authorizer(KEYS, ON), bearer(signing_key().sign(payload)))
     assert (state.user_id, state.session_id) == ("alice", "s1")
     assert state.scopes == {"traces:read", "x:y"}
     assert state.claims["roles"] == ("a",)
@@ -38,26 +39,26 @@ def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
 
 
 def test_off_nobody_is_verified_and_everything_is_open() -> None:
-    state = admitted(admission(KEYS, Settings()), as_caller("alice"))
+    state = admitted(create_authorizer(KEYS, Settings()), as_caller("alice"))
     assert (state.user_id, state.session_id, state.scopes, dict(state.claims)) == (None, None, frozenset(), {})
     assert state.identity.owner_filter is None
 
 
 def test_an_admin_and_a_service_without_isolation_are_not_restricted() -> None:
-    assert admitted(admission(KEYS, ON), as_admin()).identity.owner_filter is None
+    assert admitted(create_authorizer(KEYS, ON), as_admin()).identity.owner_filter is None
     shared = AuthorizationConfig(verification_keys=KEYS.verification_keys, user_isolation=False)
-    state = admitted(admission(shared, ON), as_caller("alice", "traces:read"))
+    state = admitted(create_authorizer(shared, ON), as_caller("alice", "traces:read"))
     assert state.identity.owner_filter is None
 
 
 def test_a_row_that_is_not_public_and_needs_nothing_is_open_to_nobody() -> None:
-    row = Row("POST", "/traces/search", SEARCH.handler, SEARCH.operation)
+    row = Route("POST", "/traces/search", SEARCH.handler, SEARCH.operation)
     with pytest.raises(ForbiddenError, match="open to nobody"):
-        admitted(admission(KEYS, ON), as_caller("alice", "traces:read", "*", "*:*"), row)
+        admitted(create_authorizer(KEYS, ON), as_caller("alice", "traces:read", "*", "*:*"), row)
 
 
 def test_what_the_table_does_not_have_needs_a_token_all_the_same() -> None:
-    ours = admission(KEYS, ON)
+    ours = create_authorizer(KEYS, ON)
     assert admitted(ours, as_caller("alice"), None).user_id == "alice"
     with pytest.raises(UnauthenticatedError):
         admitted(ours, {}, None)
@@ -72,13 +73,13 @@ def test_code_says_whether_it_is_on_before_settings_do() -> None:
 
 
 def test_who_is_rejected_waits_in_turn_and_who_is_known_does_not() -> None:
-    ours = admission(KEYS, Settings(authorization=True, refusals_per_second=5))
+    ours = create_authorizer(KEYS, Settings(authorization=True, refusals_per_second=5))
     answered: list[str] = []
 
     async def ask(name: str, headers: dict[str, str]) -> None:
-        call = Asked("GET", "/traces", None, name)
+        call = AuditedRequest("GET", "/traces", None, name)
         with suppress(UnauthenticatedError):
-            await ours.identify(list(headers.values()), call)
+            await ours.authenticate(list(headers.values()), call)
         answered.append(name)
 
     async def all_at_once() -> None:

@@ -1,15 +1,13 @@
-"""The routes that say what the service consists of, for programs that show it. No factory is called.
-
-Source: compat 6.
-"""
+"""Describes the parts of the service to programs, without calling any factory. See `docs/reference/api.md#config`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from spanwise.components import Kind
-from spanwise.http.endpoints.components import as_json, described
-from spanwise.http.endpoints.sessions import DATABASE_ID
+from spanwise.http.responses.components import describe_component
+from spanwise.http.responses.json import json_response
+from spanwise.http.schemas.sessions import SESSIONS_DATABASE_ID
 from spanwise.models import Config, DatabaseConfig, DatabasesConfig, DomainConfig, HostedSummary, Model
 
 if TYPE_CHECKING:
@@ -26,14 +24,14 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
     """`GET /config`."""
     hosted = {kind: [_summary(kind, entry) for entry in backend.registry.entries(kind)] for kind in Kind}
     trace_ids = backend.traces.ids
-    return as_json(
+    return json_response(
         Config(
             os_id=backend.id,
             name=backend.name,
             available_models=[model.id for model in _models(backend) if model.id],
-            os_database=DATABASE_ID,
-            databases=[*dict.fromkeys((*trace_ids, DATABASE_ID))],
-            session=_databases([DATABASE_ID], "Sessions"),
+            os_database=SESSIONS_DATABASE_ID,
+            databases=[*dict.fromkeys((*trace_ids, SESSIONS_DATABASE_ID))],
+            session=_databases([SESSIONS_DATABASE_ID], "Sessions"),
             traces=_databases(trace_ids, "Traces"),
             agents=hosted[Kind.AGENT],
             teams=hosted[Kind.TEAM],
@@ -44,8 +42,8 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
 
 
 async def list_models(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /models`: what agents, teams and their members use, each once."""
-    return as_json(_models(backend))
+    """`GET /models`: the models of agents, teams and their members, without duplicates."""
+    return json_response(_models(backend))
 
 
 def _databases(ids: Iterable[str], name: str) -> DatabasesConfig:
@@ -53,23 +51,23 @@ def _databases(ids: Iterable[str], name: str) -> DatabasesConfig:
 
 
 def _summary(kind: Kind, entry: Entry) -> HostedSummary:
-    said = described(entry)
+    described = describe_component(entry)
     names = ["id", "name", "description", "db_id", "mode"]
     names += ["is_factory", "factory_input_schema", "is_component"] if kind is Kind.WORKFLOW else []
-    members = {name: said[name] for name in names if name in said}
-    return HostedSummary(**members, model=_model(said.get("model")))
+    members = {name: described[name] for name in names if name in described}
+    return HostedSummary(**members, model=_model(described.get("model")))
 
 
 def _models(backend: Backend) -> list[Model]:
     found: dict[Model, None] = {}
-    waiting = [described(entry) for kind in Kind for entry in backend.registry.entries(kind)]
-    for said in waiting:
-        waiting += said.get("members", ())
-        model = _model(said.get("model"))
+    waiting = [describe_component(entry) for kind in Kind for entry in backend.registry.entries(kind)]
+    for described in waiting:
+        waiting += described.get("members", ())
+        model = _model(described.get("model"))
         if model is not None:
             found[model] = None
     return list(found)
 
 
-def _model(said: dict[str, Any] | None) -> Model | None:
-    return None if not said else Model(said.get("model") or said.get("name"), said.get("provider"))
+def _model(described: dict[str, Any] | None) -> Model | None:
+    return None if not described else Model(described.get("model") or described.get("name"), described.get("provider"))

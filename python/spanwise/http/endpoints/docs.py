@@ -1,7 +1,7 @@
-"""The pages for people: the service's description, rendered by Swagger UI and by ReDoc.
+"""Serves the API documentation for people, rendered by Swagger UI and ReDoc.
 
-Each page holds all it needs, so it works without a network, and a public page needs no public folder beside it. A page
-may run only the scripts it holds and ask only the service that it came from.
+Each page is self-contained, so it works offline and needs no folder of public files. Its content security policy allows
+only the scripts that it contains and requests to this service.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from openapi_ui_bundles import redoc, swagger_ui
 from starlette.responses import Response
+
+from spanwise.http.media_types import HTML
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,35 +32,35 @@ _REDOC_START = """
 window.onload = () => Redoc.init("openapi.json", {disableSearch: true}, document.getElementById("description"));
 """
 _LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
-"""What ReDoc shows beside its name. It is not there to be fetched, so it is not asked for."""
+"""The logo that ReDoc would fetch from the internet; the page replaces its address."""
 _NO_REDIRECT = "This service signs in with bearer tokens; nothing is redirected here."
 
 
-async def swagger(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_swagger_ui(_request: Request, _body: bytes, _backend: Backend) -> Response:
     """`GET /docs`."""
     folder: Path = swagger_ui.static_path
     return _page(folder / "swagger-ui-bundle.js", folder / "swagger-ui.css", _SWAGGER_START)
 
 
-async def redoc_page(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_redoc(_request: Request, _body: bytes, _backend: Backend) -> Response:
     """`GET /redoc`."""
     return _page(redoc.static_path / "redoc.standalone.js", None, _REDOC_START)
 
 
-async def no_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
-    """`GET /docs/oauth2-redirect`: the path is known to clients; we have no sign-in that leads to it."""
-    return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type="text/html")
+async def show_oauth2_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
+    """`GET /docs/oauth2-redirect`: clients know this path, but no sign-in of this service leads to it."""
+    return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type=HTML)
 
 
 def _page(script: Path, style: Path | None, start: str) -> Response:
     html, policy = _render(script, style, start)
-    return Response(html, media_type="text/html", headers={"Content-Security-Policy": policy})
+    return Response(html, media_type=HTML, headers={"Content-Security-Policy": policy})
 
 
 @cache
 def _render(script: Path, style: Path | None, start: str) -> tuple[bytes, str]:
-    """Returns a page and what it may do."""
-    # Within a script element, HTML gives a meaning to these two only; to JavaScript they are the same so written.
+    """Returns a page and its content security policy."""
+    # These are the only two sequences with a meaning in an HTML script element. JavaScript reads the escapes alike.
     inert = script.read_text("utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     scripts = [inert.replace(_LOGO, "data:,"), start]
     css = style.read_text("utf-8") if style else ""

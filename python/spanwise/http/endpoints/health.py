@@ -1,4 +1,4 @@
-"""Is the service alive, and does it take in what it is sent?"""
+"""Says whether the service is alive, and whether it is ready."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import msgspec
 from starlette.responses import Response
 
 from spanwise.errors import UnavailableError
-from spanwise.http.requests.query import query_of
+from spanwise.http.media_types import JSON
+from spanwise.http.requests.query import decode_query
 from spanwise.models import Health, HealthQuery
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ _INSTANTIATED_AT = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 _ALIVE = msgspec.json.encode(Health(status="ok", instantiated_at=_INSTANTIATED_AT))
 
 
-async def health(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /health`: alive. `?ready=true`: only while all that is served can be."""
-    if query_of(request, HealthQuery).ready == "true" and not backend.is_ready:
-        raise UnavailableError("not all that is served is open, or takes in")
-    return Response(_ALIVE, media_type="application/json")
+async def show_health(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /health`: whether the service is alive; with `?ready=true`, whether all it serves can be served."""
+    if decode_query(request, HealthQuery).ready == "true" and not backend.is_ready:
+        raise UnavailableError("the service is not ready: a store or the database is not open, or accepts no writes")
+    return Response(_ALIVE, media_type=JSON)

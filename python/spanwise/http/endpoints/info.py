@@ -1,29 +1,28 @@
-"""What anybody may know about the service."""
+"""Describes the service to everyone."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-from starlette.responses import Response
-
 from spanwise.components import Kind
+from spanwise.http.responses.json import json_response
 from spanwise.models import API_VERSION, Info, Overview, ToolServer
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from spanwise.http.backend import Backend
 
 
-async def overview(_request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_overview(_request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /`."""
-    return _json(Overview(name=backend.name, id=backend.id, version=API_VERSION))
+    return json_response(Overview(name=backend.name, id=backend.id, version=API_VERSION))
 
 
-async def info(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /info`: how to sign in, and how much is hosted, but not what."""
-    return _json(
+async def show_info(_request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /info`: how to authenticate and how many components are hosted, but not which."""
+    return json_response(
         Info(
             os_id=backend.id,
             name=backend.name,
@@ -32,10 +31,6 @@ async def info(_request: Request, _body: bytes, backend: Backend) -> Response:
             team_count=backend.registry.count(Kind.TEAM),
             workflow_count=backend.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
-            auth_mode=backend.admission.mode,
+            auth_mode=backend.authorizer.mode,
         )
     )
-
-
-def _json(answer: msgspec.Struct) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json")

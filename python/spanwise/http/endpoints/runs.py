@@ -1,23 +1,24 @@
-"""The routes of runs: begun, read, continued, cancelled and followed, for each kind of component.
+"""Starts, continues, cancels, reads and follows runs, for each kind of component.
 
-Source: specification, "Run-related routes that use factories", "RequestContext"; compat 4.
+See `docs/reference/api.md#run-routes`.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spanwise.components import Kind
 from spanwise.errors import ComponentError, NotFoundError, ValidationError
 from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
-from spanwise.http.endpoints.components import as_json
-from spanwise.http.requests.component import component_of, context_of
-from spanwise.http.requests.form import GIVEN, answers_of, as_shape, form_of, refuse
-from spanwise.http.responses.event_stream import last_index, pieces
+from spanwise.http.requests.caller import component_id_of, owner_of
+from spanwise.http.requests.form import OBJECT_FIELDS, convert_fields, decode_answers, decode_form, reject_fields
+from spanwise.http.responses.event_stream import content_only, last_event_index
+from spanwise.http.responses.json import json_response
+from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
-from spanwise.runs import RunRequest
+from spanwise.runs.launch import LaunchRequest
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -26,171 +27,145 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwise.database import RunRecord
-    from spanwise.http.backend import Backend, Handler
-    from spanwise.http.responses.event_stream import Place
+    from spanwise.http.backend import Backend
+    from spanwise.http.responses.event_stream import StreamSlot
+    from spanwise.http.routing.route import Handler
+    from spanwise.http.schemas.run_forms import RunForm
     from spanwise.runs import LiveRun
 
-ANSWERS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
-"""The field that holds the answers to what a paused run waits for."""
+ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
+"""The form field that holds the answers to what a paused run waits for."""
 
 
 def create_run(kind: Kind) -> Handler:
-    """Returns what answers `POST /agents/{id}/runs` and its like."""
+    """Returns the handler of `POST /agents/{id}/runs` and its like."""
 
-    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
-        entry = backend.registry.entry(kind, _component_id(request))
-        form = as_shape(await form_of(request, body), CreateForm)
-        context = context_of(request.state.identity, form, parse_input(form.factory_input), request)
-        given = {name: parse_input(getattr(form, name), name) or {} for name in GIVEN}
-        with _place(form, backend) as place:
-            component = await component_of(entry, context, backend)
-            asked = RunRequest(
-                message=form.message,
-                user_id=context.user_id,
-                session_id=context.session_id,
-                owner=_owner(request),
-                traceparent=request.headers.get("traceparent"),
-                **given,
-            )
-            live = await backend.runs.start(component, asked)
-            return await _answer(kind, live, form, backend, place)
+    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
+        entry = backend.registry.entry(kind, component_id_of(request))
+        form = convert_fields(await decode_form(request, body), CreateForm)
+        factory_input = parse_input(form.factory_input)
+        launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
+        objects = {name: parse_input(getattr(form, name), name) or {} for name in OBJECT_FIELDS}
+        with _stream_slot(form, backend) as slot:
+            run = await backend.launcher.start(launch, form.message, objects)
+            return await _respond(run, kind, form, backend, slot)
 
-    return answer
+    return handle
 
 
 def continue_run(kind: Kind) -> Handler:
-    """Returns what answers `POST /agents/{id}/runs/{run_id}/continue` and its like."""
+    """Returns the handler of `POST /agents/{id}/runs/{run_id}/continue` and its like."""
 
-    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
-        entry = backend.registry.entry(kind, _component_id(request))
-        fields = await form_of(request, body)
-        refuse(fields, GIVEN)
-        form = as_shape(fields, ContinueForm)
-        answers = answers_of(getattr(form, ANSWERS[kind]), ANSWERS[kind])
+    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
+        entry = backend.registry.entry(kind, component_id_of(request))
+        fields = await decode_form(request, body)
+        reject_fields(fields, OBJECT_FIELDS)
+        form = convert_fields(fields, ContinueForm)
+        answers = decode_answers(getattr(form, ANSWER_FIELDS[kind]), ANSWER_FIELDS[kind])
         record = await _record(request, kind, form.session_id, backend)
         backend.runs.expect_paused(record)
-        reads_input = kind is Kind.WORKFLOW
-        given = parse_input(form.factory_input) if reads_input else None
-        context = context_of(request.state.identity, form, given, request)
-        with _place(form, backend) as place:
-            component = await component_of(entry, context, backend, read_input=reads_input)
-            live = await backend.runs.go_on(component, record, answers, request.headers.get("traceparent"))
-            return await _answer(kind, live, form, backend, place)
+        factory_input = parse_input(form.factory_input) if kind is Kind.WORKFLOW else None
+        launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
+        with _stream_slot(form, backend) as slot:
+            run = await backend.launcher.resume(launch, record, answers)
+            return await _respond(run, kind, form, backend, slot)
 
-    return answer
+    return handle
 
 
 def cancel_run(kind: Kind) -> Handler:
-    """Returns what answers `POST /agents/{id}/runs/{run_id}/cancel` and its like. No factory is called."""
+    """Returns the handler of `POST /agents/{id}/runs/{run_id}/cancel` and its like. It calls no factory."""
 
-    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
-        component_id = _component_id(request)
+    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
+        component_id = component_id_of(request)
         backend.registry.entry(kind, component_id)
-        form = as_shape(await form_of(request, body), CancelForm)
+        form = convert_fields(await decode_form(request, body), CancelForm)
         await _record(request, kind, form.session_id or request.query_params.get("session_id"), backend)
-        await backend.runs.cancel(kind, component_id, request.path_params["run_id"], _owner(request))
-        return as_json({})
+        await backend.runs.cancel(kind, component_id, request.path_params["run_id"], owner_of(request))
+        return json_response({})
 
-    return answer
+    return handle
 
 
 def list_runs(kind: Kind) -> Handler:
-    """Returns what answers `GET /agents/{id}/runs` and its like: the component's runs in one session."""
+    """Returns the handler of `GET /agents/{id}/runs` and its like: the component's runs in one session."""
 
-    async def answer(request: Request, _body: bytes, backend: Backend) -> Response:
-        await _read_factory(request, kind, backend)
+    async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
+        await _call_workflow_factory(request, kind, backend)
         session_id = request.query_params.get("session_id")
         if not session_id:
             raise ValidationError("Object missing required parameter `session_id`")
-        records = await backend.runs.records(session_id, _owner(request))
-        own = [record for record in records if (record.kind, record.component_id) == (kind, _component_id(request))]
+        records = await backend.runs.records(session_id, owner_of(request))
+        own = [record for record in records if (record.kind, record.component_id) == (kind, component_id_of(request))]
         if not own:
             raise NotFoundError("Session not found")
         status = request.query_params.get("status")
-        return as_json([shown(record) for record in own if not status or record.status == status])
+        return json_response([describe_run(record) for record in own if not status or record.status == status])
 
-    return answer
+    return handle
 
 
 def show_run(kind: Kind) -> Handler:
-    """Returns what answers `GET /agents/{id}/runs/{run_id}` and its like."""
+    """Returns the handler of `GET /agents/{id}/runs/{run_id}` and its like."""
 
-    async def answer(request: Request, _body: bytes, backend: Backend) -> Response:
-        await _read_factory(request, kind, backend)
-        return as_json(shown(await _record(request, kind, request.query_params.get("session_id"), backend)))
+    async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
+        await _call_workflow_factory(request, kind, backend)
+        record = await _record(request, kind, request.query_params.get("session_id"), backend)
+        return json_response(describe_run(record))
 
-    return answer
+    return handle
 
 
-def resume_run(kind: Kind) -> Handler:
-    """Returns what answers `POST /agents/{id}/runs/{run_id}/resume` and its like: the events after the last one.
+def resume_stream(kind: Kind) -> Handler:
+    """Returns the handler of `POST /agents/{id}/runs/{run_id}/resume` and its like.
 
-    No factory is called: events are replayed from memory, else from the database.
+    It streams the events after the last one that the client has, from memory or from the database. It calls no factory.
     """
 
-    async def answer(request: Request, body: bytes, backend: Backend) -> Response:
-        backend.registry.entry(kind, _component_id(request))
-        form = as_shape(await form_of(request, body), ResumeForm)
-        after = last_index(request, form.last_event_index)
+    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
+        backend.registry.entry(kind, component_id_of(request))
+        form = convert_fields(await decode_form(request, body), ResumeForm)
+        after = last_event_index(request, form.last_event_index)
         record = await _record(request, kind, form.session_id, backend)
-        with backend.streams.place() as place:
-            return place.answer(backend.runs.follow_again(record.run_id, after))
+        with backend.streams.acquire() as slot:
+            return slot.respond(backend.runs.follow_again(record.run_id, after))
 
-    return answer
-
-
-def shown(record: RunRecord) -> dict[str, Any]:
-    """Returns a run as it is read: its result, or what is known as long as it has none."""
-    component = {f"{record.kind}_id": record.component_id}
-    known = {"run_id": record.run_id, "session_id": record.session_id, "user_id": record.user_id, **component}
-    said = record.message if record.kind == Kind.WORKFLOW else {"input_content": record.message}
-    found = {**known, "input": said, "created_at": record.created_at, **record.result, "status": record.status}
-    return {name: value for name, value in found.items() if value is not None}
+    return handle
 
 
-def _place(form: CreateForm | ContinueForm, backend: Backend) -> AbstractContextManager[Place | None]:
-    """Returns the place of the stream that a form asks for, if it asks for one."""
-    return backend.streams.place() if form.stream else nullcontext()
+def _stream_slot(form: RunForm, backend: Backend) -> AbstractContextManager[StreamSlot | None]:
+    """Returns the slot of the stream that a form requests; None if it requests none."""
+    return backend.streams.acquire() if form.stream else nullcontext()
 
 
-async def _answer(
-    kind: Kind, live: LiveRun, form: CreateForm | ContinueForm, backend: Backend, place: Place | None
-) -> Response:
-    headers = {"X-Run-ID": live.run_id}
-    if place is not None:
-        entries = backend.runs.follow(live)
-        return place.answer(entries if form.stream_events else pieces(entries, kind), headers)
+async def _respond(run: LiveRun, kind: Kind, form: RunForm, backend: Backend, slot: StreamSlot | None) -> Response:
+    """Returns the response to a form that set a run going: a stream, an acknowledgement, or the result."""
+    headers = {"X-Run-ID": run.run_id}
+    if slot is not None:
+        entries = backend.runs.follow(run)
+        return slot.respond(entries if form.stream_events else content_only(entries, kind), headers)
     if form.background:
-        begun = {"run_id": live.run_id, "session_id": live.session_id, "status": "PENDING"}
-        return as_json(begun, 202, headers)
-    await live.ended()
-    if live.error is not None:
-        raise ComponentError(f"run {live.run_id} failed") from live.error
-    return as_json(live.result, headers=headers)
+        acknowledgement = {"run_id": run.run_id, "session_id": run.session_id, "status": "PENDING"}
+        return json_response(acknowledgement, 202, headers)
+    await run.ended()
+    if run.error is not None:
+        raise ComponentError(f"run {run.run_id} failed") from run.error
+    return json_response(run.result, headers=headers)
 
 
 async def _record(request: Request, kind: Kind, session_id: str | None, backend: Backend) -> RunRecord:
     run_id = request.path_params["run_id"]
-    record = await backend.runs.record(kind, _component_id(request), run_id, _owner(request))
+    record = await backend.runs.record(kind, component_id_of(request), run_id, owner_of(request))
     if session_id and record.session_id != session_id:
         raise NotFoundError("Run not found")
     return record
 
 
-async def _read_factory(request: Request, kind: Kind, backend: Backend) -> None:
-    """Calls the factory where the specification has reads call it: for workflows, with input from the query."""
-    entry = backend.registry.entry(kind, _component_id(request))
+async def _call_workflow_factory(request: Request, kind: Kind, backend: Backend) -> None:
+    """Calls the factory of a workflow, which may reject the caller: reads of its runs take the input in the query."""
+    entry = backend.registry.entry(kind, component_id_of(request))
     if kind is Kind.WORKFLOW and isinstance(entry, Factory):
-        form = as_shape(request.query_params, ContinueForm)
-        context = context_of(request.state.identity, form, parse_input(form.factory_input), request)
-        await component_of(entry, context, backend)
-
-
-def _owner(request: Request) -> str | None:
-    owner: str | None = request.state.identity.owner_filter
-    return owner
-
-
-def _component_id(request: Request) -> str:
-    component_id: str = request.path_params["component_id"]
-    return component_id
+        form = convert_fields(request.query_params, ContinueForm)
+        factory_input = parse_input(form.factory_input)
+        launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
+        await backend.launcher.resolve(launch)

@@ -1,6 +1,6 @@
-"""The routes of sessions: begun, listed, read, named, changed and deleted, each caller its own.
+"""Creates, lists, reads, renames, updates and deletes the caller's sessions. Their traces are not touched.
 
-Source: compat 6. Their traces are another matter, see `http.traces`.
+See `docs/reference/api.md#sessions`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from starlette.responses import Response
 from spanwise.components import Kind
 from spanwise.database import SessionsAsked
 from spanwise.errors import NotFoundError, ValidationError
-from spanwise.http.endpoints.components import as_json
-from spanwise.http.endpoints.runs import shown
-from spanwise.http.requests.json import body_of
-from spanwise.http.requests.query import query_of
+from spanwise.http.requests.caller import owner_of
+from spanwise.http.requests.json import decode_json
+from spanwise.http.requests.query import decode_query
+from spanwise.http.responses.json import json_response
+from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.sessions import (
+    SESSIONS_DATABASE_ID,
     ChatMessage,
     Session,
     SessionCreation,
@@ -42,21 +44,18 @@ if TYPE_CHECKING:
     from spanwise.database import RunRecord, SessionRecord
     from spanwise.http.backend import Backend
 
-DATABASE_ID = "runs"
-"""What clients call the one database of sessions, beside the trace stores."""
-
-_creation = msgspec.json.Decoder(SessionCreation)
-_renaming = msgspec.json.Decoder(SessionRenaming)
-_update = msgspec.json.Decoder(SessionUpdate)
+_create_request = msgspec.json.Decoder(SessionCreation)
+_rename_request = msgspec.json.Decoder(SessionRenaming)
+_update_request = msgspec.json.Decoder(SessionUpdate)
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /sessions`: a page, the one that began last first unless the query says otherwise."""
-    begun = time.perf_counter()
-    query = query_of(request, SessionListQuery)
+    """`GET /sessions`: a page of sessions, newest first unless the query says otherwise."""
+    started = time.perf_counter()
+    query = decode_query(request, SessionListQuery)
     _expect_database(request, query)
-    owner = _owner(request)
-    asked = SessionsAsked(
+    owner = owner_of(request)
+    listing = SessionsAsked(
         user_id=owner or query.user_id or None,
         kind=query.type or None,
         component_id=query.component_id or None,
@@ -66,23 +65,23 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
         skipped=(query.page - 1) * query.limit,
         most=query.limit,
     )
-    is_foreign = owner is not None and query.user_id not in (msgspec.UNSET, "", owner)
-    found, count = ([], 0) if is_foreign else await backend.runs.sessions.page(asked)
+    names_another_user = owner is not None and query.user_id not in (msgspec.UNSET, "", owner)
+    found, count = ([], 0) if names_another_user else await backend.runs.sessions.page(listing)
     meta = PaginationInfo(
         page=query.page,
         limit=query.limit,
         total_pages=-(-count // query.limit),
         total_count=count,
-        search_time_ms=round((time.perf_counter() - begun) * 1000, 2),
+        search_time_ms=round((time.perf_counter() - started) * 1000, 2),
     )
-    return as_json(SessionList([Session(**_members(each)) for each in found], meta))
+    return json_response(SessionList([Session(**_members(each)) for each in found], meta))
 
 
 async def create_session(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /sessions`: one that begins without a run."""
-    query = query_of(request, SessionCreationQuery)
+    """`POST /sessions`: creates a session without a run."""
+    query = decode_query(request, SessionCreationQuery)
     _expect_database(request, query)
-    given = body_of(request, body, _creation)
+    given = decode_json(request, body, _create_request)
     new = NewSession(
         kind=Kind(query.type),
         session_id=effective("session_id", request.state.session_id, given.session_id),
@@ -92,79 +91,79 @@ async def create_session(request: Request, body: bytes, backend: Backend) -> Res
         state=given.session_state,
         metadata=given.metadata,
     )
-    return as_json(_detail(await backend.runs.sessions.add(new), []), 201)
+    return json_response(_detail(await backend.runs.sessions.add(new), []), 201)
 
 
 async def show_session(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /sessions/{session_id}`, with what was said in it."""
-    return as_json(await _whole(request, await _session(request, SessionQuery, backend), backend))
+    """`GET /sessions/{session_id}`: one session with its messages."""
+    return json_response(await _detail_of(request, await _session_of(request, SessionQuery, backend), backend))
 
 
 async def rename_session(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /sessions/{session_id}/rename`."""
-    return await _changed(request, SessionChange(name=body_of(request, body, _renaming).session_name), backend)
+    """`POST /sessions/{session_id}/rename`: renames a session."""
+    return await _change(request, SessionChange(name=decode_json(request, body, _rename_request).session_name), backend)
 
 
 async def update_session(request: Request, body: bytes, backend: Backend) -> Response:
-    """`PATCH /sessions/{session_id}`."""
-    given = body_of(request, body, _update)
+    """`PATCH /sessions/{session_id}`: changes the given members of a session."""
+    given = decode_json(request, body, _update_request)
     change = SessionChange(name=given.session_name, state=given.session_state, metadata=given.metadata)
-    return await _changed(request, change, backend)
+    return await _change(request, change, backend)
 
 
 async def delete_session(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`DELETE /sessions/{session_id}`: with its runs and events. Its traces stay."""
-    session = await _session(request, SessionQuery, backend)
-    await backend.runs.sessions.delete(session.session_id, _owner(request))
+    """`DELETE /sessions/{session_id}`: deletes a session with its runs and events, but not its traces."""
+    session = await _session_of(request, SessionQuery, backend)
+    await backend.runs.sessions.delete(session.session_id, owner_of(request))
     return Response(status_code=204)
 
 
 async def list_session_runs(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /sessions/{session_id}/runs`: the oldest first."""
-    query = query_of(request, SessionRunsQuery)
-    session = await _session(request, SessionRunsQuery, backend)
-    records = await backend.runs.records(session.session_id, _owner(request))
+    """`GET /sessions/{session_id}/runs`: the runs of a session, oldest first."""
+    query = decode_query(request, SessionRunsQuery)
+    session = await _session_of(request, SessionRunsQuery, backend)
+    records = await backend.runs.records(session.session_id, owner_of(request))
     first = query.created_after or 0
-    last = msgspec.UNSET if query.created_before is msgspec.UNSET else query.created_before
+    last = query.created_before
     found = [
         each for each in records if first <= each.created_at and (last is msgspec.UNSET or each.created_at <= last)
     ]
-    return as_json([_shown(each) for each in found])
+    return json_response([_describe_run(each) for each in found])
 
 
 async def show_session_run(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /sessions/{session_id}/runs/{run_id}`."""
-    session = await _session(request, SessionQuery, backend)
-    found = await backend.runs.sessions.run(session.session_id, request.path_params["run_id"], _owner(request))
-    return as_json(_shown(found))
+    """`GET /sessions/{session_id}/runs/{run_id}`: one run of a session."""
+    session = await _session_of(request, SessionQuery, backend)
+    found = await backend.runs.sessions.run(session.session_id, request.path_params["run_id"], owner_of(request))
+    return json_response(_describe_run(found))
 
 
-async def _changed(request: Request, change: SessionChange, backend: Backend) -> Response:
-    session = await _session(request, SessionQuery, backend)
-    changed = await backend.runs.sessions.change(session.session_id, _owner(request), change)
-    return as_json(await _whole(request, changed, backend))
+async def _change(request: Request, change: SessionChange, backend: Backend) -> Response:
+    session = await _session_of(request, SessionQuery, backend)
+    changed = await backend.runs.sessions.change(session.session_id, owner_of(request), change)
+    return json_response(await _detail_of(request, changed, backend))
 
 
-async def _session(request: Request, shape: type[SessionQuery], backend: Backend) -> SessionRecord:
-    """Returns the session that a request means; one that does not fit its query is as if it were not there."""
-    query = query_of(request, shape)
+async def _session_of(request: Request, shape: type[SessionQuery], backend: Backend) -> SessionRecord:
+    """Returns the session in the path of a request. One that does not match the query is reported as not found."""
+    query = decode_query(request, shape)
     _expect_database(request, query)
     session_id = request.path_params["session_id"]
-    found = await backend.runs.sessions.one(session_id, _owner(request))
+    found = await backend.runs.sessions.one(session_id, owner_of(request))
     if query.type not in (msgspec.UNSET, found.kind) or query.user_id not in (msgspec.UNSET, "", found.user_id):
         raise NotFoundError(f"Session with id '{session_id}' not found")
     return found
 
 
-async def _whole(request: Request, session: SessionRecord, backend: Backend) -> SessionDetail:
-    return _detail(session, await backend.runs.records(session.session_id, _owner(request)))
+async def _detail_of(request: Request, session: SessionRecord, backend: Backend) -> SessionDetail:
+    return _detail(session, await backend.runs.records(session.session_id, owner_of(request)))
 
 
 def _detail(session: SessionRecord, records: list[RunRecord]) -> SessionDetail:
-    said = [message for record in records for message in _messages(record)]
+    messages = [message for record in records for message in _messages(record)]
     agent_session_id = session.session_id if session.kind == Kind.AGENT else None
     members = _members(session) | {"agent_session_id": agent_session_id}
-    return SessionDetail(**members, session_state=session.state, chat_history=said)
+    return SessionDetail(**members, session_state=session.state, chat_history=messages)
 
 
 def _members(session: SessionRecord) -> dict[str, Any]:
@@ -181,26 +180,21 @@ def _members(session: SessionRecord) -> dict[str, Any]:
 
 
 def _messages(record: RunRecord) -> list[ChatMessage]:
-    said = [ChatMessage("user", record.message, record.created_at)]
+    messages = [ChatMessage("user", record.message, record.created_at)]
     if record.status == "COMPLETED":
-        said.append(ChatMessage("assistant", record.result.get("content"), record.created_at))
-    return said
+        messages.append(ChatMessage("assistant", record.result.get("content"), record.created_at))
+    return messages
 
 
-def _shown(record: RunRecord) -> dict[str, Any]:
-    return {**shown(record), "run_input": record.message}
+def _describe_run(record: RunRecord) -> dict[str, Any]:
+    return {**describe_run(record), "run_input": record.message}
 
 
 def _expect_database(request: Request, query: SessionQuery | SessionCreationQuery) -> None:
-    if query.db_id not in (msgspec.UNSET, "", DATABASE_ID):
+    if query.db_id not in (msgspec.UNSET, "", SESSIONS_DATABASE_ID):
         raise NotFoundError(f"No database found with id '{query.db_id}'")
     if "table" in request.query_params:
         raise ValidationError("Unexpected parameter, sessions are in one table - at `table`")
-
-
-def _owner(request: Request) -> str | None:
-    owner: str | None = request.state.identity.owner_filter
-    return owner
 
 
 def _iso(seconds: int) -> str:

@@ -1,6 +1,6 @@
-"""The routes of traces: OTLP comes in, searches and traces go out.
+"""Ingests, searches, downloads and deletes traces.
 
-Source: specification, "POST /traces/search"; OTLP/HTTP 1.x, "OTLP/HTTP Request" and "OTLP/HTTP Response".
+See `docs/reference/api.md#trace-search` and `docs/reference/api.md#otlp`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import msgspec
 from msgspec import Raw
 from starlette.responses import Response, StreamingResponse
 
-from spanwise.errors import CancelledError, SpanwiseError, ValidationError
-from spanwise.http.requests.json import body_of, media_type
-from spanwise.http.requests.query import query_of
-from spanwise.http.responses.errors import headers_of, json_refusal
+from spanwise.errors import CancelledError, ValidationError
+from spanwise.http.media_types import JSON
+from spanwise.http.requests.caller import owner_of
+from spanwise.http.requests.json import decode_json
+from spanwise.http.requests.query import decode_query
+from spanwise.http.responses.json import json_response
 from spanwise.models import (
     Deleted,
     DeleteRequest,
@@ -28,7 +30,7 @@ from spanwise.models import (
 )
 from spanwise.traces.download import FORMATS
 from spanwise.traces.list_filter import listing, session_listing
-from spanwise.traces.service import filter_schema, otlp_status
+from spanwise.traces.service import filter_schema
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -38,110 +40,98 @@ if TYPE_CHECKING:
     from spanwise.http.backend import Backend
     from spanwise.traces.view import View
 
-JSON = "application/json"
-PROTOBUF = "application/x-protobuf"
-
 Result = TypeVar("Result")
-_search = msgspec.json.Decoder(SearchRequest)
-_deletion = msgspec.json.Decoder(DeleteRequest)
+_search_request = msgspec.json.Decoder(SearchRequest)
+_delete_request = msgspec.json.Decoder(DeleteRequest)
 
 
-async def search(request: Request, body: bytes, backend: Backend) -> Response:
+async def search_traces(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/search`."""
-    asked = body_of(request, body, _search)
-    return await _finished(request, _view(request, backend, query_of(request, StoreQuery)).search(asked))
+    search = decode_json(request, body, _search_request)
+    view = _view(request, backend, decode_query(request, StoreQuery))
+    return Response(await unless_disconnected(request, view.search(search)), media_type=JSON)
 
 
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces`: a page of runs without their output, error and span tree."""
-    query = query_of(request, TracesQuery)
-    return await _finished(request, _view(request, backend, query).search(listing(query), detail=False))
+    """`GET /traces`: a page of traces without their outputs, errors and span trees."""
+    query = decode_query(request, TracesQuery)
+    page = _view(request, backend, query).search(listing(query), detail=False)
+    return Response(await unless_disconnected(request, page), media_type=JSON)
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /trace_session_stats`: a page of sessions."""
-    query = query_of(request, SessionsQuery)
-    return await _finished(request, _view(request, backend, query).search(session_listing(query)))
+    query = decode_query(request, SessionsQuery)
+    page = _view(request, backend, query).search(session_listing(query))
+    return Response(await unless_disconnected(request, page), media_type=JSON)
 
 
-async def delete(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /traces/delete`: the traces of the caller that a filter matches."""
-    asked = body_of(request, body, _deletion)
-    if bytes(asked.filter) == b"null":
-        raise ValidationError("Expected `object`, got `null` - at `$.filter`")
-    view = _view(request, backend, query_of(request, StoreQuery))
-    deleted = await view.delete(asked.filter, dry_run=asked.dry_run)
-    return Response(msgspec.json.encode(Deleted(deleted)), media_type=JSON)
-
-
-async def export_traces(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces/export`: the traces of the caller that a filter matches, as a file, made as it is taken."""
-    query = query_of(request, ExportQuery)
-    source = Raw((query.filter or "null").encode())
-    pieces = await _view(request, backend, query).export(source, query.format)
-    disposition = {"Content-Disposition": f'attachment; filename="traces.{query.format}"'}
-    return StreamingResponse(pieces, media_type=FORMATS[query.format], headers=disposition)
-
-
-async def trace(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces/{trace_id}`, with `?span_id=` one span of it."""
-    query = query_of(request, TraceQuery)
+async def show_trace(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /traces/{trace_id}`: one trace, or with `?span_id=` one of its spans."""
+    query = decode_query(request, TraceQuery)
     view = _view(request, backend, query)
     trace_id = request.path_params["trace_id"]
-    return await _finished(request, view.span(trace_id, query.span_id) if query.span_id else view.trace(trace_id))
+    found = view.span(trace_id, query.span_id) if query.span_id else view.trace(trace_id)
+    return Response(await unless_disconnected(request, found), media_type=JSON)
 
 
-async def schema(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_filter_schema(_request: Request, _body: bytes, _backend: Backend) -> Response:
     """`GET /traces/filter-schema`."""
     return Response(filter_schema(), media_type=JSON)
 
 
-async def export(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /v1/traces`: an OTLP export. It is stored even if the caller does not wait for the answer."""
+async def delete_traces(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /traces/delete`: deletes the caller's traces that match a filter."""
+    deletion = decode_json(request, body, _delete_request)
+    if bytes(deletion.filter) == b"null":
+        raise ValidationError("Expected `object`, got `null` - at `$.filter`")
+    view = _view(request, backend, decode_query(request, StoreQuery))
+    return json_response(Deleted(await view.delete(deletion.filter, dry_run=deletion.dry_run)))
+
+
+async def download_traces(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /traces/export`: the caller's traces that match a filter, as a file that is produced while it is read."""
+    query = decode_query(request, ExportQuery)
+    source = Raw((query.filter or "null").encode())
+    chunks = await _view(request, backend, query).export(source, query.format)
+    disposition = {"Content-Disposition": f'attachment; filename="traces.{query.format}"'}
+    return StreamingResponse(chunks, media_type=FORMATS[query.format], headers=disposition)
+
+
+async def ingest_traces(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /v1/traces`: stores the spans of an OTLP request, even if the client leaves before the response."""
     content_type = request.headers.get("content-type", "")
     content_encoding = request.headers.get("content-encoding")
-    db_id = query_of(request, StoreQuery).db_id
+    db_id = decode_query(request, StoreQuery).db_id
     report = await backend.traces.ingest(body, content_type, content_encoding, db_id or None)
     return Response(report.response, media_type=report.content_type)
 
 
-async def _finished(request: Request, answer: Awaitable[bytes]) -> Response:
-    return Response(await unless_disconnected(request, answer), media_type=JSON)
-
-
 def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
-    return backend.traces.view(query.db_id or None, request.state.identity.owner_filter)
+    return backend.traces.view(query.db_id or None, owner_of(request))
 
 
-def otlp_refusal(request: Request, error: SpanwiseError) -> Response:
-    """Returns the answer to an export that was refused: a `google.rpc.Status` in the caller's own encoding."""
-    content_type = media_type(request)
-    if content_type not in (JSON, PROTOBUF):
-        return json_refusal(request, error)
-    return Response(
-        otlp_status(str(error), content_type, error.status),
-        status_code=error.status,
-        headers=headers_of(error),
-        media_type=content_type,
-    )
+async def unless_disconnected(request: Request, work: Awaitable[Result]) -> Result:
+    """Returns the result of `work`, or cancels it when the client disconnects.
 
-
-async def unless_disconnected(request: Request, answer: Awaitable[Result]) -> Result:
-    """Returns the answer, or cancels it when the caller leaves."""
-    answering = asyncio.ensure_future(answer)
-    leaving = asyncio.ensure_future(_departure(request))
+    Raises:
+        CancelledError: the client disconnected.
+    """
+    working = asyncio.ensure_future(work)
+    disconnected = asyncio.ensure_future(_disconnect(request))
     try:
-        await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if answering.done():
-            return answering.result()
-        raise CancelledError("the caller left before its answer was ready")
+        await asyncio.wait([working, disconnected], return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise CancelledError("the client disconnected before its response was ready")
     finally:
-        answering.cancel()
-        leaving.cancel()
-        del answering  # it holds the error whose traceback holds this frame, and those above it the body
+        working.cancel()
+        disconnected.cancel()
+        # A failed task holds its traceback, which holds this frame and its callers' with the request body.
+        del working
 
 
-async def _departure(request: Request) -> None:
+async def _disconnect(request: Request) -> None:
     message = await request.receive()
     while message["type"] != "http.disconnect":
         message = await request.receive()

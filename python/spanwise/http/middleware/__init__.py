@@ -1,1 +1,1 @@
-"""What happens around every request?"""
+"""What happens around every request and response?"""

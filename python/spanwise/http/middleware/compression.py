@@ -1,4 +1,4 @@
-"""Answers that are worth it are compressed, as the caller accepts."""
+"""Compresses response bodies with an encoding that the client accepts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LEAST_BYTES = 1024
-"""Below this a body goes out as it is."""
-MOST_BYTES_ON_THE_LOOP = 64 * 1024
-"""A larger body is compressed in a thread, so that others do not wait for it."""
+MIN_BYTES = 1024
+"""Smaller bodies are sent uncompressed."""
+MAX_BYTES_ON_LOOP = 64 * 1024
+"""Larger bodies are compressed in a thread, so that other requests do not wait."""
 _VARY = (b"vary", b"Accept-Encoding")
 _GZIP_LEVEL = 5
 _ZSTD_LEVEL = 3
@@ -28,28 +28,28 @@ def _gzip(body: bytes) -> bytes:
 
 
 def _zstd(body: bytes) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415  # it takes a while to import, and many services never need it
+    import pyarrow as pa  # noqa: PLC0415  # slow to import, and many services never need it
 
     return bytes(pa.Codec("zstd", _ZSTD_LEVEL).compress(body, asbytes=True))
 
 
 _ENCODINGS: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gzip": _gzip}
-"""The content encodings, the better one first."""
+"""The content encodings, the preferred one first."""
 
 
 def choose_encoding(accepted: str) -> str | None:
-    """Returns the content encoding for a caller; None to send the body as it is.
+    """Returns the content encoding to use; None to send the body uncompressed.
 
     Args:
-        accepted: its header `Accept-Encoding` (RFC 9110, 12.5.3).
+        accepted: the header `Accept-Encoding` of the request (RFC 9110, section 12.5.3).
     """
     weights: dict[str, float] = {}
     for part in accepted.lower().split(","):
         coding, _, parameter = part.partition(";")
         weights[coding.strip()] = _weight(parameter)
-    wanted = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in _ENCODINGS}
-    best = max(wanted, key=lambda coding: wanted[coding])
-    return best if wanted[best] > 0 and wanted[best] >= weights.get("identity", 0.0) else None
+    offered = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in _ENCODINGS}
+    best = max(offered, key=lambda coding: offered[coding])
+    return best if offered[best] > 0 and offered[best] >= weights.get("identity", 0.0) else None
 
 
 def _encoding(accepted: bytes) -> str | None:
@@ -67,7 +67,7 @@ def _weight(parameter: str) -> float:
 
 
 class Compression:
-    """Compresses the bodies of answers that are sent in one piece; those sent in many go out as they are."""
+    """Compresses responses whose body is a single message; streamed responses are sent uncompressed."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wraps `app`."""
@@ -88,7 +88,7 @@ class Compression:
                 return
             if started:
                 start = started.pop()
-                if encoding and _is_worth_it(start, message):
+                if encoding and _is_compressible(start, message):
                     message = {**message, "body": await _compress(message["body"], encoding)}
                     headers = MutableHeaders(scope=start)
                     headers["Content-Encoding"] = encoding
@@ -99,12 +99,12 @@ class Compression:
         await self._app(scope, receive, send_compressed)
 
 
-def _is_worth_it(start: Message, message: Message) -> bool:
+def _is_compressible(start: Message, message: Message) -> bool:
     is_whole = not message.get("more_body", False)
-    return is_whole and len(message.get("body", b"")) >= LEAST_BYTES and "content-encoding" not in Headers(scope=start)
+    return is_whole and len(message.get("body", b"")) >= MIN_BYTES and "content-encoding" not in Headers(scope=start)
 
 
 async def _compress(body: bytes, encoding: str) -> bytes:
-    if len(body) <= MOST_BYTES_ON_THE_LOOP:
+    if len(body) <= MAX_BYTES_ON_LOOP:
         return _ENCODINGS[encoding](body)
     return await asyncio.to_thread(_ENCODINGS[encoding], body)

@@ -1,6 +1,6 @@
-"""Which pages of other origins may read our answers: those that the operator names; none by default.
+"""Lets pages of the configured origins read responses. By default, no other origin may.
 
-Source: Fetch Standard, "CORS protocol". No cookie is ever read, so credentials are not allowed.
+Implements the CORS protocol of the Fetch Standard. No cookie is ever read, so credentials are not allowed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ ANY = "*"
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 _METHODS = "GET, POST, PATCH, DELETE"
 _HEADERS = "Authorization, Content-Type, Content-Encoding, X-Request-ID, traceparent, tracestate"
-_EXPOSED = "X-Request-ID, Retry-After, WWW-Authenticate"
-_KEPT_SECONDS = "600"
+_EXPOSED_HEADERS = "X-Request-ID, Retry-After, WWW-Authenticate"
+_MAX_AGE_SECONDS = "600"
 
 
-def read_origins(text: str) -> frozenset[str]:
-    """Returns the origins that a setting names.
+def parse_origins(text: str) -> frozenset[str]:
+    """Returns the origins in a comma-separated setting, in lower case.
 
     Raises:
-        ConfigurationError: one is no origin, such as `https://example.org`.
+        ConfigurationError: one of them is no origin, such as `https://example.org`.
     """
     origins = {part.strip().lower() for part in text.split(",")} - {""}
     for origin in origins - {ANY}:
@@ -38,17 +38,17 @@ def read_origins(text: str) -> frozenset[str]:
 
 
 class Cors:
-    """Says to browsers whose pages may read an answer, and answers what they ask before they send a request."""
+    """Adds CORS headers to responses and responds to preflight requests."""
 
     def __init__(self, app: ASGIApp, origins: frozenset[str]) -> None:
-        """Wraps `app`; pages of `origins` may read."""
+        """Wraps `app`; pages of `origins` may read its responses."""
         self._app = app
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
-        asked = Headers(scope=scope) if scope["type"] == "http" else Headers()
-        origin = asked.get("origin", "")
+        requested = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        origin = requested.get("origin", "")
         is_allowed = bool(origin) and (origin.lower() in self._origins or ANY in self._origins)
 
         async def send_allowed(message: Message) -> None:
@@ -57,14 +57,14 @@ class Cors:
                 headers.add_vary_header("Origin")
                 if is_allowed:
                     headers["Access-Control-Allow-Origin"] = origin
-                    headers["Access-Control-Expose-Headers"] = _EXPOSED
+                    headers["Access-Control-Expose-Headers"] = _EXPOSED_HEADERS
             await send(message)
 
-        if is_allowed and scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
+        if is_allowed and scope["method"] == "OPTIONS" and "access-control-request-method" in requested:
             allowed = {
                 "Access-Control-Allow-Methods": _METHODS,
                 "Access-Control-Allow-Headers": _HEADERS,
-                "Access-Control-Max-Age": _KEPT_SECONDS,
+                "Access-Control-Max-Age": _MAX_AGE_SECONDS,
             }
             await Response(status_code=204, headers=allowed)(scope, receive, send_allowed)
         else:

@@ -1,4 +1,4 @@
-"""What happens around every request: its name in the log, and its place in no cache."""
+"""Gives every request an id and keeps every response out of caches."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[
 _log = logging.getLogger(__name__)
 
 current_request: ContextVar[Mapping[str, str]] = ContextVar("current_request", default=MappingProxyType({}))
-"""What the log says about the request that an event belongs to."""
+"""The members that log lines carry about the current request."""
 
 
 def trace_id_of(traceparent: str) -> str | None:
-    """Returns the trace that a caller says its request is part of (W3C Trace Context); None if it says it wrongly."""
+    """Returns the trace id of a `traceparent` header (W3C Trace Context); None if the header is malformed."""
     found = _TRACEPARENT.fullmatch(traceparent)
     return found[1] if found else None
 
 
 class RequestId:
-    """Gives every request an id, the caller's own if it is a plain one, and every answer that id.
+    """Gives every request an id, the client's own if it is well-formed, and returns it with the response.
 
-    Answers hold what people said to agents, so none may stay in a cache.
+    Responses hold what people said to agents, so no cache may store them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -45,18 +45,18 @@ class RequestId:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        asked = dict(scope["headers"])
-        request_id = _request_id(asked.get(_REQUEST_ID, b""))
+        headers = dict(scope["headers"])
+        request_id = _request_id(headers.get(_REQUEST_ID, b""))
         scope.setdefault("state", {})["request_id"] = request_id
-        trace_id = trace_id_of(asked.get(b"traceparent", b"").decode("latin-1"))
+        trace_id = trace_id_of(headers.get(b"traceparent", b"").decode("latin-1"))
         current_request.set({"request_id": request_id, **({"trace_id": trace_id} if trace_id else {})})
         added = ((_REQUEST_ID, request_id.encode()), (b"cache-control", b"no-store"))
-        begun = time.perf_counter()
+        started = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
             if message["type"] in {"http.response.start", "websocket.http.response.start"}:
                 message["headers"] = [*message.get("headers", ()), *added]
-                milliseconds = (time.perf_counter() - begun) * 1000
+                milliseconds = (time.perf_counter() - started) * 1000
                 _log.debug(
                     "%s %s: %d, %.1f ms", scope.get("method", "WS"), scope["path"], message["status"], milliseconds
                 )

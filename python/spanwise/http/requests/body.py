@@ -1,4 +1,4 @@
-"""Reading a request's body: how much, how long, and how much of all bodies together."""
+"""Reads request bodies within limits on one body's size, its time of arrival, and the bytes of all bodies in memory."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from spanwise.settings import Settings
+
 LINGER_SECONDS = 0.25
 LINGER_BYTES = 8 * 1024 * 1024
-"""For how long, and up to how much, the rest of a body that is too large is read, before it is refused."""
+"""How long, and how many bytes of, the rest of an oversized body is read before it is rejected."""
 
 
 class BodyReader:
-    """Reads the bodies of one kind of request, and counts those that are in memory."""
+    """Reads the bodies of one kind of request and counts their bytes while they are in memory."""
 
-    def __init__(self, limit: int, together: int, deadline_seconds: float) -> None:
-        """Sets the bounds.
+    def __init__(self, max_body_bytes: int, max_total_bytes: int, deadline_seconds: float) -> None:
+        """Sets the limits.
 
         Args:
-            limit: bytes of one body.
-            together: bytes of all bodies that are in memory at once.
+            max_body_bytes: bytes of one body.
+            max_total_bytes: bytes of all bodies in memory at once.
             deadline_seconds: how long one body may take to arrive.
         """
-        self._limit = limit
-        self._together = self._room = together
+        self._max_body_bytes = max_body_bytes
+        self._max_total_bytes = self._free_bytes = max_total_bytes
         self._deadline_seconds = deadline_seconds
         self._arriving: set[asyncio.Timeout] = set()
         self._is_closed = False
 
     def close(self) -> None:
-        """Refuses the bodies that did not arrive yet, and those that begin to."""
+        """Rejects the bodies that have not arrived yet, and all later ones."""
         self._is_closed = True
         for arriving in self._arriving:
             arriving.reschedule(asyncio.get_running_loop().time())
@@ -44,19 +46,19 @@ class BodyReader:
     @property
     def in_memory(self) -> int:
         """Returns how many bytes of bodies are in memory."""
-        return self._together - self._room
+        return self._max_total_bytes - self._free_bytes
 
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
-        """Gives the body of `request`; its bytes count until the block ends.
+        """Yields the body of `request`; its bytes count until the block ends.
 
-        Only bytes that arrived are counted, so a caller that announces much and sends little takes no room.
+        Only bytes that have arrived count, so a client that announces many and sends few takes no memory.
 
         Raises:
             PayloadTooLargeError: the body is over its limit, as announced or as it arrives.
-            UnavailableError: all bodies together would be over theirs, or the service is shutting down.
-            RequestTimeoutError: it did not arrive in time.
-            DecodeError: it ended before its announced length.
+            UnavailableError: the bodies in memory would be over their limit, or the service is shutting down.
+            RequestTimeoutError: the body did not arrive in time.
+            DecodeError: the body ended before its announced length.
         """
         chunks: list[bytes] = []
         try:
@@ -64,11 +66,11 @@ class BodyReader:
             chunks = [b"".join(chunks)]
             yield chunks[0]
         finally:
-            self._room += sum(map(len, chunks))
+            self._free_bytes += sum(map(len, chunks))
 
     async def _read_or_linger(self, request: Request, chunks: list[bytes]) -> None:
         try:
-            self._check(int(request.headers.get("content-length", "0")))
+            self._expect_within_limit(int(request.headers.get("content-length", "0")))
             await self._read_in_time(request, chunks)
         except PayloadTooLargeError:
             await self._discard(request)
@@ -96,23 +98,33 @@ class BodyReader:
             chunk = message.get("body", b"")
             more = message.get("more_body", False)
             arrived += len(chunk)
-            self._check(arrived)
-            if len(chunk) > self._room:
+            self._expect_within_limit(arrived)
+            if len(chunk) > self._free_bytes:
                 raise UnavailableError("too many bytes of requests at once")
-            self._room -= len(chunk)
+            self._free_bytes -= len(chunk)
             chunks.append(chunk)
 
-    def _check(self, size: int) -> None:
-        if size > self._limit:
-            raise PayloadTooLargeError(f"the body is larger than {self._limit} bytes")
+    def _expect_within_limit(self, size: int) -> None:
+        if size > self._max_body_bytes:
+            raise PayloadTooLargeError(f"the body is larger than {self._max_body_bytes} bytes")
 
     async def _discard(self, request: Request) -> None:
-        """Reads on for a moment: a connection that is closed while its client still sends loses our answer."""
-        left = max(self._limit, LINGER_BYTES)
-        if int(request.headers.get("content-length", "0")) > self._limit + left:
+        """Reads on for a moment: a client whose connection is closed while it sends never sees the response."""
+        left = max(self._max_body_bytes, LINGER_BYTES)
+        if int(request.headers.get("content-length", "0")) > self._max_body_bytes + left:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
                 while left > 0:
                     message = await request.receive()
                     left = left - len(message.get("body", b"")) if message.get("more_body", False) else 0
+
+
+def body_readers(settings: Settings) -> dict[str, BodyReader]:
+    """Returns the readers of request bodies, by the names that routes have for them."""
+    deadline = settings.body_deadline_seconds
+    return {
+        "search": BodyReader(settings.search_body_bytes, settings.search_waiting_bytes, deadline),
+        "ingest": BodyReader(settings.ingest_body_bytes, settings.ingest_waiting_bytes, deadline),
+        "form": BodyReader(settings.form_body_bytes, settings.form_waiting_bytes, deadline),
+    }

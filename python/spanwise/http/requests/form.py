@@ -1,6 +1,6 @@
-"""Forms of run requests, from the bytes of a body to fields that are text, and from fields to what they mean.
+"""Decodes the forms of run requests: from bytes to text fields, and from text fields to typed values.
 
-Source: specification, "Run-related routes that use factories"; compat 4.1 and 4.4.
+See `docs/reference/api.md#run-routes`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from spanwise.errors import BadRequestError, UnsupportedMediaTypeError, ValidationError
+from spanwise.http.media_types import MULTIPART_FORM, URL_ENCODED_FORM
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -23,31 +24,31 @@ if TYPE_CHECKING:
 
 Fields = TypeVar("Fields", bound="Struct")
 
-MOST_FIELDS = 100
-MOST_BYTES_OF_A_FIELD = 1024 * 1024
-MEDIA_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
-NOT_BUILT = frozenset(
+MAX_FIELDS = 100
+MAX_FIELD_BYTES = 1024 * 1024
+MEDIA_TYPES = (URL_ENCODED_FORM, MULTIPART_FORM)
+UNSUPPORTED = frozenset(
     {
         *("version", "files", "images", "audio", "videos", "input_files"),
         *("knowledge_filters", "output_schema", "use_json_schema", "add_history_to_context"),
         *("input", "continue_from", "fork", "regenerate", "replace_original", "additional_instructions"),
     }
 )
-"""Fields that existing clients may send and that nothing here would heed: refused, never ignored."""
+"""Fields that clients of agno may send and that Spanwise does not implement: rejected rather than ignored."""
 
-GIVEN = ("session_state", "dependencies", "metadata")
-"""Fields of a new run that hold a JSON object; a run that goes on has them already."""
+OBJECT_FIELDS = ("session_state", "dependencies", "metadata")
+"""Fields of a new run that hold a JSON object. A run that is continued has them already."""
 
-_NOT_BUILT = "`{}` is not built yet: a run that needs it is not begun"
-_WORDS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+_UNSUPPORTED_FIELD = "`{}` is not supported, so the run was not started"
+_BOOLEANS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
 
-async def form_of(request: Request, body: bytes) -> dict[str, str]:
-    """Returns the fields of a form, each once.
+async def decode_form(request: Request, body: bytes) -> dict[str, str]:
+    """Returns the fields of a form by name.
 
     Raises:
         UnsupportedMediaTypeError: the body is no form.
-        BadRequestError: it cannot be read, is over a limit, or has a field or file that is not built.
+        BadRequestError: the form is malformed, is over a limit, or has a file or a field that is not supported.
         ValidationError: a field is given twice.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -55,54 +56,54 @@ async def form_of(request: Request, body: bytes) -> dict[str, str]:
         return {}
     if media_type not in MEDIA_TYPES:
         raise UnsupportedMediaTypeError(f"expected a form, `{'` or `'.join(MEDIA_TYPES)}`, got `{media_type}`")
-    if media_type == "multipart/form-data" and not body.rstrip().endswith(b"--"):
-        raise BadRequestError("the form cannot be read: it has no end")
-    read = Request(request.scope, _once(body))
+    if media_type == MULTIPART_FORM and not body.rstrip().endswith(b"--"):
+        raise BadRequestError("the form is malformed: it has no closing boundary")
+    replayed = Request(request.scope, _once(body))
     try:
-        form = await read.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES_OF_A_FIELD)
+        form = await replayed.form(max_files=0, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
     except MultiPartException as error:
-        raise BadRequestError(f"the form cannot be read: {error.message}") from error
+        raise BadRequestError(f"the form is malformed: {error.message}") from error
     except (HTTPException, ValueError, KeyError) as error:
-        raise BadRequestError(f"the form cannot be read: {getattr(error, 'detail', error)}") from error
+        raise BadRequestError(f"the form is malformed: {getattr(error, 'detail', error)}") from error
     fields: dict[str, str] = {}
     for name, value in form.multi_items():
         if name in fields:
             raise ValidationError(f"Expected one value, got more - at `{name}`")
         if not isinstance(value, str):
-            raise BadRequestError(_NOT_BUILT.format(name))
+            raise BadRequestError(_UNSUPPORTED_FIELD.format(name))
         fields[name] = value
-    refuse(fields, NOT_BUILT)
+    reject_fields(fields, UNSUPPORTED)
     return fields
 
 
-def refuse(given: Container[str], names: Iterable[str]) -> None:
-    """Refuses fields that nothing would heed.
+def reject_fields(given: Container[str], names: Iterable[str]) -> None:
+    """Rejects fields that would have no effect.
 
     Args:
         given: the fields of a form or of a message.
-        names: those that are not heeded.
+        names: the fields to reject.
 
     Raises:
-        BadRequestError: one of them is given.
+        BadRequestError: one of `names` is given.
     """
     for name in sorted(names):
         if name in given:
-            raise BadRequestError(_NOT_BUILT.format(name))
+            raise BadRequestError(_UNSUPPORTED_FIELD.format(name))
 
 
-def as_shape(fields: Mapping[str, str], shape: type[Fields]) -> Fields:
-    """Returns the fields that `shape` names; others are ignored.
+def convert_fields(fields: Mapping[str, str], shape: type[Fields]) -> Fields:
+    """Returns `fields` as `shape`. Unknown fields are ignored.
 
     Raises:
-        ValidationError: one is missing, or does not fit; the message ends with its name.
+        ValidationError: a field is missing, or does not fit; the message ends with its name.
     """
     values: dict[str, Any] = {}
-    for described in _described(shape):
-        if described.name in fields:
-            text = fields[described.name]
-            values[described.name] = truth(text, described.name) if described.type is bool else text
-        elif described.required:
-            raise ValidationError(f"Object missing required field `{described.name}`")
+    for field in _fields_of(shape):
+        if field.name in fields:
+            text = fields[field.name]
+            values[field.name] = _boolean(text, field.name) if field.type is bool else text
+        elif field.required:
+            raise ValidationError(f"Object missing required field `{field.name}`")
     try:
         return msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
@@ -110,28 +111,28 @@ def as_shape(fields: Mapping[str, str], shape: type[Fields]) -> Fields:
 
 
 @functools.cache
-def _described(shape: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """Found out anew each time, it took a twelfth of the event loop's time with a form in every fourth request."""
+def _fields_of(shape: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Returns the fields of a struct. Cached, as it took 1/12 of the loop's time with forms in 1/4 of the requests."""
     return msgspec.structs.fields(shape)
 
 
-def truth(text: str, name: str) -> bool:
-    """Returns what a word says.
+def _boolean(text: str, name: str) -> bool:
+    """Returns the boolean that `text` spells.
 
     Raises:
-        ValidationError: it is none of the words that say yes or no.
+        ValidationError: it spells none.
     """
-    found = _WORDS.get(text.strip().lower())
+    found = _BOOLEANS.get(text.strip().lower())
     if found is None:
         raise ValidationError(f"Expected `true | false`, got `{text[:32]}` - at `{name}`")
     return found
 
 
-def answers_of(text: str | None, name: str) -> tuple[dict[str, Any], ...]:
+def decode_answers(text: str | None, name: str) -> tuple[dict[str, Any], ...]:
     """Returns the answers to what a paused run waits for.
 
     Raises:
-        BadRequestError: they are no JSON array of objects.
+        BadRequestError: the field `name` is no JSON array of objects.
     """
     if not text:
         return ()

@@ -1,4 +1,4 @@
-"""From the body of a request that is JSON to its shape."""
+"""Decodes JSON request bodies."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from spanwise.errors import UnsupportedMediaTypeError, ValidationError
+from spanwise.http.media_types import JSON
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-JSON = "application/json"
-
 Shape = TypeVar("Shape")
 
 
-def body_of(request: Request, body: bytes, decoder: msgspec.json.Decoder[Shape]) -> Shape:
-    """Returns the body of `request` as the shape of `decoder`. Members that it does not name are ignored.
+def decode_json(request: Request, body: bytes, decoder: msgspec.json.Decoder[Shape]) -> Shape:
+    """Returns the body of `request`, decoded by `decoder`. Unknown members are ignored.
 
     Raises:
-        UnsupportedMediaTypeError: it is not plain JSON.
-        ValidationError: it does not fit; the message ends with the place.
+        UnsupportedMediaTypeError: the body is not plain JSON.
+        ValidationError: the body does not fit; the message ends with the location.
     """
     if media_type(request) != JSON:
         found = request.headers.get("content-type", "")
@@ -38,5 +37,5 @@ def body_of(request: Request, body: bytes, decoder: msgspec.json.Decoder[Shape])
 
 
 def media_type(request: Request) -> str:
-    """Returns what the body of `request` says it is, without its parameters."""
+    """Returns the media type of the request's body, without its parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()

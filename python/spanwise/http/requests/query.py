@@ -1,4 +1,4 @@
-"""From the query of a request to its shape."""
+"""Decodes query strings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 Query = TypeVar("Query", bound=Struct)
 
 
-def query_of(request: Request, shape: type[Query]) -> Query:
-    """Returns the query of `request`. Parameters that its shape does not name are ignored.
+def decode_query(request: Request, shape: type[Query]) -> Query:
+    """Returns the query of `request` as `shape`. Unknown parameters are ignored.
 
     Raises:
         ValidationError: a parameter is given twice, or does not fit; the message ends with its name.

@@ -1,1 +1,1 @@
-"""How do values and errors become the bytes of a response?"""
+"""How do values, events and errors become the bytes of a response?"""

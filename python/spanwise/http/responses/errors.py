@@ -1,7 +1,8 @@
-"""From an error to its answer. The error's class gives the status and the code.
+"""Error responses. The class of an error determines its status and its code.
 
-Every error answer is `{"detail": str, "error_code": str}`. The text of a 500 is fixed; what happened goes to
-the log, under the request id that the caller was given.
+The body is `{"detail": str, "error_code": str}`, except that OTLP clients receive a `google.rpc.Status` in their own
+encoding. A 500 has a fixed text; its cause is in the log, under the request id that the client received. See
+`docs/reference/api.md#errors`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import msgspec
 from starlette.responses import Response
 
 from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnauthenticatedError, UnavailableError
+from spanwise.http.media_types import JSON, PROTOBUF
+from spanwise.http.requests.json import media_type
+from spanwise.http.responses.json import json_response
 from spanwise.models import ErrorBody
+from spanwise.traces.service import otlp_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,22 +25,52 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import HTTPConnection, Request
 
-INTERNAL_DETAIL = "the service failed; its log has the cause under the request id of this answer"
+INTERNAL_DETAIL = "the service failed; its log has the cause under the request id of this response"
 RETRY_AFTER_SECONDS = 1
 
-_encoder = msgspec.json.Encoder()
 _log = logging.getLogger(__name__)
 
 
 def as_spanwise_error(request: HTTPConnection, error: Exception) -> SpanwiseError:
-    """Returns the error to answer with; writes to the log what the caller must not read."""
+    """Returns the error to report to the client. Logs an internal error and hides its cause from the client."""
     if isinstance(error, SpanwiseError) and error.status != SpanwiseError.status:
         return error
     _log.error("request %s failed", request.state.request_id, exc_info=error)
     return SpanwiseError(INTERNAL_DETAIL)
 
 
-def headers_of(error: SpanwiseError) -> dict[str, str]:
+def json_error_response(_request: HTTPConnection, error: SpanwiseError) -> Response:
+    """Returns the JSON response for `error`."""
+    body = ErrorBody(detail=str(error), error_code=error.error_code)
+    return json_response(body, error.status, _headers_of(error))
+
+
+def otlp_error_response(request: Request, error: SpanwiseError) -> Response:
+    """Returns `error` as a `google.rpc.Status` in the encoding of the request; as JSON if that is none of OTLP's."""
+    content_type = media_type(request)
+    if content_type not in (JSON, PROTOBUF):
+        return json_error_response(request, error)
+    return Response(
+        otlp_status(str(error), content_type, error.status),
+        status_code=error.status,
+        headers=_headers_of(error),
+        media_type=content_type,
+    )
+
+
+def routing_error(request: Request, error: Exception) -> tuple[SpanwiseError, Mapping[str, str]]:
+    """Returns the error for a request that matches no route, and the headers of its response."""
+    raised: HTTPException = error  # type: ignore[assignment]  # registered for this class
+    match raised.status_code:
+        case 404:
+            return NotFoundError("Not Found"), {}
+        case 405:
+            return MethodNotAllowedError("Method Not Allowed"), raised.headers or {}
+        case _:
+            return as_spanwise_error(request, raised), {}
+
+
+def _headers_of(error: SpanwiseError) -> dict[str, str]:
     """Returns the headers that belong to an error, whatever the encoding of its body."""
     match error.status:
         case UnavailableError.status:
@@ -45,26 +79,3 @@ def headers_of(error: SpanwiseError) -> dict[str, str]:
             return {"WWW-Authenticate": "Bearer"}
         case _:
             return {}
-
-
-def json_refusal(_request: HTTPConnection, error: SpanwiseError) -> Response:
-    """Returns the answer to a request that was refused."""
-    body = ErrorBody(detail=str(error), error_code=error.error_code)
-    return Response(
-        _encoder.encode(body),
-        status_code=error.status,
-        headers=headers_of(error),
-        media_type="application/json",
-    )
-
-
-def no_route(request: Request, error: Exception) -> tuple[SpanwiseError, Mapping[str, str]]:
-    """Returns the error, and its headers, of a request that the route table has no row for."""
-    refused: HTTPException = error  # type: ignore[assignment]  # registered for this class
-    match refused.status_code:
-        case 404:
-            return NotFoundError("Not Found"), {}
-        case 405:
-            return MethodNotAllowedError("Method Not Allowed"), refused.headers or {}
-        case _:
-            return as_spanwise_error(request, refused), {}

@@ -1,6 +1,6 @@
-"""Events of a run as server-sent events, with a heartbeat while nothing happens.
+"""Streams the events of a run as server-sent events, with a heartbeat while the run is silent.
 
-Source: design, section 10; HTML Living Standard, "Server-sent events".
+See `docs/reference/api.md#server-sent-events` and the HTML Living Standard, "Server-sent events".
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from starlette.responses import StreamingResponse
 
 from spanwise.components import Kind
 from spanwise.errors import BadRequestError, UnavailableError
-from spanwise.http.middleware.chunked_send import ReaderLeftError
+from spanwise.http.media_types import EVENT_STREAM
+from spanwise.http.responses.budget import ClientStalledError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -38,67 +39,71 @@ _ENDINGS = {
 _log = logging.getLogger(__name__)
 
 
-class Streams:
-    """Counts the streams that are open, so that they stay bounded."""
+class StreamLimit:
+    """Limits how many event streams are open at once.
 
-    def __init__(self, most: int) -> None:
-        """Begins with none; `most` may be open."""
-        self._most = most
+    Attributes:
+        open: how many are open.
+    """
+
+    def __init__(self, max_open: int) -> None:
+        """Allows at most `max_open` streams at once."""
+        self._max_open = max_open
         self.open = 0
 
-    def place(self) -> Place:
-        """Returns the place of one more stream, taken before anything is begun for it.
+    def acquire(self) -> StreamSlot:
+        """Returns the slot of one more stream. Acquire it before the run is started.
 
         Raises:
-            UnavailableError: all are taken.
+            UnavailableError: all slots are taken.
         """
-        if self.open >= self._most:
-            raise UnavailableError(f"more than {self._most} streams at once")
+        if self.open >= self._max_open:
+            raise UnavailableError(f"more than {self._max_open} streams at once")
         self.open += 1
-        return Place(self)
+        return StreamSlot(self)
 
 
-class Place:
-    """The place of one stream. It is free again when its answer was sent, or at the end of its block without one."""
+class StreamSlot:
+    """The slot of one stream. It is released after the response, or at the end of its block if there is none."""
 
-    def __init__(self, streams: Streams) -> None:
-        """Takes a place that was counted."""
-        self._streams = streams
-        self._is_answered = False
+    def __init__(self, limit: StreamLimit) -> None:
+        """Takes a slot that `limit` has counted."""
+        self._limit = limit
+        self._has_response = False
 
     def __enter__(self) -> Self:
         """Begins the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Leaves the place, unless an answer has it."""
-        if not self._is_answered:
-            self.leave()
+        """Releases the slot, unless a response holds it."""
+        if not self._has_response:
+            self.release()
 
-    def leave(self) -> None:
-        """Frees the place."""
-        self._streams.open -= 1
+    def release(self) -> None:
+        """Releases the slot."""
+        self._limit.open -= 1
 
-    def answer(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str] | None = None) -> StreamingResponse:
-        """Returns the answer that sends `entries` as they come. Whoever leaves ends the stream, not the run."""
-        self._is_answered = True
-        return _EventStream(entries, headers or {}, self)
+    def respond(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str] | None = None) -> StreamingResponse:
+        """Returns a response that sends `entries` as they arrive. A client that leaves ends the stream, not the run."""
+        self._has_response = True
+        return _EventStreamResponse(entries, headers or {}, self)
 
 
-class _EventStream(StreamingResponse):
-    """An answer that leaves its place, however it ends."""
+class _EventStreamResponse(StreamingResponse):
+    """A response that releases its slot however it ends."""
 
-    def __init__(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str], place: Place) -> None:
-        super().__init__(_frames(entries), media_type="text/event-stream; charset=utf-8", headers=headers)
-        self._place = place
+    def __init__(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str], slot: StreamSlot) -> None:
+        super().__init__(_frames(entries), media_type=f"{EVENT_STREAM}; charset=utf-8", headers=headers)
+        self._slot = slot
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
-        except ReaderLeftError:
-            _log.info("a stream ended before its run: nobody read it")
+        except ClientStalledError:
+            _log.info("a stream ended before its run: its client had stopped reading")
         finally:
-            self._place.leave()
+            self._slot.release()
 
 
 async def _frames(entries: AsyncGenerator[Entry, None]) -> AsyncIterator[bytes]:
@@ -120,8 +125,8 @@ async def _frames(entries: AsyncGenerator[Entry, None]) -> AsyncIterator[bytes]:
                 await asyncio.wait([coming])
 
 
-async def pieces(entries: AsyncGenerator[Entry, None], kind: Kind) -> AsyncGenerator[Entry, None]:
-    """Gives the pieces of an answer, and what ends a run that did not just complete; a workflow's end, however."""
+async def content_only(entries: AsyncGenerator[Entry, None], kind: Kind) -> AsyncGenerator[Entry, None]:
+    """Yields the content events of a run, and its last event if it did not complete; a workflow's in any case."""
     async with aclosing(entries):
         async for entry in entries:
             if entry.name.endswith("RunContent") or entry.name in _ENDINGS[kind]:
@@ -129,15 +134,19 @@ async def pieces(entries: AsyncGenerator[Entry, None], kind: Kind) -> AsyncGener
 
 
 def frame(entry: Entry) -> bytes:
-    """Returns one event as it is sent. Its JSON has no line end, so nothing in it can end the event."""
+    """Returns one event in its wire format. Its JSON has no line break, so its content cannot end the event."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.index, entry.name.encode(), entry.body)
 
 
-def last_index(request: Request, given: str | None) -> int:
-    """Returns the index of the last event that the caller has: the header `Last-Event-ID`, else the form; else -1.
+def last_event_index(request: Request, given: str | None) -> int:
+    """Returns the index of the last event that the client has, or -1.
+
+    Args:
+        request: its header `Last-Event-ID` wins.
+        given: the field of the form.
 
     Raises:
-        BadRequestError: it is no index.
+        BadRequestError: the text is no index.
     """
     text = request.headers.get("last-event-id") or given
     if not text:

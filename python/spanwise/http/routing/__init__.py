@@ -1,1 +1,1 @@
-"""Which handler serves which path, and who may call it?"""
+"""Which routes are there, and what does each need?"""

@@ -1,14 +1,16 @@
-"""The rows of the route table for what is hosted: the same for agents, teams and workflows."""
+"""The routes of hosted components, their runs and sessions; the same for agents, teams and workflows."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spanwise.auth.scopes import Need
 from spanwise.components import Kind
 from spanwise.http.endpoints import components, config, runs, sessions
-from spanwise.http.openapi.describe import Answer, Operation
+from spanwise.http.media_types import EVENT_STREAM
+from spanwise.http.openapi.operation import Operation, ResponseSpec
+from spanwise.http.routing.route import Route
 from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
 from spanwise.http.schemas.runs import (
     AgentRun,
@@ -38,87 +40,205 @@ from spanwise.models import Config, Model
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwise.http.backend import Handler
-
-Members = dict[str, Any]
-"""The members of one row."""
-
 _RUN = {Kind.AGENT: AgentRun, Kind.TEAM: TeamRun, Kind.WORKFLOW: WorkflowRun}
 _RUNS = {Kind.AGENT: list[AgentRun], Kind.TEAM: list[TeamRun], Kind.WORKFLOW: list[WorkflowRun]}
-_EVENTS = Answer(200, media_type="text/event-stream")
-_BEGUN = Answer(202, (Begun,))
-_of_runs = partial(Operation, is_of_runs=True)
+_WITH_ARTICLE = {Kind.AGENT: "an agent", Kind.TEAM: "a team", Kind.WORKFLOW: "a workflow"}
+_EVENTS = ResponseSpec(200, media_type=EVENT_STREAM)
+_BEGUN = ResponseSpec(202, (Begun,))
+_operation = partial(Operation, concerns_runs=True)
 
 
-def hosting_rows() -> Iterator[Members]:
-    """Gives the members of every row."""
+def hosted_routes() -> Iterator[Route]:
+    """Yields the routes in the order in which their paths are matched."""
     for kind in Kind:
-        yield from _rows_to_read(kind)
-        yield from _rows_to_run(kind)
-    yield from _rows_of_sessions()
-    yield _row("GET /config", "config:read", config.show_config, Operation("get_config", "Its parts", (Config,)))
-    yield _row("GET /models", "config:read", config.list_models, Operation("get_models", "Its models", (list[Model],)))
-
-
-def _row(line: str, scopes: str, handler: Handler, operation: Operation, **more: Any) -> Members:  # noqa: ANN401
-    """Returns the members of a row: its method and path, the scopes one of which is needed, and the rest."""
-    method, path = line.split(" ")
-    needed = Need.of(*scopes.split(" "))
-    return {"method": method, "path": path, "handler": handler, "need": needed, "operation": operation, **more}
-
-
-def _rows_to_read(kind: Kind) -> Iterator[Members]:
-    every, one = f"/{kind}s", f"/{kind}s/{{component_id}}"
-    read, run_or_read = f"{kind}s:read", f"{kind}s:run {kind}s:read"
-    input_of = kind if kind is Kind.WORKFLOW else None
-    said = _of_runs(f"get_{kind}s", f"The {kind}s that are hosted", (list[Hosted],))
-    yield _row(f"GET {every}", read, components.list_components(kind), said, lists=True)
-    said = _of_runs(f"get_{kind}", f"One {kind}", (Hosted,))
-    yield _row(f"GET {one}", read, components.show_component(kind), said)
-    answers = (_RUNS[kind],)
-    said = _of_runs(f"get_{kind}_runs", "Its runs in one session", answers, query=RunListQuery, input_of=input_of)
-    yield _row(f"GET {one}/runs", run_or_read, runs.list_runs(kind), said)
-    said = _of_runs(f"get_{kind}_run", "One run", (_RUN[kind],), query=RunQuery, input_of=input_of)
-    yield _row(f"GET {one}/runs/{{run_id}}", run_or_read, runs.show_run(kind), said)
-
-
-def _rows_to_run(kind: Kind) -> Iterator[Members]:
-    many = f"/{kind}s/{{component_id}}/runs"
-    one = f"{many}/{{run_id}}"
-    run = f"{kind}s:run"
-    moving = partial(_of_runs, answers=(_RUN[kind],), others=(_EVENTS, _BEGUN))
-    said = moving(f"create_{kind}_run", "Begins a run", request=CreateForm, input_of=kind)
-    yield _row(f"POST {many}", run, runs.create_run(kind), said, body="form")
-    input_of = kind if kind is Kind.WORKFLOW else None
-    said = moving(f"continue_{kind}_run", "Goes on with a paused run", request=ContinueForm, input_of=input_of)
-    yield _row(f"POST {one}/continue", run, runs.continue_run(kind), said, body="form")
-    said = _of_runs(f"cancel_{kind}_run", "Ends a run", (Cancelled,), query=CancelQuery, request=CancelForm)
-    yield _row(f"POST {one}/cancel", run, runs.cancel_run(kind), said, body="form")
-    words = "The events of a run after the last one"
-    said = _of_runs(f"resume_{kind}_run", words, media_type=_EVENTS.media_type, request=ResumeForm)
-    yield _row(f"POST {one}/resume", run, runs.resume_run(kind), said, body="form")
-
-
-def _rows_of_sessions() -> Iterator[Members]:
-    one = "/sessions/{session_id}"
-    read, write = "sessions:read", "sessions:write"
-    of_one = partial(_of_runs, answers=(SessionDetail,), query=SessionQuery)
-    said = _of_runs("get_sessions", "A page of sessions", (SessionList,), query=SessionListQuery)
-    yield _row("GET /sessions", read, sessions.list_sessions, said)
-    answers = (SessionDetail,)
-    said = partial(_of_runs, query=SessionCreationQuery, request=SessionCreation)(
-        "create_session", "Begins one without a run", answers, success=201
+        yield from _component_routes(kind)
+        yield from _run_routes(kind)
+    yield from _session_list_routes()
+    yield from _session_routes()
+    yield Route(
+        "GET",
+        "/config",
+        config.show_config,
+        Operation("get_config", "Describes the components and databases of the service", (Config,)),
+        Need.of("config:read"),
     )
-    yield _row("POST /sessions", write, sessions.create_session, said, body="search")
-    said = of_one("get_session", "One session, with what was said in it")
-    yield _row(f"GET {one}", read, sessions.show_session, said)
-    said = of_one("update_session", "Changes it", request=SessionUpdate)
-    yield _row(f"PATCH {one}", write, sessions.update_session, said, body="search")
-    said = of_one("rename_session", "Names it", request=SessionRenaming)
-    yield _row(f"POST {one}/rename", write, sessions.rename_session, said, body="search")
-    said = _of_runs("delete_session", "Removes it, with its runs", query=SessionQuery, success=204)
-    yield _row(f"DELETE {one}", "sessions:delete", sessions.delete_session, said)
-    said = _of_runs("get_session_runs", "Its runs", (list[Run],), query=SessionRunsQuery)
-    yield _row(f"GET {one}/runs", read, sessions.list_session_runs, said)
-    said = _of_runs("get_session_run", "One of its runs", tuple(_RUN.values()), query=SessionQuery)
-    yield _row(f"GET {one}/runs/{{run_id}}", read, sessions.show_session_run, said)
+    yield Route(
+        "GET",
+        "/models",
+        config.list_models,
+        Operation("get_models", "Lists the models that agents and teams use", (list[Model],)),
+        Need.of("config:read"),
+    )
+
+
+def _component_routes(kind: Kind) -> Iterator[Route]:
+    list_path, path = f"/{kind}s", f"/{kind}s/{{component_id}}"
+    read, run_or_read = Need.of(f"{kind}s:read"), Need.of(f"{kind}s:run", f"{kind}s:read")
+    one, factory_kind = _WITH_ARTICLE[kind], kind if kind is Kind.WORKFLOW else None
+    yield Route(
+        "GET",
+        list_path,
+        components.list_components(kind),
+        _operation(f"get_{kind}s", f"Lists the hosted {kind}s", (list[Hosted],)),
+        read,
+        is_filtered_by_scope=True,
+    )
+    yield Route(
+        "GET",
+        path,
+        components.show_component(kind),
+        _operation(f"get_{kind}", f"Describes {one}", (Hosted,)),
+        read,
+    )
+    yield Route(
+        "GET",
+        f"{path}/runs",
+        runs.list_runs(kind),
+        _operation(
+            f"get_{kind}_runs",
+            f"Lists the runs of {one} in one session",
+            (_RUNS[kind],),
+            query=RunListQuery,
+            factory_kind=factory_kind,
+        ),
+        run_or_read,
+    )
+    yield Route(
+        "GET",
+        f"{path}/runs/{{run_id}}",
+        runs.show_run(kind),
+        _operation(
+            f"get_{kind}_run",
+            f"Returns one run of {one}",
+            (_RUN[kind],),
+            query=RunQuery,
+            factory_kind=factory_kind,
+        ),
+        run_or_read,
+    )
+
+
+def _run_routes(kind: Kind) -> Iterator[Route]:
+    list_path = f"/{kind}s/{{component_id}}/runs"
+    path = f"{list_path}/{{run_id}}"
+    need, one = Need.of(f"{kind}s:run"), _WITH_ARTICLE[kind]
+    launching = partial(_operation, shapes=(_RUN[kind],), other_responses=(_EVENTS, _BEGUN))
+    yield Route(
+        "POST",
+        list_path,
+        runs.create_run(kind),
+        launching(f"create_{kind}_run", f"Runs {one}", request=CreateForm, factory_kind=kind),
+        need,
+        body="form",
+    )
+    yield Route(
+        "POST",
+        f"{path}/continue",
+        runs.continue_run(kind),
+        launching(
+            f"continue_{kind}_run",
+            f"Continues a paused run of {one}",
+            request=ContinueForm,
+            factory_kind=kind if kind is Kind.WORKFLOW else None,
+        ),
+        need,
+        body="form",
+    )
+    yield Route(
+        "POST",
+        f"{path}/cancel",
+        runs.cancel_run(kind),
+        _operation(
+            f"cancel_{kind}_run", f"Cancels a run of {one}", (Cancelled,), query=CancelQuery, request=CancelForm
+        ),
+        need,
+        body="form",
+    )
+    yield Route(
+        "POST",
+        f"{path}/resume",
+        runs.resume_stream(kind),
+        _operation(
+            f"resume_{kind}_run",
+            f"Streams the events of a run of {one} after the last one that the client has",
+            media_type=EVENT_STREAM,
+            request=ResumeForm,
+        ),
+        need,
+        body="form",
+    )
+
+
+def _session_list_routes() -> Iterator[Route]:
+    yield Route(
+        "GET",
+        "/sessions",
+        sessions.list_sessions,
+        _operation("get_sessions", "Returns a page of sessions", (SessionList,), query=SessionListQuery),
+        Need.of("sessions:read"),
+    )
+    yield Route(
+        "POST",
+        "/sessions",
+        sessions.create_session,
+        _operation(
+            "create_session",
+            "Creates a session without a run",
+            (SessionDetail,),
+            query=SessionCreationQuery,
+            request=SessionCreation,
+            success=201,
+        ),
+        Need.of("sessions:write"),
+        body="search",
+    )
+
+
+def _session_routes() -> Iterator[Route]:
+    path = "/sessions/{session_id}"
+    read, write, delete = map(Need.of, ("sessions:read", "sessions:write", "sessions:delete"))
+    detail = partial(_operation, shapes=(SessionDetail,), query=SessionQuery)
+    yield Route(
+        "GET",
+        path,
+        sessions.show_session,
+        detail("get_session", "Returns one session with its messages"),
+        read,
+    )
+    yield Route(
+        "PATCH",
+        path,
+        sessions.update_session,
+        detail("update_session", "Changes the name, state or metadata of a session", request=SessionUpdate),
+        write,
+        body="search",
+    )
+    yield Route(
+        "POST",
+        f"{path}/rename",
+        sessions.rename_session,
+        detail("rename_session", "Renames a session", request=SessionRenaming),
+        write,
+        body="search",
+    )
+    yield Route(
+        "DELETE",
+        path,
+        sessions.delete_session,
+        _operation("delete_session", "Deletes a session with its runs", query=SessionQuery, success=204),
+        delete,
+    )
+    yield Route(
+        "GET",
+        f"{path}/runs",
+        sessions.list_session_runs,
+        _operation("get_session_runs", "Lists the runs of a session", (list[Run],), query=SessionRunsQuery),
+        read,
+    )
+    yield Route(
+        "GET",
+        f"{path}/runs/{{run_id}}",
+        sessions.show_session_run,
+        _operation("get_session_run", "Returns one run of a session", tuple(_RUN.values()), query=SessionQuery),
+        read,
+    )

@@ -1,23 +1,14 @@
-"""The route table: what is served, to whom, and how large a body may be. A new route is a new row."""
+"""The route table: what is served, to whom, and which limits a body has. A new route is a new entry."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
-from starlette.requests import Request
-from starlette.responses import Response
-
 from spanwise.auth.scopes import Need
-from spanwise.errors import SpanwiseError
-from spanwise.http import metrics
-from spanwise.http.backend import Backend
-from spanwise.http.endpoints import docs, health, info, traces
-from spanwise.http.openapi import describe as openapi
-from spanwise.http.openapi.describe import Answer, Operation
-from spanwise.http.responses.errors import json_refusal
-from spanwise.http.routing.hosted import hosting_rows
+from spanwise.http.endpoints import docs, health, info, metrics, openapi, traces
+from spanwise.http.media_types import HTML, PLAIN_TEXT
+from spanwise.http.openapi.operation import Operation, ResponseSpec
+from spanwise.http.responses.errors import otlp_error_response
+from spanwise.http.routing.hosted import hosted_routes
+from spanwise.http.routing.route import Route
 from spanwise.models import (
     Deleted,
     DeleteRequest,
@@ -41,115 +32,85 @@ from spanwise.models import (
 )
 from spanwise.traces.download import FORMATS
 
-Handler: TypeAlias = Callable[[Request, bytes, Backend], Awaitable[Response]]
-Refusal: TypeAlias = Callable[[Request, SpanwiseError], Response]
-
-
-class Row(Struct, frozen=True):
-    """One route.
-
-    Attributes:
-        method: the HTTP method.
-        path: the path, with its parameters in braces.
-        handler: what answers.
-        operation: what is said about it.
-        need: what a caller needs, where authorization is on; a row that is not public and needs nothing is open to
-            nobody.
-        is_public: whether it is open to everyone, authorization or not.
-        body: whose limits the body is under; a route without takes none, and what is sent is not read.
-        refusal: how an error is written.
-        lists: whether it lists what scopes may be limited to: a caller sees those that its scopes name.
-    """
-
-    method: str
-    path: str
-    handler: Handler
-    operation: Operation
-    need: Need | None = None
-    is_public: bool = False
-    body: Literal["search", "ingest", "form"] | None = None
-    refusal: Refusal = json_refusal
-    lists: bool = False
-
-
-HTML = "text/html"
-_FILES = tuple(Answer(200, media_type=media_type) for media_type in FORMATS.values())
+_FILES = tuple(ResponseSpec(200, media_type=media_type) for media_type in FORMATS.values())
 _READ = Need.of("traces:read")
 _WRITE = Need.of("traces:write")
 _DELETE = Need.of("traces:delete")
 _METRICS = Need.of("metrics:read")
 
-TABLE: tuple[Row, ...] = (
-    Row(
+TABLE: tuple[Route, ...] = (
+    Route(
         "GET",
         "/",
-        info.overview,
-        Operation("get_overview", "Who answers here", (Overview,)),
+        info.show_overview,
+        Operation("get_overview", "Returns the name and version of the service", (Overview,)),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/info",
-        info.info,
-        Operation("get_info", "How to sign in, and how much is hosted", (Info,)),
+        info.show_info,
+        Operation("get_info", "Returns how to authenticate and how many components are hosted", (Info,)),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/health",
-        health.health,
-        Operation("get_health", "Whether the service is alive, or ready", (Health,), query=HealthQuery),
+        health.show_health,
+        Operation(
+            "get_health", "Returns whether the service is alive, or whether it is ready", (Health,), query=HealthQuery
+        ),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/openapi.json",
-        openapi.document,
-        Operation("get_openapi", "This description"),
+        openapi.show_document,
+        Operation("get_openapi", "Returns this OpenAPI document"),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/docs",
-        docs.swagger,
-        Operation("get_docs", "This description, to read and to try", media_type=HTML),
+        docs.show_swagger_ui,
+        Operation("get_docs", "Shows this API in Swagger UI, to read and to try", media_type=HTML),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/redoc",
-        docs.redoc_page,
-        Operation("get_redoc", "This description, to read", media_type=HTML),
+        docs.show_redoc,
+        Operation("get_redoc", "Shows this API in ReDoc, to read", media_type=HTML),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/docs/oauth2-redirect",
-        docs.no_redirect,
-        Operation("get_oauth2_redirect", "Where no sign-in leads to", media_type=HTML),
+        docs.show_oauth2_redirect,
+        Operation("get_oauth2_redirect", "Says that no sign-in redirects here", media_type=HTML),
         is_public=True,
     ),
-    Row(
+    Route(
         "GET",
         "/metrics",
-        metrics.metrics,
-        Operation("get_metrics", "What the service counts about itself, for Prometheus", media_type="text/plain"),
+        metrics.show_metrics,
+        Operation("get_metrics", "Returns the metrics of the service, for Prometheus", media_type=PLAIN_TEXT),
         _METRICS,
     ),
-    Row(
+    Route(
         "GET",
         "/traces",
         traces.list_traces,
-        Operation("get_traces", "A page of traces without their trees", (SummaryPage,), query=TracesQuery),
+        Operation("get_traces", "Returns a page of traces without their trees", (SummaryPage,), query=TracesQuery),
         _READ,
     ),
-    Row(
+    Route(
         "POST",
         "/traces/search",
-        traces.search,
+        traces.search_traces,
         Operation(
             "search_traces",
-            "A page of traces with their trees, or of sessions, by a composable filter",
+            "Searches traces or sessions with a filter and returns one page",
             (DetailPage, SessionPage),
             query=StoreQuery,
             request=SearchRequest,
@@ -157,13 +118,13 @@ TABLE: tuple[Row, ...] = (
         _READ,
         body="search",
     ),
-    Row(
+    Route(
         "POST",
         "/traces/delete",
-        traces.delete,
+        traces.delete_traces,
         Operation(
             "delete_traces",
-            "Deletes the traces that a filter matches",
+            "Deletes the traces that match a filter",
             (Deleted,),
             query=StoreQuery,
             request=DeleteRequest,
@@ -171,49 +132,65 @@ TABLE: tuple[Row, ...] = (
         _DELETE,
         body="search",
     ),
-    Row(
+    Route(
         "GET",
         "/traces/filter-schema",
-        traces.schema,
-        Operation("get_filter_schema", "What a filter may be made of", (FilterSchema,)),
+        traces.show_filter_schema,
+        Operation("get_filter_schema", "Returns the fields and operators of filters", (FilterSchema,)),
         _READ,
     ),
-    Row(
+    Route(
         "GET",
         "/traces/export",
-        traces.export_traces,
+        traces.download_traces,
         Operation(
             "get_traces_export",
-            "The traces that a filter matches, as a file",
+            "Downloads the traces that match a filter, as a file",
             media_type=_FILES[0].media_type,
-            others=_FILES[1:],
+            other_responses=_FILES[1:],
             query=ExportQuery,
         ),
         _READ,
     ),
-    Row(
+    Route(
         "GET",
         "/traces/{trace_id}",
-        traces.trace,
-        Operation("get_trace", "One trace with its tree, or one span", (TraceDetail, TraceNode), query=TraceQuery),
+        traces.show_trace,
+        Operation(
+            "get_trace",
+            "Returns one trace with its tree, or one of its spans",
+            (TraceDetail, TraceNode),
+            query=TraceQuery,
+        ),
         _READ,
     ),
-    Row(
+    Route(
         "GET",
         "/trace_session_stats",
         traces.list_sessions,
-        Operation("get_trace_session_stats", "A page of sessions", (SessionPage,), query=SessionsQuery),
+        Operation(
+            "get_trace_session_stats",
+            "Returns a page of sessions with the statistics of their traces",
+            (SessionPage,),
+            query=SessionsQuery,
+        ),
         _READ,
     ),
-    Row(
+    Route(
         "POST",
         "/v1/traces",
-        traces.export,
-        Operation("export_traces", "Stores an OTLP export", (ExportAnswer,), query=StoreQuery, is_otlp=True),
+        traces.ingest_traces,
+        Operation(
+            "export_traces",
+            "Ingests spans from an OTLP export request",
+            (ExportAnswer,),
+            query=StoreQuery,
+            is_otlp=True,
+        ),
         _WRITE,
         body="ingest",
-        refusal=traces.otlp_refusal,
+        write_error=otlp_error_response,
     ),
-    *(Row(**members) for members in hosting_rows()),
+    *hosted_routes(),
 )
-"""Every route, in the order in which paths are compared."""
+"""Every route, in the order in which paths are matched."""

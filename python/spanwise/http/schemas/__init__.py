@@ -1,1 +1,1 @@
-"""Which shapes do requests and responses of hosted components have?"""
+"""Which shapes do the requests and responses of hosted components, runs and sessions have?"""

@@ -1,6 +1,6 @@
-"""The forms of runs, as data. Fields that they do not name are ignored, or refused where somebody may rely on them.
+"""The forms of run requests. Other fields are ignored, or rejected if a client may rely on them.
 
-Source: specification, "Run-related routes that use factories"; compat 4.1 and 4.4.
+See `docs/reference/api.md#run-routes`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from msgspec import Meta, Struct
 from spanwise.models import StoredText
 
 Id: TypeAlias = StoredText | None
-Session: TypeAlias = Annotated[Id, Meta(description="The conversation; where a token names one, that one.")]
-SessionOfRun: TypeAlias = Annotated[Id, Meta(description="The conversation that the run must be of, if given.")]
-User: TypeAlias = Annotated[Id, Meta(description="Who asks; where a token was verified, its `sub`.")]
-Streamed: TypeAlias = Annotated[bool, Meta(description="Whether the answer is server-sent events.")]
+SessionId: TypeAlias = Annotated[
+    Id, Meta(description="The session; a new one if not given. The session in a verified token takes precedence.")
+]
+SessionIdOfRun: TypeAlias = Annotated[Id, Meta(description="The session that the run must belong to, if given.")]
+UserId: TypeAlias = Annotated[Id, Meta(description="The user. The `sub` of a verified token takes precedence.")]
+Stream: TypeAlias = Annotated[bool, Meta(description="Whether the response is a stream of server-sent events.")]
 Background: TypeAlias = Annotated[
     bool,
-    Meta(description="Whether to answer 202 at once. Every run goes on by itself, a streamed one too."),
+    Meta(description="Whether to respond with 202 at once. No run ends because its client leaves, streamed or not."),
 ]
 FactoryInput: TypeAlias = Annotated[
-    str | None, Meta(description="A JSON object, as text, for the factory. Agents and teams read it when they begin.")
+    str | None,
+    Meta(description="The input of a factory: a JSON object, as text. Agents and teams read it only for a new run."),
 ]
 Answers: TypeAlias = Annotated[
     str | None, Meta(description="The answers to what the paused run waits for: a JSON array of objects, as text.")
@@ -30,38 +33,38 @@ Answers: TypeAlias = Annotated[
 
 StreamEvents: TypeAlias = Annotated[
     bool,
-    Meta(description="If not, a stream has only the pieces of the answer, and the end of a run that did not complete."),
+    Meta(description="If false, a stream has only content events and the last event of a run that does not complete."),
 ]
 
 
 class RunForm(Struct, frozen=True, kw_only=True):
-    """What both forms that set a run going have."""
+    """The fields that the forms for starting and continuing a run share."""
 
-    stream: Streamed = True
+    stream: Stream = True
     background: Background = False
-    session_id: Session = None
-    user_id: User = None
+    session_id: SessionId = None
+    user_id: UserId = None
     factory_input: FactoryInput = None
     stream_events: StreamEvents = True
 
 
 class CreateForm(RunForm, frozen=True, kw_only=True):
-    """The form that begins a run."""
+    """Starts a run."""
 
-    message: Annotated[str, Meta(description="What the component is asked.")]
+    message: Annotated[str, Meta(description="The input of the component.")]
     session_state: Annotated[
-        str | None, Meta(description="A JSON object, as text: what the session remembers from now on, beside the rest.")
+        str | None, Meta(description="A JSON object, as text, that is merged into the state of the session.")
     ] = None
     dependencies: Annotated[
-        str | None, Meta(description="A JSON object, as text: what the component is given for this run.")
+        str | None, Meta(description="A JSON object, as text, that is passed to the component for this run.")
     ] = None
     metadata: Annotated[
-        str | None, Meta(description="A JSON object, as text, that stands in the result of the run.")
+        str | None, Meta(description="A JSON object, as text, that is returned with the result of the run.")
     ] = None
 
 
 class ContinueForm(RunForm, frozen=True, kw_only=True):
-    """The form that continues a run. Answers are `tools` of agents, `requirements` of teams, else the third."""
+    """Continues a paused run. Answers are read from `tools` for agents, `requirements` for teams, else the third."""
 
     tools: Answers = None
     requirements: Answers = None
@@ -69,15 +72,18 @@ class ContinueForm(RunForm, frozen=True, kw_only=True):
 
 
 class CancelForm(Struct, frozen=True, kw_only=True):
-    """The form that ends a run."""
+    """Cancels a run."""
 
-    session_id: SessionOfRun = None
+    session_id: SessionIdOfRun = None
 
 
 class ResumeForm(Struct, frozen=True, kw_only=True):
-    """The form that asks for the events of a run again."""
+    """Streams the events of a run again."""
 
     last_event_index: Annotated[
-        str | None, Meta(description="The last event that the caller has; the header `Last-Event-ID` wins.")
+        str | None,
+        Meta(
+            description="The index of the last event that the client has. The header `Last-Event-ID` takes precedence."
+        ),
     ] = None
-    session_id: SessionOfRun = None
+    session_id: SessionIdOfRun = None

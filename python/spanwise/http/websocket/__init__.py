@@ -1,1 +1,1 @@
-"""How are workflows driven over a WebSocket?"""
+"""How are workflows run over a WebSocket?"""

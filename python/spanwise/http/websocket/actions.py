@@ -1,183 +1,142 @@
-"""What can be asked in a WebSocket: runs of workflows, begun, continued, followed again and cancelled.
+"""The actions of a WebSocket: they start, continue, follow and cancel runs of workflows.
 
-Source: specification, "Run-related routes that use factories"; compat 4.5.
+See `docs/reference/api.md#websocket`.
 """
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Struct
 from starlette.requests import HTTPConnection
 
 from spanwise.auth.scopes import Need
 from spanwise.components import Kind
-from spanwise.errors import BadRequestError, NotFoundError, UnauthenticatedError, ValidationError
+from spanwise.errors import BadRequestError, NotFoundError, UnauthenticatedError
 from spanwise.factories.schema import check_input
-from spanwise.http.requests.component import component_of, context_of
-from spanwise.http.requests.form import GIVEN, NOT_BUILT, refuse
-from spanwise.http.responses.event_stream import pieces
-from spanwise.runs import RunRequest
+from spanwise.http.requests.form import OBJECT_FIELDS, reject_fields
+from spanwise.http.responses.event_stream import content_only
+from spanwise.http.websocket.protocol import (
+    CancelMessage,
+    ContinueMessage,
+    ReconnectMessage,
+    StartMessage,
+    convert_message,
+)
+from spanwise.runs.launch import LaunchRequest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Mapping
 
     from spanwise.auth.identity import Identity
     from spanwise.database import RunRecord
-    from spanwise.http.websocket.session import SocketSession
+    from spanwise.http.websocket.protocol import ActionMessage, Message
+    from spanwise.http.websocket.session import Action, SocketSession
     from spanwise.runs import Entry
-
-Message: TypeAlias = dict[str, Any]
-Shape = TypeVar("Shape", bound="Asked")
 
 RUN = Need.of("workflows:run")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """What every message may say. Members that a message does not name are ignored."""
-
-    workflow_id: str | None = None
-    session_id: str | None = None
-    user_id: str | None = None
-
-
-class Start(Asked, frozen=True, kw_only=True):
-    """Begins a run."""
-
-    message: str
-    factory_input: Any = None
-    session_state: Any = None
-    dependencies: Any = None
-    metadata: Any = None
-    stream_events: bool = True
+async def start(session: SocketSession, received: Message) -> None:
+    """Starts a run and sends its events."""
+    message = convert_message(received, StartMessage)
+    workflow_id = _workflow_id(session, message)
+    if workflow_id is None:
+        raise BadRequestError("workflow_id is required")
+    identity = _require_scope(session, workflow_id)
+    launch = _launch_request(session, identity, workflow_id, message)
+    objects = {name: _object(message, name) or {} for name in OBJECT_FIELDS}
+    run = await session.backend.launcher.start(launch, message.message, objects)
+    await _follow(session, run.run_id, session.backend.runs.follow(run), all_events=message.stream_events)
 
 
-class Continue(Asked, frozen=True, kw_only=True):
-    """Continues a paused run."""
-
-    run_id: str
-    step_requirements: tuple[dict[str, Any], ...] = ()
-    factory_input: Any = None
-    stream_events: bool = True
-
-
-class Reconnect(Asked, frozen=True, kw_only=True):
-    """Follows a run again, from the last event that the caller has."""
-
-    run_id: str
-    last_event_index: int | None = None
-
-
-class Cancel(Asked, frozen=True, kw_only=True):
-    """Ends a run."""
-
-    run_id: str
-
-
-async def start(session: SocketSession, message: Message) -> None:
-    """Begins a run and sends its events."""
-    asked = _shape(message, Start)
-    workflow_id = _expected(_workflow_id(session, asked))
-    identity = _demand(session, workflow_id)
-    entry = session.backend.registry.entry(Kind.WORKFLOW, workflow_id)
-    context = context_of(identity, asked, _given(asked, "factory_input"), HTTPConnection(session.websocket.scope))
-    given = {name: _given(asked, name) or {} for name in GIVEN}
-    component = await component_of(entry, context, session.backend)
-    request = RunRequest(
-        message=asked.message,
-        user_id=context.user_id,
-        session_id=context.session_id,
-        owner=identity.owner_filter,
-        traceparent=session.websocket.headers.get("traceparent"),
-        **given,
-    )
-    live = await session.backend.runs.start(component, request)
-    await _show(session, live.run_id, session.backend.runs.follow(live), every=asked.stream_events)
-
-
-async def go_on(session: SocketSession, message: Message) -> None:
+async def resume(session: SocketSession, received: Message) -> None:
     """Continues a paused run and sends its events."""
-    refuse(message, GIVEN)
-    asked = _shape(message, Continue)
-    record, identity = await _record(session, asked, asked.run_id)
+    reject_fields(received, OBJECT_FIELDS)
+    message = convert_message(received, ContinueMessage)
+    record, identity = await _record(session, message, message.run_id)
     session.backend.runs.expect_paused(record)
-    entry = session.backend.registry.entry(Kind.WORKFLOW, record.component_id)
-    context = context_of(identity, asked, _given(asked, "factory_input"), HTTPConnection(session.websocket.scope))
-    component = await component_of(entry, context, session.backend)
-    traceparent = session.websocket.headers.get("traceparent")
-    live = await session.backend.runs.go_on(component, record, asked.step_requirements, traceparent)
-    await _show(session, live.run_id, session.backend.runs.follow(live), every=asked.stream_events)
+    launch = _launch_request(session, identity, record.component_id, message)
+    run = await session.backend.launcher.resume(launch, record, message.step_requirements)
+    await _follow(session, run.run_id, session.backend.runs.follow(run), all_events=message.stream_events)
 
 
-async def reconnect(session: SocketSession, message: Message) -> None:
-    """Sends the events of a run that the caller does not have, then those to come. No factory is called."""
-    asked = _shape(message, Reconnect)
+async def reconnect(session: SocketSession, received: Message) -> None:
+    """Sends the events of a run that the client does not have yet, then later ones. It calls no factory."""
+    message = convert_message(received, ReconnectMessage)
     try:
-        record, _ = await _record(session, asked, asked.run_id)
+        record, _ = await _record(session, message, message.run_id)
     except NotFoundError as error:
-        raise NotFoundError(f"Run {asked.run_id[:64]} not found in buffer or database") from error
-    after = -1 if asked.last_event_index is None else max(-1, asked.last_event_index)
+        raise NotFoundError(f"Run {message.run_id[:64]} not found in buffer or database") from error
+    after = -1 if message.last_event_index is None else max(-1, message.last_event_index)
     entries = session.backend.runs.follow_again(record.run_id, after)
-    await _show(session, record.run_id, entries, every=True)
+    await _follow(session, record.run_id, entries, all_events=True)
 
 
-async def cancel(session: SocketSession, message: Message) -> None:
-    """Ends a run, and says so when that is durable. No factory is called."""
-    asked = _shape(message, Cancel)
-    record, identity = await _record(session, asked, asked.run_id)
+async def cancel(session: SocketSession, received: Message) -> None:
+    """Cancels a run, and confirms it once that is durable. It calls no factory."""
+    message = convert_message(received, CancelMessage)
+    record, identity = await _record(session, message, message.run_id)
     await session.backend.runs.cancel(Kind.WORKFLOW, record.component_id, record.run_id, identity.owner_filter)
-    await session.say("cancelled", run_id=record.run_id, workflow_id=record.component_id)
+    await session.send_event("cancelled", run_id=record.run_id, workflow_id=record.component_id)
 
 
-ACTIONS: dict[str, Callable[[SocketSession, Message], Awaitable[None]]] = {
+ACTIONS: Mapping[str, Action] = {
     "start-workflow": start,
-    "continue-workflow": go_on,
+    "continue-workflow": resume,
     "reconnect": reconnect,
     "cancel-workflow": cancel,
 }
-"""Every action that concerns runs, by its name."""
+"""The actions that concern runs, by name."""
 
 
-async def _show(session: SocketSession, run_id: str, entries: AsyncGenerator[Entry, None], *, every: bool) -> None:
-    """Sends events of a run, until it ends or pauses. The run does not wait for them."""
-    session.follows(run_id)
-    async with aclosing(entries if every else pieces(entries, Kind.WORKFLOW)) as shown:
-        async for entry in shown:
-            await session.show(entry)
+def _launch_request(
+    session: SocketSession, identity: Identity, workflow_id: str, message: StartMessage | ContinueMessage
+) -> LaunchRequest:
+    entry = session.backend.registry.entry(Kind.WORKFLOW, workflow_id)
+    connection = HTTPConnection(session.websocket.scope)
+    return LaunchRequest.of(entry, identity, connection, message, _object(message, "factory_input"))
 
 
-async def _record(session: SocketSession, asked: Asked, run_id: str) -> tuple[RunRecord, Identity]:
-    """Returns a run that the caller may touch, and the caller."""
-    workflow_id = _workflow_id(session, asked)
+async def _follow(
+    session: SocketSession, run_id: str, entries: AsyncGenerator[Entry, None], *, all_events: bool
+) -> None:
+    """Sends the events of a run until it ends or pauses. The run does not wait for them."""
+    session.set_followed_run(run_id)
+    async with aclosing(entries if all_events else content_only(entries, Kind.WORKFLOW)) as followed:
+        async for entry in followed:
+            await session.send_entry(entry)
+
+
+async def _record(session: SocketSession, message: ActionMessage, run_id: str) -> tuple[RunRecord, Identity]:
+    """Returns a run that the caller may access, and the caller."""
+    workflow_id = _workflow_id(session, message)
     if workflow_id is not None:
-        _demand(session, workflow_id)
+        _require_scope(session, workflow_id)
     owner = _identity(session).owner_filter
     record = await session.backend.runs.record(Kind.WORKFLOW, workflow_id, run_id, owner)
-    if asked.session_id and record.session_id != asked.session_id:
+    if message.session_id and record.session_id != message.session_id:
         raise NotFoundError("Run not found")
     session.backend.registry.entry(Kind.WORKFLOW, record.component_id)
-    return record, _demand(session, record.component_id) if workflow_id is None else _identity(session)
+    return record, _require_scope(session, record.component_id) if workflow_id is None else _identity(session)
 
 
-def _workflow_id(session: SocketSession, asked: Asked) -> str | None:
-    """Returns the workflow that a message is about: the path's, if it has one."""
-    of_path: str | None = session.websocket.path_params.get("component_id")
-    if of_path is not None and asked.workflow_id not in (None, of_path):
-        raise BadRequestError(f"this socket is for the workflow `{of_path}`, got another workflow_id")
-    return of_path or asked.workflow_id or None
+def _workflow_id(session: SocketSession, message: ActionMessage) -> str | None:
+    """Returns the workflow that a message concerns: the one in the path, if there is one."""
+    in_path: str | None = session.websocket.path_params.get("component_id")
+    if in_path is not None and message.workflow_id not in (None, in_path):
+        raise BadRequestError(f"this socket is for the workflow `{in_path}`, got another workflow_id")
+    return in_path or message.workflow_id or None
 
 
-def _expected(workflow_id: str | None) -> str:
-    if workflow_id is None:
-        raise BadRequestError("workflow_id is required")
-    return workflow_id
+def _require_scope(session: SocketSession, workflow_id: str) -> Identity:
+    """Returns the caller, which may run the workflow.
 
-
-def _demand(session: SocketSession, workflow_id: str) -> Identity:
+    Raises:
+        ForbiddenError: it may not.
+    """
     identity = _identity(session)
-    session.backend.admission.demand(identity, RUN, session.asked(workflow_id))
+    session.backend.authorizer.require(identity, RUN, session.audited(workflow_id))
     return identity
 
 
@@ -185,27 +144,14 @@ def _identity(session: SocketSession) -> Identity:
     """Returns the caller.
 
     Raises:
-        UnauthenticatedError: its token expired since the message came.
+        UnauthenticatedError: its token has expired since the message arrived.
     """
     if session.identity is None:
         raise UnauthenticatedError("Authentication required")
     return session.identity
 
 
-def _given(asked: Start | Continue, name: str) -> dict[str, Any] | None:
-    found = getattr(asked, name)
+def _object(message: StartMessage | ContinueMessage, name: str) -> dict[str, Any] | None:
+    """Returns the member `name`, a JSON object; None if it is missing or null."""
+    found = getattr(message, name)
     return None if found is None else check_input(found, name)
-
-
-def _shape(message: Message, shape: type[Shape]) -> Shape:
-    """Returns a message as its action needs it.
-
-    Raises:
-        BadRequestError: it has a member that nothing would heed.
-        ValidationError: it does not fit; the message ends with the place.
-    """
-    refuse(message, NOT_BUILT)
-    try:
-        return msgspec.convert(message, shape)
-    except msgspec.ValidationError as error:
-        raise ValidationError(str(error)) from error

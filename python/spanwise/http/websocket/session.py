@@ -1,7 +1,7 @@
-"""One WebSocket, from its opening to its end: what is read, what is sent, and how long it may last.
+"""One WebSocket from its acceptance to its end: it reads messages, runs their actions, and closes when it is idle.
 
-The server below answers and sends no ping frames of its own, so that a socket is alive is known from messages: one on
-which nothing arrives for a minute, and which follows no run, is closed.
+The server neither sends nor reports ping frames, so only messages show that a client is alive: a socket on which none
+arrives for a minute, and which follows no run, is closed.
 """
 
 from __future__ import annotations
@@ -9,36 +9,46 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from starlette.websockets import WebSocketDisconnect
 
 from spanwise.auth.claims import ExpiredTokenError
 from spanwise.errors import BadRequestError, UnauthenticatedError, UnavailableError, ValidationError
-from spanwise.http.authorization import Asked
+from spanwise.http.authorization import AuditedRequest
 from spanwise.http.responses.errors import as_spanwise_error
-from spanwise.http.websocket.actions import ACTIONS
+from spanwise.http.websocket.protocol import (
+    AUTHENTICATION_SECONDS,
+    CLOSE_SECONDS,
+    GOING_AWAY,
+    INTERNAL_ERROR,
+    MAX_ACTIONS,
+    MAX_FAILED_AUTHENTICATIONS,
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGES_PER_SECOND,
+    MESSAGE_TOO_BIG,
+    METHOD,
+    PING_SECONDS,
+    POLICY_VIOLATION,
+    SILENCE_SECONDS,
+    TRY_AGAIN_LATER,
+    UNSUPPORTED_DATA,
+    decode_message,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from starlette.websockets import WebSocket
 
     from spanwise.auth.identity import Identity
     from spanwise.http.backend import Backend
+    from spanwise.http.websocket.protocol import Message
     from spanwise.runs import Entry
 
-MOST_BYTES = 1024 * 1024
-MOST_MESSAGES_A_SECOND = 100
-MOST_ACTIONS = 32
-"""Runs that one socket begins, continues or follows at once."""
-MOST_FAILURES = 3
-AUTHENTICATION_SECONDS = 10.0
-PING_SECONDS = 20.0
-SILENCE_SECONDS = 60.0
-CLOSE_SECONDS = 2.0
-
-GOING_AWAY, NO_TEXT, POLICY, TOO_LARGE, FAILED, LATER = 1001, 1003, 1008, 1009, 1011, 1013
-"""Close codes (RFC 6455, 7.4)."""
+Action: TypeAlias = "Callable[[SocketSession, Message], Awaitable[None]]"
+"""Handles the messages of one kind. The session runs it as a task."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,66 +59,74 @@ class SocketSession:
     Attributes:
         websocket: the socket.
         backend: the parts of the service.
-        route: its path, as the table of routes has it.
-        identity: the caller; None as long as nobody knows.
+        route: the path of its route.
+        identity: the caller; None until it has authenticated.
         user_id: the user that the socket counts for.
     """
 
-    def __init__(self, websocket: WebSocket, route: str, backend: Backend) -> None:
-        """Prepares to serve a socket that is not accepted yet."""
+    def __init__(self, websocket: WebSocket, route: str, backend: Backend, actions: Mapping[str, Action]) -> None:
+        """Prepares to serve a socket that is not accepted yet.
+
+        Args:
+            websocket: the socket.
+            route: the path of its route.
+            backend: the parts of the service.
+            actions: what messages may ask for, by name.
+        """
         self.websocket = websocket
         self.backend = backend
         self.route = route
+        self._actions = actions
         self.identity: Identity | None = None
         self.user_id: str | None = None
         self._authorization: list[str] = websocket.headers.getlist("authorization")
-        self._failures = 0
-        self._heard = self._unknown_since = self._checked = time.monotonic()
-        self._second, self._messages = 0.0, 0
-        self._acting: set[asyncio.Task[None]] = set()
-        self._following: dict[str, asyncio.Task[None]] = {}
-        self._sending = asyncio.Lock()
-        self._end: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self._failed_authentications = 0
+        self._last_message_at = self._unauthenticated_since = self._token_checked_at = time.monotonic()
+        self._second_started_at, self._messages_in_second = 0.0, 0
+        self._action_tasks: set[asyncio.Task[None]] = set()
+        self._followers: dict[str, asyncio.Task[None]] = {}
+        self._send_lock = asyncio.Lock()
+        self._ending: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
         self._is_draining = False
 
-    def know(self, identity: Identity) -> None:
-        """Takes note of who is calling; what another caller began to follow is followed no more.
+    def set_identity(self, identity: Identity) -> None:
+        """Sets the caller, and cancels the actions of a different previous caller.
 
         Raises:
-            UnavailableError: that user has too many sockets.
+            UnavailableError: too many sockets of this user are open.
         """
-        self.backend.sockets.claim(identity.user_id, self.user_id)
+        self.backend.sockets.assign(identity.user_id, self.user_id)
         if self.identity is not None and identity.user_id != self.identity.user_id:
-            self._follow_nothing()
+            self._cancel_actions()
         self.identity, self.user_id = identity, identity.user_id
-        self._failures = 0
+        self._failed_authentications = 0
 
     async def serve(self) -> None:
-        """Accepts the socket, and serves it until either side ends it."""
+        """Accepts the socket and serves it until either side ends it."""
         await self.websocket.accept()
         needs_token = self.identity is None
         working = [asyncio.create_task(self._read(needs_token=needs_token)), asyncio.create_task(self._watch())]
-        ending: list[asyncio.Future[Any]] = [*working, self._end]
+        ending: list[asyncio.Future[Any]] = [*working, self._ending]
         try:
             await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._follow_nothing()
+            self._cancel_actions()
             for task in working:
                 task.cancel()
-            ended = await asyncio.gather(*working, *self._acting, return_exceptions=True)
-        self._say_why(ended)
+            ended = await asyncio.gather(*working, *self._action_tasks, return_exceptions=True)
+        self._log_failures(ended)
         await self._close()
 
-    def _say_why(self, ended: list[Any]) -> None:
+    def _log_failures(self, ended: list[Any]) -> None:
         failures = [end for end in ended if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect)]
         for failure in failures:
             _log.error("socket %s failed", self.websocket.state.request_id, exc_info=failure)
         if failures:
-            self.end(FAILED, "the service failed")
+            self.end(INTERNAL_ERROR, "the service failed")
 
     async def _close(self) -> None:
-        if self._end.done():
-            code, reason = self._end.result()
+        if self._ending.done():
+            code, reason = self._ending.result()
             try:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self.websocket.close(code, reason)
@@ -116,191 +134,180 @@ class SocketSession:
                 _log.debug("socket %s was gone before it was closed", self.websocket.state.request_id)
 
     def end(self, code: int, reason: str) -> None:
-        """Ends the socket; the first word counts."""
-        if not self._end.done():
-            self._end.set_result((code, reason))
+        """Ends the socket. Only the first call has an effect."""
+        if not self._ending.done():
+            self._ending.set_result((code, reason))
 
     def drain(self) -> None:
         """Ends the socket when the runs that it follows have ended."""
         self._is_draining = True
-        if not self._acting:
+        if not self._action_tasks:
             self.end(GOING_AWAY, "the service is shutting down")
 
-    async def say(self, event: str, **members: object) -> None:
-        """Sends one event that is no run's; members that are None are left out."""
+    async def send_event(self, event: str, **members: object) -> None:
+        """Sends an event that belongs to no run. Members that are None are left out."""
         found = {name: value for name, value in members.items() if value is not None}
         await self._send(msgspec.json.encode({"event": event, **found}).decode())
 
-    async def show(self, entry: Entry) -> None:
+    async def send_entry(self, entry: Entry) -> None:
         """Sends one event of a run."""
         await self._send(entry.body.decode())
 
     async def _send(self, text: str) -> None:
-        deadline = self.backend.answers.deadline_seconds
+        deadline = self.backend.response_budget.deadline_seconds
         try:
-            async with self._sending, asyncio.timeout(deadline):
+            async with self._send_lock, asyncio.timeout(deadline):
                 await self.websocket.send_text(text)
         except (TimeoutError, RuntimeError, OSError) as error:
-            self.end(POLICY, f"nothing was read for {deadline:g} s")
-            raise WebSocketDisconnect(POLICY) from error
+            self.end(POLICY_VIOLATION, f"nothing was read for {deadline:g} s")
+            raise WebSocketDisconnect(POLICY_VIOLATION) from error
 
     async def _read(self, *, needs_token: bool) -> None:
-        await self.say("connected", message="Connected to workflow events", requires_auth=needs_token)
+        await self.send_event("connected", message="Connected to workflow events", requires_auth=needs_token)
         while True:
             message = await self.websocket.receive()
             if message["type"] == "websocket.disconnect":
                 return
-            self._heard = time.monotonic()
+            self._last_message_at = time.monotonic()
             text = message.get("text")
             if text is None:
-                self.end(NO_TEXT, "expected text")
+                self.end(UNSUPPORTED_DATA, "expected text")
             elif self._is_too_fast():
-                self.end(POLICY, f"more than {MOST_MESSAGES_A_SECOND} messages in a second")
-            elif len(text.encode()) > MOST_BYTES:
-                self.end(TOO_LARGE, f"expected a message of at most {MOST_BYTES} bytes")
+                self.end(POLICY_VIOLATION, f"more than {MAX_MESSAGES_PER_SECOND} messages in a second")
+            elif len(text.encode()) > MAX_MESSAGE_BYTES:
+                self.end(MESSAGE_TOO_BIG, f"expected a message of at most {MAX_MESSAGE_BYTES} bytes")
             else:
-                await self._answer(text)
-            if self._end.done():
+                await self._handle(text)
+            if self._ending.done():
                 return
 
     def _is_too_fast(self) -> bool:
-        if self._heard - self._second >= 1:
-            self._second, self._messages = self._heard, 0
-        self._messages += 1
-        return self._messages > MOST_MESSAGES_A_SECOND
+        if self._last_message_at - self._second_started_at >= 1:
+            self._second_started_at, self._messages_in_second = self._last_message_at, 0
+        self._messages_in_second += 1
+        return self._messages_in_second > MAX_MESSAGES_PER_SECOND
 
-    async def _answer(self, text: str) -> None:
+    async def _handle(self, text: str) -> None:
         action: object = None
         try:
-            message = _object(text)
+            message = decode_message(text)
             action = message.get("action")
             if action == "authenticate":
                 await self._authenticate(message.get("token"))
             elif self.identity is None:
-                await self.say("auth_required", error="Authentication required: send the action authenticate first")
+                error = "Authentication required: send the action authenticate first"
+                await self.send_event("auth_required", error=error)
             elif action == "ping":
-                await self.say("pong")
+                await self.send_event("pong")
             else:
-                self._act(action, message)
+                self._start_action(action, message)
         except (BadRequestError, ValidationError, UnavailableError) as error:
-            await self.refuse(error, action=action if isinstance(action, str) else None)
+            await self.send_error(error, action=action if isinstance(action, str) else None)
 
     async def _authenticate(self, token: object) -> None:
         authorization = [f"Bearer {token}"] if isinstance(token, str) else []
         try:
-            self.know(await self.backend.admission.identify(authorization, self.asked(None)))
+            self.set_identity(await self.backend.authorizer.authenticate(authorization, self.audited(None)))
         except UnauthenticatedError as error:
-            self._failures += 1
+            self._failed_authentications += 1
             kind = "expired" if isinstance(error, ExpiredTokenError) else "invalid_token"
-            await self.say("auth_error", error=str(error), error_type=kind)
-            if self._failures >= MOST_FAILURES:
-                self.end(POLICY, "authentication failed")
+            await self.send_event("auth_error", error=str(error), error_type=kind)
+            if self._failed_authentications >= MAX_FAILED_AUTHENTICATIONS:
+                self.end(POLICY_VIOLATION, "authentication failed")
             return
         except UnavailableError as error:
-            await self.say("auth_error", error=str(error), error_type="server_error")
-            self.end(LATER, str(error))
+            await self.send_event("auth_error", error=str(error), error_type="server_error")
+            self.end(TRY_AGAIN_LATER, str(error))
             return
         self._authorization = authorization
-        words = "Authentication successful. You can now send commands."
-        await self.say("authenticated", message=words, user_id=self.user_id)
+        text = "Authentication successful. You can now send commands."
+        await self.send_event("authenticated", message=text, user_id=self.user_id)
 
-    def asked(self, resource: str | None) -> Asked:
-        """Returns what is asked, as the audit log has it."""
-        return Asked("WS", self.route, resource, self.websocket.state.request_id)
+    def audited(self, resource: str | None) -> AuditedRequest:
+        """Returns the current request as the audit log describes it."""
+        return AuditedRequest(METHOD, self.route, resource, self.websocket.state.request_id)
 
-    def _act(self, action: object, message: dict[str, Any]) -> None:
-        if not isinstance(action, str) or action not in ACTIONS:
+    def _start_action(self, action: object, message: Message) -> None:
+        if not isinstance(action, str) or action not in self._actions:
             raise BadRequestError(f"Unknown action: {str(action)[:64]}")
         if self._is_draining:
             raise UnavailableError("the service is shutting down")
-        if len(self._acting) >= MOST_ACTIONS:
-            raise UnavailableError(f"more than {MOST_ACTIONS} runs at once in one socket")
-        task = asyncio.create_task(self._acted(action, message))
-        self._acting.add(task)
-        task.add_done_callback(self._has_acted)
+        if len(self._action_tasks) >= MAX_ACTIONS:
+            raise UnavailableError(f"more than {MAX_ACTIONS} runs at once in one socket")
+        task = asyncio.create_task(self._run_action(action, message))
+        self._action_tasks.add(task)
+        task.add_done_callback(self._on_action_done)
 
-    def _has_acted(self, task: asyncio.Task[None]) -> None:
-        self._acting.discard(task)
-        self._heard = time.monotonic()  # silence begins when there is nothing more to listen to
-        for run_id, following in list(self._following.items()):
-            if following is task:
-                del self._following[run_id]
-        if self._is_draining and not self._acting:
+    def _on_action_done(self, task: asyncio.Task[None]) -> None:
+        self._action_tasks.discard(task)
+        self._last_message_at = time.monotonic()  # silence is measured from the end of the last action
+        for run_id, follower in list(self._followers.items()):
+            if follower is task:
+                del self._followers[run_id]
+        if self._is_draining and not self._action_tasks:
             self.end(GOING_AWAY, "the service is shutting down")
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
-            self._say_why([error])
+            self._log_failures([error])
 
-    async def _acted(self, action: str, message: dict[str, Any]) -> None:
+    async def _run_action(self, action: str, message: Message) -> None:
         ids = {name: message.get(name) for name in ("workflow_id", "run_id")}
         known = {name: value for name, value in ids.items() if isinstance(value, str)}
         try:
-            await ACTIONS[action](self, message)
+            await self._actions[action](self, message)
         except WebSocketDisconnect:
             return
-        except Exception as error:  # noqa: BLE001  # whatever escapes an action gets an answer
-            await self.refuse(error, action=action, **known)
+        except Exception as error:  # noqa: BLE001  # every failure is reported to the client
+            await self.send_error(error, action=action, **known)
 
-    async def refuse(self, error: Exception, **members: object) -> None:
-        """Says that something was refused, or failed; never how."""
-        refused = as_spanwise_error(self.websocket, error)
-        self.backend.traffic.add_error(refused)
-        await self.say("error", error=str(refused), error_code=refused.error_code, **members)
+    async def send_error(self, error: Exception, **members: object) -> None:
+        """Reports an error to the client. The cause of an internal error is only in the log."""
+        reported = as_spanwise_error(self.websocket, error)
+        self.backend.metrics.add_error(reported)
+        await self.send_event("error", error=str(reported), error_code=reported.error_code, **members)
 
-    def follows(self, run_id: str) -> None:
-        """Takes note that the current action follows a run; an earlier one that did follows it no more."""
+    def set_followed_run(self, run_id: str) -> None:
+        """Makes the current action the follower of a run, and cancels the previous one."""
         task = asyncio.current_task()
-        before = self._following.get(run_id)
-        if before is not None and before is not task:
-            before.cancel()
+        previous = self._followers.get(run_id)
+        if previous is not None and previous is not task:
+            previous.cancel()
         if task is not None:
-            self._following[run_id] = task
+            self._followers[run_id] = task
 
-    def _follow_nothing(self) -> None:
-        for task in self._acting:
+    def _cancel_actions(self) -> None:
+        for task in self._action_tasks:
             task.cancel()
 
     async def _watch(self) -> None:
-        """Ends the socket when it is unknown, silent or without a good token for too long."""
+        """Ends the socket when it is unauthenticated or silent for too long, and sends pings."""
         pinged = time.monotonic()
         while True:
             await asyncio.sleep(1)
             now = time.monotonic()
-            if self.identity is None and now - self._unknown_since >= AUTHENTICATION_SECONDS:
-                self.end(POLICY, f"no authentication within {AUTHENTICATION_SECONDS:g} s")
-            elif not self._acting and now - self._heard >= SILENCE_SECONDS:
-                self.end(GOING_AWAY, f"nothing was heard for {SILENCE_SECONDS:g} s")
+            if self.identity is None and now - self._unauthenticated_since >= AUTHENTICATION_SECONDS:
+                self.end(POLICY_VIOLATION, f"no authentication within {AUTHENTICATION_SECONDS:g} s")
+            elif not self._action_tasks and now - self._last_message_at >= SILENCE_SECONDS:
+                self.end(GOING_AWAY, f"no message was received for {SILENCE_SECONDS:g} s")
             elif self.identity is not None:
                 await self._check_token(self.identity, now)
             if now - pinged >= PING_SECONDS:
                 pinged = now
-                await self.say("ping")
+                await self.send_event("ping")
 
     async def _check_token(self, identity: Identity, now: float) -> None:
-        """Verifies the token again when it expires, and now and then: its key may not count any more."""
+        """Verifies the token again when it expires, and periodically, as its key may have been revoked."""
         expires_at: float = identity.claims.get("exp", float("inf"))
-        if self._authorization and (now - self._checked >= PING_SECONDS or time.time() >= expires_at):
-            self._checked = now
-            await self._expect_good_token(identity)
+        if self._authorization and (now - self._token_checked_at >= PING_SECONDS or time.time() >= expires_at):
+            self._token_checked_at = now
+            await self._verify_token(identity)
 
-    async def _expect_good_token(self, identity: Identity) -> None:
+    async def _verify_token(self, identity: Identity) -> None:
         try:
-            await self.backend.admission.identify(self._authorization, self.asked(None))
+            await self.backend.authorizer.authenticate(self._authorization, self.audited(None))
         except UnauthenticatedError as error:
             if self.identity is not identity:
-                return  # another token came meanwhile
-            self._follow_nothing()
-            self.identity, self._unknown_since = None, time.monotonic()
+                return  # the client has sent another token meanwhile
+            self._cancel_actions()
+            self.identity, self._unauthenticated_since = None, time.monotonic()
             kind = "expired" if isinstance(error, ExpiredTokenError) else "invalid_token"
-            await self.say("auth_error", error=str(error), error_type=kind)
-
-
-def _object(text: str) -> dict[str, Any]:
-    """Returns the JSON object in a message.
-
-    Raises:
-        ValidationError: it is none.
-    """
-    try:
-        return msgspec.json.decode(text.encode(), type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValidationError(f"a message must be a JSON object: {error}") from error
+            await self.send_event("auth_error", error=str(error), error_type=kind)

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from spanwise.http.middleware.compression import LEAST_BYTES, Compression, choose_encoding
+from spanwise.http.middleware.compression import MIN_BYTES, Compression, choose_encoding
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -67,7 +67,7 @@ def answer_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
     return asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("size", [LEAST_BYTES, 70_000, 1_000_000])
+@pytest.mark.parametrize("size", [MIN_BYTES, 70_000, 1_000_000])
 def test_a_compressed_body_is_the_same_body(size: int) -> None:
     body = bytes(number % 251 for number in range(size))
     for encoding in ("gzip", "zstd"):
@@ -80,9 +80,9 @@ def test_a_compressed_body_is_the_same_body(size: int) -> None:
 
 
 def test_what_is_small_or_not_wanted_or_encoded_goes_out_as_it_is() -> None:
-    large = b"x" * LEAST_BYTES
+    large = b"x" * MIN_BYTES
     for body, accepted, given_headers in (
-        (b"x" * (LEAST_BYTES - 1), "gzip", {}),
+        (b"x" * (MIN_BYTES - 1), "gzip", {}),
         (large, "identity", {}),
         (large, "gzip", {"Content-Encoding": "br"}),
     ):
@@ -94,14 +94,14 @@ def test_what_is_small_or_not_wanted_or_encoded_goes_out_as_it_is() -> None:
 def test_a_stream_goes_out_as_it_comes() -> None:
     async def parts() -> AsyncIterator[bytes]:
         for _ in range(3):
-            yield b"x" * LEAST_BYTES
+            yield b"x" * MIN_BYTES
 
     async def scenario() -> None:
         stream = Starlette(routes=[Route("/", lambda _: StreamingResponse(parts()))])
         transport = httpx.ASGITransport(Compression(stream))
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
             response = await client.get("/", headers={"Accept-Encoding": "gzip"})
-            assert response.content == b"x" * LEAST_BYTES * 3
+            assert response.content == b"x" * MIN_BYTES * 3
             assert "content-encoding" not in response.headers
 
     asyncio.run(scenario())

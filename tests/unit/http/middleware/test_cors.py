@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spanwise import ConfigurationError, Service, TraceStore
-from spanwise.http.middleware.cors import read_origins
+from spanwise.http.middleware.cors import parse_origins
 from support.services.in_process import client_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_pages_of_an_origin_like_it_may_not(store: TraceStore, origin: str) -> N
 
 
 def test_what_is_no_origin_is_rejected() -> None:
-    assert read_origins(" https://a.example , *,") == {"https://a.example", "*"}
+    assert parse_origins(" https://a.example , *,") == {"https://a.example", "*"}
     for text in ("ours.example", "https://ours.example/", "https://*.example", "file:///x", "null"):
         with pytest.raises(ConfigurationError, match="cors_origins"):
-            read_origins(text)
+            parse_origins(text)

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from spanwise.factories.schema import json_schema
 from spanwise.http.openapi.describe import describe
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +21,11 @@ DOCUMENT: dict[str, Any] = json.loads(describe(TABLE, "Ours"))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
-def name_of(row: Row) -> str:
+def name_of(row: Route) -> str:
     return f"{row.method} {row.path}"
 
 
-def operation(row: Row) -> dict[str, Any]:
+def operation(row: Route) -> dict[str, Any]:
     found: dict[str, Any] = DOCUMENT["paths"][row.path][row.method.lower()]
     return found
 
@@ -56,7 +57,7 @@ def test_it_has_every_route_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=name_of)
-def test_an_operation_says_what_it_needs_and_how_it_rejects(row: Row) -> None:
+def test_an_operation_says_what_it_needs_and_how_it_rejects(row: Route) -> None:
     documented = operation(row)
     assert documented["summary"]
     assert ("security" in documented) != row.is_public

@@ -124,7 +124,7 @@ def test_a_caller_that_leaves_cancels_what_it_asked_for() -> None:
 
     async def scenario() -> None:
         request = request_of(chunk(b"", more=False), DISCONNECT)
-        with pytest.raises(CancelledError, match="the caller left"):
+        with pytest.raises(CancelledError, match="the client disconnected"):
             await unless_disconnected(request, response())
         await asyncio.sleep(0)
         assert cancelled == [True]

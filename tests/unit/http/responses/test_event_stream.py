@@ -9,9 +9,10 @@ import pytest
 
 from spanwise.components import Kind
 from spanwise.errors import UnavailableError
-from spanwise.http.middleware.chunked_send import Answers, Pieces
+from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.responses import event_stream as module
-from spanwise.http.responses.event_stream import Streams, frame, pieces
+from spanwise.http.responses.budget import ResponseBudget
+from spanwise.http.responses.event_stream import StreamLimit, content_only, frame
 from spanwise.runs import Entry
 
 if TYPE_CHECKING:
@@ -51,28 +52,28 @@ def sent_by(response: Callable[..., Awaitable[None]], seconds: float = 5.0) -> l
     return [body for body in sent if body]
 
 
-def test_a_place_is_taken_before_the_stream_begins_and_left_when_it_ended() -> None:
-    streams = Streams(2)
-    with streams.place() as slot, streams.place():
-        response = slot.answer(entries("RunStarted", "RunCompleted"))
+def test_a_slot_is_taken_before_the_stream_begins_and_left_when_it_ended() -> None:
+    streams = StreamLimit(2)
+    with streams.acquire() as slot, streams.acquire():
+        response = slot.respond(entries("RunStarted", "RunCompleted"))
         assert streams.open == 2
         with pytest.raises(UnavailableError, match="more than 2 streams"):
-            streams.place()
+            streams.acquire()
     assert streams.open == 1
     assert sent_by(response) == [frame(Entry(0, "RunStarted", b"{}")), frame(Entry(1, "RunCompleted", b"{}"))]
     assert streams.open == 0
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_a_stream_that_is_cancelled_at_any_time_leaves_its_path(steps: int) -> None:
-    streams = Streams(1)
+def test_a_stream_that_is_cancelled_at_any_time_leaves_its_slot(steps: int) -> None:
+    streams = StreamLimit(1)
 
     async def scene() -> None:
         async def send(_message: Any) -> None:
             await asyncio.sleep(0)
 
-        with streams.place() as slot:
-            response = slot.answer(endless())
+        with streams.acquire() as slot:
+            response = slot.respond(endless())
         task = asyncio.create_task(response(SCOPE, never, send))
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -90,19 +91,19 @@ def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.Mon
         await asyncio.sleep(0.2)
         yield Entry(0, "RunCompleted", b"{}")
 
-    with Streams(1).place() as slot:
-        sent = sent_by(slot.answer(slow()))
+    with StreamLimit(1).acquire() as slot:
+        sent = sent_by(slot.respond(slow()))
     assert sent[0] == b": heartbeat\n\n"
     assert sent[-1] == frame(Entry(0, "RunCompleted", b"{}"))
     assert set(sent[:-1]) == {b": heartbeat\n\n"}
 
 
 def test_a_reader_that_takes_nothing_is_let_go() -> None:
-    streams, taken = Streams(1), 0
+    streams, taken = StreamLimit(1), 0
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        with streams.place() as slot:
-            response = slot.answer(endless())
+        with streams.acquire() as slot:
+            response = slot.respond(endless())
         await response(scope, receive, send)
 
     async def scene() -> None:
@@ -113,7 +114,7 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
                 await never()
 
         async with asyncio.timeout(5):
-            await Pieces(application, Answers(2**20, 0.05))(SCOPE, never, send)
+            await ChunkedSend(application, ResponseBudget(2**20, 0.05))(SCOPE, never, send)
 
     asyncio.run(scene())
     assert (streams.open, taken) == (0, 4)
@@ -139,6 +140,6 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
 )
 def test_pieces_are_the_answer_and_a_bad_end(kind: Kind, given: list[str], expected: list[str]) -> None:
     async def scene() -> list[str]:
-        return [entry.name async for entry in pieces(entries(*given), kind)]
+        return [entry.name async for entry in content_only(entries(*given), kind)]
 
     assert asyncio.run(scene()) == expected

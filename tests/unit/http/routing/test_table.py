@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.http.endpoints.traces import otlp_refusal
-from spanwise.http.responses.errors import json_refusal
-from spanwise.http.routing.table import TABLE, Row
+from spanwise.http.responses.errors import json_error_response, otlp_error_response
+from spanwise.http.routing.route import Route
+from spanwise.http.routing.table import TABLE
 
 PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
 """The routes that skip authorization checks; specification, "Authentication"."""
@@ -61,19 +61,19 @@ def test_every_public_path_is_served() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_a_row_is_public_or_names_its_scopes(row: Row) -> None:
+def test_a_row_is_public_or_names_its_scopes(row: Route) -> None:
     assert row.is_public == (row.path in PUBLIC_PATHS)
     assert row.is_public == (row.need is None)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_a_body_is_limited_where_there_is_one(row: Row) -> None:
+def test_a_body_is_limited_where_there_is_one(row: Route) -> None:
     assert (row.method in {"POST", "PATCH"}) == (row.body is not None)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_errors_are_json_except_where_otlp_says_otherwise(row: Row) -> None:
-    assert row.refusal is (otlp_refusal if row.path.startswith("/v1/") else json_refusal)
+def test_errors_are_json_except_where_otlp_says_otherwise(row: Route) -> None:
+    assert row.write_error is (otlp_error_response if row.path.startswith("/v1/") else json_error_response)
 
 
 def test_a_fixed_path_stands_before_one_with_a_parameter() -> None:

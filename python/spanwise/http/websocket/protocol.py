@@ -1,0 +1,111 @@
+"""The WebSocket protocol: paths, limits, close codes, and the messages that clients send.
+
+See `docs/reference/api.md#websocket`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from spanwise.errors import ValidationError
+from spanwise.http.requests.form import UNSUPPORTED, reject_fields
+
+PATHS = ("/workflows/ws", "/workflows/{component_id}/ws")
+METHOD = "WS"
+"""Stands for an HTTP method in metrics and in the audit log."""
+
+MAX_MESSAGE_BYTES = 1024 * 1024
+MAX_MESSAGES_PER_SECOND = 100
+MAX_ACTIONS = 32
+"""Runs that one socket may start, continue or follow at once."""
+MAX_FAILED_AUTHENTICATIONS = 3
+AUTHENTICATION_SECONDS = 10.0
+PING_SECONDS = 20.0
+SILENCE_SECONDS = 60.0
+CLOSE_SECONDS = 2.0
+DRAIN_SECONDS = 3.0
+"""How long a socket may follow its runs once the service shuts down."""
+
+# Close codes (RFC 6455, section 7.4).
+GOING_AWAY = 1001
+UNSUPPORTED_DATA = 1003
+POLICY_VIOLATION = 1008
+MESSAGE_TOO_BIG = 1009
+INTERNAL_ERROR = 1011
+TRY_AGAIN_LATER = 1013
+
+Message: TypeAlias = dict[str, Any]
+"""A message as it was received: a JSON object."""
+
+
+class ActionMessage(Struct, frozen=True, kw_only=True):
+    """The members that every message may have. Unknown members are ignored."""
+
+    workflow_id: str | None = None
+    session_id: str | None = None
+    user_id: str | None = None
+
+
+class StartMessage(ActionMessage, frozen=True, kw_only=True):
+    """Starts a run."""
+
+    message: str
+    factory_input: Any = None
+    session_state: Any = None
+    dependencies: Any = None
+    metadata: Any = None
+    stream_events: bool = True
+
+
+class ContinueMessage(ActionMessage, frozen=True, kw_only=True):
+    """Continues a paused run."""
+
+    run_id: str
+    step_requirements: tuple[dict[str, Any], ...] = ()
+    factory_input: Any = None
+    stream_events: bool = True
+
+
+class ReconnectMessage(ActionMessage, frozen=True, kw_only=True):
+    """Follows a run again, from the last event that the client has."""
+
+    run_id: str
+    last_event_index: int | None = None
+
+
+class CancelMessage(ActionMessage, frozen=True, kw_only=True):
+    """Cancels a run."""
+
+    run_id: str
+
+
+AnyMessage = TypeVar("AnyMessage", bound=ActionMessage)
+
+
+def decode_message(text: str) -> Message:
+    """Returns the JSON object in `text`.
+
+    Raises:
+        ValidationError: the text is no JSON object.
+    """
+    try:
+        return msgspec.json.decode(text.encode(), type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValidationError(f"a message must be a JSON object: {error}") from error
+
+
+def convert_message(message: Message, shape: type[AnyMessage]) -> AnyMessage:
+    """Returns `message` as the shape that its action needs.
+
+    Raises:
+        BadRequestError: it has a member that is not supported.
+        ValidationError: it does not fit; the message ends with the location.
+    """
+    reject_fields(message, UNSUPPORTED)
+    try:
+        return msgspec.convert(message, shape)
+    except msgspec.ValidationError as error:
+        raise ValidationError(str(error)) from error

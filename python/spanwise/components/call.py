@@ -43,7 +43,7 @@ class Spans(Protocol):
         """Opens a span inside the one that is open, until the block ends."""
         ...
 
-    def made_elsewhere(self, attributes: Mapping[str, Any]) -> AbstractContextManager[OpenSpan]:
+    def instrumented(self, attributes: Mapping[str, Any]) -> AbstractContextManager[OpenSpan]:
         """Lets an instrumentor make the spans of the block; the first of them gets `attributes` as well."""
         ...
 

@@ -50,12 +50,12 @@ def _span_of(component: Component, call: Call) -> Iterator[OpenSpan]:
     """Opens the span of a call. Inside an adapted component, spans that instrumentors make go to the run as well."""
     attributes = {f"agno.{component.kind}.id": component.id, "agno.run.id": call.run_id}
     if isinstance(component, Adapted) and component.makes_root(call):
-        with call.spans.made_elsewhere(attributes) as span:
+        with call.spans.instrumented(attributes) as span:
             yield span
         return
     name = (component.name or component.id).replace(" ", "_").replace("-", "_")
     described = {**attributes, **_more_of(component)}
-    guests = call.spans.made_elsewhere({}) if isinstance(component, Adapted) else nullcontext()
+    guests = call.spans.instrumented({}) if isinstance(component, Adapted) else nullcontext()
     with call.spans.span(f"{name}.run", _SPAN_KINDS[component.kind], call.message, described) as span, guests:
         yield span
 

@@ -115,7 +115,7 @@ class Drive:
             status=status,
             result=result,
             paused=self._to_go_on(outcome),
-            trace=msgspec.to_builtins(self.recording.beginning),
+            trace=msgspec.to_builtins(self.recording.origin),
             updated_at=int(time.time()),
         )
 

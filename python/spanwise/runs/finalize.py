@@ -10,7 +10,7 @@ import msgspec
 from spanwise.components import Kind
 from spanwise.runs.active_run import one_line
 from spanwise.runs.subscription import next_index
-from spanwise.traces.recording.recorder import Beginning
+from spanwise.traces.recording.recorder import TraceOrigin
 
 if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord
@@ -38,7 +38,7 @@ async def interrupt(record: RunRecord, journal: Journal, recorder: Recorder) -> 
         await conclude(record, "ERROR", journal)
         return
     recording = recorder.begin(
-        {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, Beginning)
+        {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, TraceOrigin)
     )
     last_second = await journal.do(lambda database: _last_sign(database, record))
     at = min((last_second + 1) * 10**9, time.time_ns())  # after all that was done in that second

@@ -24,7 +24,7 @@ from spanwise.runs.executor import Drive
 from spanwise.runs.finalize import conclude, interrupt
 from spanwise.runs.sessions import Sessions, label, may
 from spanwise.runs.subscription import Following, next_index
-from spanwise.traces.recording.recorder import Beginning
+from spanwise.traces.recording.recorder import TraceOrigin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Mapping
@@ -192,7 +192,7 @@ class Runs:
             message=asked.message,
             result={},
             paused=None,
-            trace=msgspec.to_builtins(recording.beginning),
+            trace=msgspec.to_builtins(recording.origin),
             created_at=now,
             updated_at=now,
         )
@@ -232,7 +232,7 @@ class Runs:
         session = await self._journal.do(lambda database: database.session(record.session_id))
         if session is None:
             raise NotFoundError("Session not found")
-        before = msgspec.convert(record.trace, Beginning)
+        before = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
         recording = self._recorder.begin(identity, traceparent, before)
         paused = record.paused or {}

@@ -16,7 +16,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models.test import TestModel
-from support.agno_objects import agno_agent, agno_team, agno_workflow, confirmed, database, helper
 
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
 from spanwise.components import Agent, Component, Kind, Team, Workflow, as_component
@@ -25,7 +24,8 @@ from spanwise.components.adapters.agno_answers import answered_run
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
-from spanwise.traces.recording.proxy_tracer import PROVIDER, hosting
+from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER, proxying_to
+from support.agno_objects import agno_agent, agno_team, agno_workflow, confirmed, database, helper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,8 @@ def test_importing_the_service_imports_no_framework() -> None:
 
 def test_agno_that_the_program_instrumented_itself_is_left_alone() -> None:
     code = (
-        "from agno.agent import Agent; from scripted import Scripted; from spanwise.components import as_component;"
+        "from agno.agent import Agent; from support.scripted_model import Scripted;"
+        "from spanwise.components import as_component;"
         "from openinference.instrumentation.agno import AgnoInstrumentor as Theirs; Theirs().instrument();"
         "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.makes_spans)"
     )
@@ -221,17 +222,17 @@ def test_spans_outside_of_runs_go_where_the_program_sends_them(monkeypatch: pyte
     theirs = TracerProvider()
     theirs.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: theirs)
-    tracer = PROVIDER.get_tracer("instrumentor", "1")
+    tracer = PROXY_PROVIDER.get_tracer("instrumentor", "1")
     hosted: list[str] = []
 
     class Host:
-        def start_guest(self, _scope: object, name: str, options: dict[str, Any]) -> Span:
+        def start_proxy_span(self, _scope: object, name: str, options: dict[str, Any]) -> Span:
             hosted.append(name)
             return theirs.get_tracer("host").start_span(name, **options)
 
     with tracer.start_as_current_span("outside"):
         pass
-    with hosting(Host()), tracer.start_as_current_span("inside"):
+    with proxying_to(Host()), tracer.start_as_current_span("inside"):
         pass
     assert hosted == ["inside"]
     assert [

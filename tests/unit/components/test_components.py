@@ -45,7 +45,7 @@ class Seen:
         self.spans.append((name, kind))
         yield self
 
-    def made_elsewhere(self, _attributes: object) -> NoReturn:
+    def instrumented(self, _attributes: object) -> NoReturn:
         raise AssertionError("our components make spans of their own")
 
     def output(self, content: str | None) -> None:

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import postgresql
 
 from spanwise.database import Database, PostgresqlDatabase, RunRecord, SessionRecord, SessionsAsked, SqliteDatabase
 from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
+from support import postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
-from support.paths import AGNO_DATABASES
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
+from support.paths import AGNO_DATABASES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
     from support import postgresql
 
 DATABASES = AGNO_DATABASES

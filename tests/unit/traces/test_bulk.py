@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from support.otlp_requests import CAPTURED, captures
 
 from spanwise import Filter, TraceStore
 from spanwise._engine import span_schema, trace_schema
 from spanwise.cli import commands
 from spanwise.errors import BatchError, ConfigurationError
+from support.otlp_requests import CAPTURED, captures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +125,7 @@ def test_what_is_refused_is_said_with_its_place(tmp_path: Path) -> None:
 
 
 def test_messages_of_any_length_and_number_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spanwise.traces.otlp_file._PIECE", 100)
+    monkeypatch.setattr("spanwise.traces.bulk_import.otlp_file._CHUNK_BYTES", 100)
     for name, capture in (("whole.json", "collector-json-01.json"), ("merged.pb", "collector-merged-01.pb")):
         body = (CAPTURED / capture).read_bytes()
         pretty = json.dumps(json.loads(body), indent=1).encode() if name == "whole.json" else body * 3

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.paths import CASES
 
 from spanwise import Filter, FilterError
+from support.paths import CASES
 
 LAYOUTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
 TIMES = ("start_time", "end_time", "created_at")

@@ -13,9 +13,9 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.callers import as_admin, as_caller, signing_key
 
 from spanwise import AuthorizationConfig, Service, TraceStore
+from support.callers import as_admin, as_caller, signing_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

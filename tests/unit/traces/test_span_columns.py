@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from support.otlp_requests import captures
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
+from support.otlp_requests import captures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,7 +34,7 @@ from spanwise.components.adapters.base import Adapted, described
 from spanwise.components.base import Kind, Outcome, Pause, Told
 from spanwise.components.call import requirements_name
 from spanwise.errors import BadRequestError, ComponentError, ConfigurationError, ForbiddenError
-from spanwise.traces.recording.proxy_tracer import PROVIDER
+from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -314,7 +314,7 @@ def _instrumented() -> bool:
     if instrumentor.is_instrumented_by_opentelemetry:
         _log.warning("agno was instrumented before: its spans go where that says, and a run is one span here")
         return False
-    instrumentor.instrument(tracer_provider=PROVIDER)
+    instrumentor.instrument(tracer_provider=PROXY_PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)
 
 

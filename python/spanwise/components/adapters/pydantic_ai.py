@@ -33,7 +33,7 @@ from pydantic_core import to_jsonable_python
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.errors import BadRequestError, ComponentError
-from spanwise.traces.recording.proxy_tracer import PROVIDER
+from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from spanwise.components.base import Component
     from spanwise.components.call import Call
 
-_SETTINGS = InstrumentationSettings(tracer_provider=PROVIDER)
+_SETTINGS = InstrumentationSettings(tracer_provider=PROXY_PROVIDER)
 
 
 def adapt(found: object) -> Component | None:

@@ -26,9 +26,8 @@ from spanwise.models import (
     TraceQuery,
     TracesQuery,
 )
+from spanwise.traces import filter_schema, otlp_status
 from spanwise.traces.download import FORMATS
-from spanwise.traces.list_filter import listing, session_listing
-from spanwise.traces.service import filter_schema, otlp_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -55,13 +54,13 @@ async def search(request: Request, body: bytes, backend: Backend) -> Response:
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces`: a page of runs without their output, error and span tree."""
     query = query_of(request, TracesQuery)
-    return await _finished(request, _view(request, backend, query).search(listing(query), detail=False))
+    return await _finished(request, _view(request, backend, query).list_traces(query))
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /trace_session_stats`: a page of sessions."""
     query = query_of(request, SessionsQuery)
-    return await _finished(request, _view(request, backend, query).search(session_listing(query)))
+    return await _finished(request, _view(request, backend, query).list_sessions(query))
 
 
 async def delete(request: Request, body: bytes, backend: Backend) -> Response:

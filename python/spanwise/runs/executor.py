@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise.components.base import Kind, Outcome, plain
-from spanwise.components.call import result_of
+from spanwise.components.base import Kind, Outcome
 from spanwise.components.callables import as_exception
-from spanwise.components.perform import FAILURE, emit_end, emit_failure, perform
+from spanwise.components.content import plain
+from spanwise.components.execution import FAILURE, emit_end, emit_failure, execute
+from spanwise.components.result import result_of
 from spanwise.errors import ComponentError
 from spanwise.runs.finalize import INTERRUPTED
 
@@ -98,14 +99,16 @@ class Drive:
             return INTERRUPTED
         if self.live.error is not None:
             return f"{type(self.live.error).__name__}: {self.live.error}"
-        return None if outcome.told is None else outcome.told.failure
+        return None if outcome.reported is None else outcome.reported.failure
 
     async def _finish(self, outcome: Outcome, members: dict[str, Any], metadata: dict[str, Any]) -> None:
         await self.journal.flushed()
         status, last = self._end(outcome, members, metadata)
         result = result_of(self.component, self.call, outcome, status)
         result["metadata"] = {**result.get("metadata", {}), **metadata}
-        result |= {"session_state": _remembered(self.call.session_state)} | (members if outcome.told is None else {})
+        result |= {"session_state": _remembered(self.call.session_state)} | (
+            members if outcome.reported is None else {}
+        )
         if self.live.error is not None or self.live.is_interrupted:
             result["content"] = INTERRUPTED if self.live.is_interrupted else FAILURE
         if self.component.store_events:
@@ -139,7 +142,7 @@ class Drive:
     def _end(self, outcome: Outcome, members: dict[str, Any], metadata: dict[str, Any]) -> tuple[str, Entry]:
         """Returns the status, and the event that says so, as they are now."""
         said: list[dict[str, Any]] = []
-        call = self.call.heard_by(said.append)
+        call = self.call.with_listener(said.append)
         if self.live.is_cancelled:
             status = "CANCELLED"
             call.emit(self.component, "*Cancelled", reason="the run was cancelled")
@@ -148,7 +151,7 @@ class Drive:
             emit_failure(self.component, call)
         else:
             status = outcome.status
-            extra = members if status == "COMPLETED" and outcome.told is None else {}
+            extra = members if status == "COMPLETED" and outcome.reported is None else {}
             emit_end(self.component, call, outcome, metadata=metadata, **extra)
         return status, self.live.entry(said[-1])
 
@@ -156,7 +159,7 @@ class Drive:
 async def _guarded(component: Component, call: Call) -> Outcome:
     """Performs; nothing that a component raises ends the event loop."""
     try:
-        outcome = await perform(component, call)
+        outcome = await execute(component, call)
         plain(outcome.content), plain(outcome.parts)
     except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
         raise as_exception(error) from error

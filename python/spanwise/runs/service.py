@@ -236,7 +236,7 @@ class Runs:
         identity = {"session.id": record.session_id, "user.id": record.user_id}
         recording = self._recorder.begin(identity, traceparent, before)
         paused = record.paused or {}
-        call = self._call(record, session, recording).going_on(answers, record.run_id, paused.get("state"))
+        call = self._call(record, session, recording).resumed(answers, record.run_id, paused.get("state"))
         call = replace(call, dependencies=paused.get("dependencies", {}), metadata=paused.get("metadata", {}))
         first_index = await self._journal.do(lambda database: next_index(database, record.run_id))
         return self._drive(component, call, record, recording, first_index)
@@ -338,7 +338,7 @@ class Runs:
     ) -> LiveRun:
         ids = record.run_id, record.session_id
         live = LiveRun(ids, first_index, self._journal, keeps_events=component.store_events)
-        call = replace(call.heard_by(live.emit), caught_up=self._journal.caught_up)
+        call = replace(call.with_listener(live.emit), caught_up=self._journal.caught_up)
         drive = Drive(
             component=component, call=call, record=record, live=live, recording=recording, journal=self._journal
         )

@@ -19,8 +19,8 @@ from pydantic_ai.models.test import TestModel
 
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
 from spanwise.components import Agent, Component, Kind, Team, Workflow, as_component
-from spanwise.components.adapters import joined
-from spanwise.components.adapters.agno_answers import answered_run
+from spanwise.components.adapters import component_or_none
+from spanwise.components.adapters.agno_requirements import resolve_requirements
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
@@ -44,7 +44,7 @@ def test_agno_that_the_program_instrumented_itself_is_left_alone() -> None:
         "from agno.agent import Agent; from support.scripted_model import Scripted;"
         "from spanwise.components import as_component;"
         "from openinference.instrumentation.agno import AgnoInstrumentor as Theirs; Theirs().instrument();"
-        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.makes_spans)"
+        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.is_instrumented)"
     )
     path = os.pathsep.join(sys.path)
     environment = {**os.environ, "PYTHONPATH": path}
@@ -81,7 +81,7 @@ def test_an_agent_without_an_id_has_that_of_its_name(name: str) -> None:
 
 @pytest.mark.parametrize("found", [AgnoAgent, object(), "text", None, InMemoryDb, 5])
 def test_anything_else_is_none(found: object) -> None:
-    assert joined(found) is None
+    assert component_or_none(found) is None
     with pytest.raises(ConfigurationError, match="objects of other frameworks need an adapter"):
         as_component(found)
 
@@ -95,7 +95,7 @@ def test_one_without_id_and_name_is_refused() -> None:
 def test_a_framework_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spanwise.components.adapters.agno", None)
     with pytest.raises(ConfigurationError, match="objects of `agno` need the extra of that name"):
-        joined(agno_agent("a"))
+        component_or_none(agno_agent("a"))
 
 
 def test_a_factory_fills_what_its_product_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ WAITING: dict[str, Any] = {
     ],
 )
 def test_only_an_answer_is_taken_from_an_answer(answer: dict[str, Any], call_id: str, taken: dict[str, Any]) -> None:
-    found = answered_run(WAITING, [answer])
+    found = resolve_requirements(WAITING, [answer])
     before, after = ({tool["tool_call_id"]: tool for tool in each["tools"]}[call_id] for each in (WAITING, found))
     assert {"result": None, **after} == {"result": None, **before, **taken}
     assert "confirmed" not in str(WAITING)

@@ -22,7 +22,7 @@ from spanwise.http.responses.event_stream import Streams
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.routes import Sockets
 from spanwise.registry import Registry
-from spanwise.runs import Room, Runs
+from spanwise.runs import MemoryBudget, Runs
 from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
 from spanwise.traces.recording.recorder import Recorder
@@ -164,7 +164,7 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        return Runs(database, recorder, self.settings.runs_at_once, Room(self.settings.event_bytes))
+        return Runs(database, recorder, self.settings.runs_at_once, MemoryBudget(self.settings.event_bytes))
 
     @property
     def _keeps_runs(self) -> bool:

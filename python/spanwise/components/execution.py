@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spanwise.components.base import Outcome
     from spanwise.components.call import Call, Component, OpenSpan
 
+CANCELLED = "the run was cancelled"
+"""The reason of a cancelled run."""
 FAILURE = "the component failed; the trace of the run and the log have the cause"
 """What callers read about a failure. The error's own message goes to the trace and the log only."""
 
@@ -86,7 +88,7 @@ async def execute_nested(component: Component, call: Call) -> Outcome:
     try:
         outcome = await execute(component, call)
     except asyncio.CancelledError:
-        call.emit(component, "*Cancelled", reason="the run was cancelled")
+        call.emit(component, "*Cancelled", reason=CANCELLED)
         raise
     except Exception:  # whatever the part raised is passed on
         emit_failure(component, call)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spanwise.database import RunRecord
     from spanwise.http.backend import Backend, Handler
     from spanwise.http.responses.event_stream import Place
-    from spanwise.runs import LiveRun
+    from spanwise.runs import ActiveRun
 
 ANSWERS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
 """The field that holds the answers to what a paused run waits for."""
@@ -74,7 +74,7 @@ def continue_run(kind: Kind) -> Handler:
         context = context_of(request.state.identity, form, given, request)
         with _place(form, backend) as place:
             component = await component_of(entry, context, backend, read_input=reads_input)
-            live = await backend.runs.go_on(component, record, answers, request.headers.get("traceparent"))
+            live = await backend.runs.resume(component, record, answers, request.headers.get("traceparent"))
             return await _answer(kind, live, form, backend, place)
 
     return answer
@@ -134,7 +134,7 @@ def resume_run(kind: Kind) -> Handler:
         after = last_index(request, form.last_event_index)
         record = await _record(request, kind, form.session_id, backend)
         with backend.streams.place() as place:
-            return place.answer(backend.runs.follow_again(record.run_id, after))
+            return place.answer(backend.runs.resubscribe(record.run_id, after))
 
     return answer
 
@@ -154,11 +154,11 @@ def _place(form: CreateForm | ContinueForm, backend: Backend) -> AbstractContext
 
 
 async def _answer(
-    kind: Kind, live: LiveRun, form: CreateForm | ContinueForm, backend: Backend, place: Place | None
+    kind: Kind, live: ActiveRun, form: CreateForm | ContinueForm, backend: Backend, place: Place | None
 ) -> Response:
     headers = {"X-Run-ID": live.run_id}
     if place is not None:
-        entries = backend.runs.follow(live)
+        entries = backend.runs.subscribe(live)
         return place.answer(entries if form.stream_events else pieces(entries, kind), headers)
     if form.background:
         begun = {"run_id": live.run_id, "session_id": live.session_id, "status": "PENDING"}

@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import Response
 
 from spanwise.components import Kind
-from spanwise.database import SessionsAsked
+from spanwise.database import SessionPageQuery
 from spanwise.errors import NotFoundError, ValidationError
 from spanwise.http.endpoints.components import as_json
 from spanwise.http.endpoints.runs import shown
@@ -56,15 +56,15 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
     query = query_of(request, SessionListQuery)
     _expect_database(request, query)
     owner = _owner(request)
-    asked = SessionsAsked(
+    asked = SessionPageQuery(
         user_id=owner or query.user_id or None,
         kind=query.type or None,
         component_id=query.component_id or None,
         name=query.session_name or None,
         sort_by=query.sort_by,
         descending=query.sort_order == "desc",
-        skipped=(query.page - 1) * query.limit,
-        most=query.limit,
+        offset=(query.page - 1) * query.limit,
+        limit=query.limit,
     )
     is_foreign = owner is not None and query.user_id not in (msgspec.UNSET, "", owner)
     found, count = ([], 0) if is_foreign else await backend.runs.sessions.page(asked)

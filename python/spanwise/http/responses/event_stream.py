@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from spanwise.runs import Entry
+    from spanwise.runs import RunEvent
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = b": heartbeat\n\n"
@@ -79,7 +79,9 @@ class Place:
         """Frees the place."""
         self._streams.open -= 1
 
-    def answer(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str] | None = None) -> StreamingResponse:
+    def answer(
+        self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str] | None = None
+    ) -> StreamingResponse:
         """Returns the answer that sends `entries` as they come. Whoever leaves ends the stream, not the run."""
         self._is_answered = True
         return _EventStream(entries, headers or {}, self)
@@ -88,7 +90,7 @@ class Place:
 class _EventStream(StreamingResponse):
     """An answer that leaves its place, however it ends."""
 
-    def __init__(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str], place: Place) -> None:
+    def __init__(self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str], place: Place) -> None:
         super().__init__(_frames(entries), media_type="text/event-stream; charset=utf-8", headers=headers)
         self._place = place
 
@@ -101,7 +103,7 @@ class _EventStream(StreamingResponse):
             self._place.leave()
 
 
-async def _frames(entries: AsyncGenerator[Entry, None]) -> AsyncIterator[bytes]:
+async def _frames(entries: AsyncGenerator[RunEvent, None]) -> AsyncIterator[bytes]:
     async with aclosing(entries):
         coming = asyncio.ensure_future(anext(entries, None))
         try:
@@ -120,7 +122,7 @@ async def _frames(entries: AsyncGenerator[Entry, None]) -> AsyncIterator[bytes]:
                 await asyncio.wait([coming])
 
 
-async def pieces(entries: AsyncGenerator[Entry, None], kind: Kind) -> AsyncGenerator[Entry, None]:
+async def pieces(entries: AsyncGenerator[RunEvent, None], kind: Kind) -> AsyncGenerator[RunEvent, None]:
     """Gives the pieces of an answer, and what ends a run that did not just complete; a workflow's end, however."""
     async with aclosing(entries):
         async for entry in entries:
@@ -128,7 +130,7 @@ async def pieces(entries: AsyncGenerator[Entry, None], kind: Kind) -> AsyncGener
                 yield entry
 
 
-def frame(entry: Entry) -> bytes:
+def frame(entry: RunEvent) -> bytes:
     """Returns one event as it is sent. Its JSON has no line end, so nothing in it can end the event."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.index, entry.name.encode(), entry.body)
 

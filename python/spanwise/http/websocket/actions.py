@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spanwise.auth.identity import Identity
     from spanwise.database import RunRecord
     from spanwise.http.websocket.session import SocketSession
-    from spanwise.runs import Entry
+    from spanwise.runs import RunEvent
 
 Message: TypeAlias = dict[str, Any]
 Shape = TypeVar("Shape", bound="Asked")
@@ -94,7 +94,7 @@ async def start(session: SocketSession, message: Message) -> None:
         **given,
     )
     live = await session.backend.runs.start(component, request)
-    await _show(session, live.run_id, session.backend.runs.follow(live), every=asked.stream_events)
+    await _show(session, live.run_id, session.backend.runs.subscribe(live), every=asked.stream_events)
 
 
 async def go_on(session: SocketSession, message: Message) -> None:
@@ -107,8 +107,8 @@ async def go_on(session: SocketSession, message: Message) -> None:
     context = context_of(identity, asked, _given(asked, "factory_input"), HTTPConnection(session.websocket.scope))
     component = await component_of(entry, context, session.backend)
     traceparent = session.websocket.headers.get("traceparent")
-    live = await session.backend.runs.go_on(component, record, asked.step_requirements, traceparent)
-    await _show(session, live.run_id, session.backend.runs.follow(live), every=asked.stream_events)
+    live = await session.backend.runs.resume(component, record, asked.step_requirements, traceparent)
+    await _show(session, live.run_id, session.backend.runs.subscribe(live), every=asked.stream_events)
 
 
 async def reconnect(session: SocketSession, message: Message) -> None:
@@ -119,7 +119,7 @@ async def reconnect(session: SocketSession, message: Message) -> None:
     except NotFoundError as error:
         raise NotFoundError(f"Run {asked.run_id[:64]} not found in buffer or database") from error
     after = -1 if asked.last_event_index is None else max(-1, asked.last_event_index)
-    entries = session.backend.runs.follow_again(record.run_id, after)
+    entries = session.backend.runs.resubscribe(record.run_id, after)
     await _show(session, record.run_id, entries, every=True)
 
 
@@ -140,7 +140,7 @@ ACTIONS: dict[str, Callable[[SocketSession, Message], Awaitable[None]]] = {
 """Every action that concerns runs, by its name."""
 
 
-async def _show(session: SocketSession, run_id: str, entries: AsyncGenerator[Entry, None], *, every: bool) -> None:
+async def _show(session: SocketSession, run_id: str, entries: AsyncGenerator[RunEvent, None], *, every: bool) -> None:
     """Sends events of a run, until it ends or pauses. The run does not wait for them."""
     session.follows(run_id)
     async with aclosing(entries if every else pieces(entries, Kind.WORKFLOW)) as shown:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.identity import Identity
     from spanwise.http.backend import Backend
-    from spanwise.runs import Entry
+    from spanwise.runs import RunEvent
 
 MOST_BYTES = 1024 * 1024
 MOST_MESSAGES_A_SECOND = 100
@@ -131,7 +131,7 @@ class SocketSession:
         found = {name: value for name, value in members.items() if value is not None}
         await self._send(msgspec.json.encode({"event": event, **found}).decode())
 
-    async def show(self, entry: Entry) -> None:
+    async def show(self, entry: RunEvent) -> None:
         """Sends one event of a run."""
         await self._send(entry.body.decode())
 

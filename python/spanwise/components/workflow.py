@@ -279,7 +279,7 @@ class Workflow:
         progress = StepProgress()
         if call.is_continued:
             if not isinstance(call.state, dict):
-                raise ComponentError(f"workflow `{self.id}` has no state to go on from")
+                raise ComponentError(f"workflow `{self.id}` has no state to resume from")
             progress = StepProgress(results=call.state["results"], responses=call.state["responses"])
             progress.restored(call.state["at"])
         outcome = await run_steps(self.steps, self, call, progress)

@@ -45,7 +45,7 @@ class SqliteDatabase(SqlDatabase):
         """
         if self._is_address:
             raise ConfigurationError(
-                f"sessions and runs cannot be kept at a `{self._scheme}` address: "
+                f"sessions and runs cannot be stored at a `{self._scheme}` address: "
                 "set `database_url` to a postgresql:// address, or `db` to the path of a SQLite file"
             )
         try:

@@ -204,7 +204,7 @@ class Factory:
         try:
             self._products[id(product)] = product
         except TypeError:
-            _log.debug("%s factory `%s`: products cannot be told apart", self.kind, self.id)
+            _log.debug("%s factory `%s`: cannot detect a product that is returned twice", self.kind, self.id)
 
 
 class AgentFactory(Factory):

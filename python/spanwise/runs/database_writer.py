@@ -99,7 +99,7 @@ class DatabaseWriter:
             try:
                 return await self.transact(work)
             except Exception as error:  # noqa: BLE001  # whatever the database raises is retried
-                _log.warning("the database failed, it is tried again in %g s: %s", seconds, type(error).__name__)
+                _log.warning("the database failed, retrying in %g s: %s", seconds, type(error).__name__)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_stopping.wait(), seconds)
                 break
@@ -178,7 +178,7 @@ class DatabaseWriter:
             try:
                 await self.transact(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
             except Exception:  # noqa: BLE001  # whatever the database raises, the run continues
-                _log.exception("%d events of runs were not stored; they are kept and tried again", len(events))
+                _log.exception("%d events of runs were not stored; they will be retried", len(events))
                 await asyncio.gather(*(self._store(own) for own in _by_run(events)))
             else:
                 self.budget.release(_size(events))
@@ -192,7 +192,7 @@ class DatabaseWriter:
             await self.transact(lambda database: database.add_events(events))
         except Exception as error:  # noqa: BLE001  # the cause was logged for all runs
             run_id = events[0][0]
-            _log.warning("%d events of run %s wait: %s", len(events), run_id, type(error).__name__)
+            _log.warning("%d events of run %s are not stored yet: %s", len(events), run_id, type(error).__name__)
             if len(events) > MAX_UNSTORED_EVENTS or _size(events) > MAX_UNSTORED_BYTES:
                 self._lost.add(run_id)
                 self.budget.release(_size(events))

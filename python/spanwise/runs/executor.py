@@ -184,6 +184,6 @@ def _storable(state: dict[str, Any]) -> dict[str, Any]:
     try:
         found: dict[str, Any] = plain(dict(state))
     except ComponentError:
-        _log.exception("a session's state was not kept")
+        _log.exception("the state of a session was not stored")
         return {}
     return found

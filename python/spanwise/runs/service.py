@@ -108,7 +108,7 @@ class Runs:
         unfinished = await self._writer.open()
         await asyncio.gather(*(finalize_interrupted(record, self._writer, self._recorder) for record in unfinished))
         if unfinished:
-            _log.warning("%d runs were not finished when the service ended; they are marked", len(unfinished))
+            _log.warning("%d runs were unfinished when the service ended; they are marked as errors", len(unfinished))
         self._is_open = True
 
     async def close(self) -> None:

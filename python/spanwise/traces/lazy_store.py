@@ -99,7 +99,7 @@ class LazyStore:
         except UnavailableError as error:
             # The engine's message may name files, so it goes to the log and not to the client.
             _log.warning("the trace store was not changed: %s", error)
-            raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
+            raise UnavailableError("the trace store accepts no writes now; nothing was stored") from error
 
     def stats(self) -> bytes:
         """Returns the store's statistics as a JSON object, empty unless it is open. Blocks: call it in a thread."""

@@ -48,7 +48,11 @@ if TYPE_CHECKING:
     from spanwise.components.call import Call, Component
 
 _log = logging.getLogger(__name__)
-Answers: TypeAlias = "Sequence[Mapping[str, Any]]"
+AnswerList: TypeAlias = "Sequence[Mapping[str, Any]]"
+"""A caller's answers: tool calls, or requirements, as agno's clients send them."""
+
+_EVENT_MEMBERS = {"created_at", "event", "nested_depth", "reason", "error"}
+"""The members of an ending event that are no members of a result."""
 _SUCCESSFUL = {"COMPLETED", "PAUSED"}
 _STREAM_OPTIONS: dict[str, Any] = {"stream": True, "stream_events": True}
 _TRANSIENT_STATE = {"current_user_id", "current_session_id", "current_run_id"}
@@ -113,12 +117,19 @@ class _AgnoComponent(Adapted):
                 elif ending is None or ending[0] == "COMPLETED":
                     ending = (status, body)
         if ending is None:
-            raise ComponentError(f"agno ended the run of {self.kind} `{self.id}` without saying how")
+            raise ComponentError(f"agno ended the run of {self.kind} `{self.id}` without an event that says how")
         return self._outcome(*ending, None if output is None else _plain(output.to_dict()))
 
     def _outcome(self, status: str, event: dict[str, Any], result: dict[str, Any] | None) -> Outcome:
-        members = {"created_at", "event", "nested_depth", "reason", "error"}
-        found = {name: value for name, value in (event if result is None else result).items() if name not in members}
+        """Returns the outcome of a run.
+
+        Args:
+            status: its status.
+            event: the event that it ended or paused with.
+            result: agno's run output; None if agno gave none.
+        """
+        source = event if result is None else result
+        found = {name: value for name, value in source.items() if name not in _EVENT_MEMBERS}
         found.pop("events", None)  # the service adds them
         failure = event.get("error") or event.get("content") or event.get("reason") or status
         content = found.get("content", event.get("error"))
@@ -139,6 +150,7 @@ class _AgnoComponent(Adapted):
         return pause
 
     def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
+        """Runs or resumes `own`. Yields its events and run outputs, and updates the session state of `call`."""
         raise NotImplementedError
 
 
@@ -148,13 +160,13 @@ class _AgentOrTeam(_AgnoComponent):
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
         options = {**_STREAM_OPTIONS, **_run_options(call), "yield_run_output": True, "user_id": call.user_id}
         if call.is_continued:
-            paused, answered = self._continuation(call.state, call.answers)
+            paused, arguments = self._continuation(call.state, call.answers)
             if needs_approval(call.state["output"]):
                 await _apply_approval(paused, own.db)
             if own.db is None:
                 context = RunContext(call.run_id, call.session_id, call.user_id, session_state=dict(call.session_state))
-                answered["run_context"] = context
-            events = own.acontinue_run(run_response=paused, **answered, **options)
+                arguments["run_context"] = context
+            events = own.acontinue_run(run_response=paused, **arguments, **options)
         else:
             ids = {"run_id": call.run_id, "session_id": call.session_id}
             events = own.arun(call.message, session_state=_initial_state(own, call), **ids, **options)
@@ -164,7 +176,7 @@ class _AgentOrTeam(_AgnoComponent):
                     _update_session_state(event.session_state, call)
                 yield event
 
-    async def check_answers(self, state: Any, answers: Answers) -> None:  # noqa: ANN401  # any JSON
+    async def check_answers(self, state: Any, answers: AnswerList) -> None:  # noqa: ANN401  # any JSON
         """Accepts answers that `_continuation` can read, unless an administrator has to decide first."""
         try:
             paused, _ = self._continuation(state, answers)
@@ -173,36 +185,46 @@ class _AgentOrTeam(_AgnoComponent):
         if needs_approval(state["output"]):
             await _apply_approval(paused, self.db)
 
-    def _continuation(self, state: Any, answers: Answers) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
+    def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
+        """Returns the paused run with the answers in it, and further arguments to resume it with.
+
+        Raises:
+            ValueError: the run does not wait for an answer's tool call.
+            TypeError: an answer is of another shape; likewise `KeyError` and `AttributeError`.
+        """
         raise NotImplementedError
 
 
 class _AgnoAgent(_AgentOrTeam):
+    """An agent."""
+
     kind = Kind.AGENT
 
     def describe(self) -> dict[str, Any]:
         """Returns what a listing shows."""
         return describe_agent(self._own)
 
-    def _continuation(self, state: Any, answers: Answers) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
-        """Returns the paused run with the answers in it, and no further arguments."""
+    def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
         return RunOutput.from_dict(resolve_requirements(state["output"], answers)), {}
 
 
 class _AgnoTeam(_AgentOrTeam):
+    """A team."""
+
     kind = Kind.TEAM
 
     def describe(self) -> dict[str, Any]:
         """Returns what a listing shows."""
         return describe_team(self._own)
 
-    def _continuation(self, state: Any, answers: Answers) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
-        """Returns the paused run, and its requirements with the answers in them."""
+    def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
         paused = TeamRunOutput.from_dict(resolve_requirements(state["output"], answers))
         return paused, {"requirements": paused.requirements if answers else None}
 
 
 class _AgnoWorkflow(_AgnoComponent):
+    """A workflow."""
+
     kind = Kind.WORKFLOW
 
     def describe(self) -> dict[str, Any]:
@@ -241,7 +263,7 @@ class _AgnoWorkflow(_AgnoComponent):
             if output.is_paused:
                 yield _paused_event(output)
 
-    async def check_answers(self, state: Any, answers: Answers) -> None:  # noqa: ANN401  # any JSON
+    async def check_answers(self, state: Any, answers: AnswerList) -> None:  # noqa: ANN401  # any JSON
         """Accepts requirements of steps if the one that the run waits for is resolved."""
         try:
             paused, requirements = self._continuation(state, answers)
@@ -252,7 +274,14 @@ class _AgnoWorkflow(_AgnoComponent):
             raise BadRequestError(f"the requirement of step `{active.step_name}` is not answered")
 
     @staticmethod
-    def _continuation(state: Any, answers: Answers) -> tuple[Any, list[StepRequirement] | None]:  # noqa: ANN401  # JSON
+    def _continuation(state: Any, answers: AnswerList) -> tuple[Any, list[StepRequirement] | None]:  # noqa: ANN401  # JSON
+        """Returns the paused run with the answers in it, and its requirements if there are answers.
+
+        Raises:
+            ForbiddenError: a step waits for an administrator.
+            ValueError: the run does not wait for an answer's step.
+            TypeError: an answer is of another shape; likewise `KeyError` and `AttributeError`.
+        """
         for requirement in state["output"].get("step_requirements") or ():
             if needs_approval({"requirements": requirement.get("executor_requirements")}):
                 raise ForbiddenError(
@@ -273,7 +302,7 @@ async def _apply_approval(paused: RunOutput | TeamRunOutput, db: Any) -> None:  
         ForbiddenError: there is no decision yet, or no database that could have one.
     """
     if db is None:
-        raise ForbiddenError("the run waits for an administrator, and there is no db in which a decision could stand")
+        raise ForbiddenError("the run waits for an administrator, and has no db that could hold a decision")
     try:
         await acheck_and_apply_approval_resolution(db, paused.run_id or "", paused)
     except RuntimeError as error:
@@ -281,7 +310,7 @@ async def _apply_approval(paused: RunOutput | TeamRunOutput, db: Any) -> None:  
 
 
 def _paused_event(output: WorkflowRunOutput) -> WorkflowPausedEvent:
-    """Returns the event of a paused workflow. agno's own service adds it, its workflows do not emit it."""
+    """Returns the event of a paused workflow, which agno's workflows do not emit and agno's own service adds."""
     return WorkflowPausedEvent(
         run_id=output.run_id or "",
         workflow_id=output.workflow_id,
@@ -301,10 +330,13 @@ def _paused_event(output: WorkflowRunOutput) -> WorkflowPausedEvent:
 
 @cache
 def _instrument() -> bool:
-    """Enables the instrumentor of agno, once. Returns False if the program had enabled it before."""
+    """Enables the instrumentor of agno, once. Returns whether its spans reach our recordings.
+
+    They do not if the program had enabled the instrumentor before.
+    """
     instrumentor = AgnoInstrumentor()
     if instrumentor.is_instrumented_by_opentelemetry:
-        _log.warning("agno was instrumented before: its spans go where that says, and a run is one span here")
+        _log.warning("agno was instrumented before: its spans go to that tracer provider, and a run is one span here")
         return False
     instrumentor.instrument(tracer_provider=PROXY_PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)

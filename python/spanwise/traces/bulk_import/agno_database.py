@@ -137,7 +137,7 @@ class AgnoDatabase:
         has_spans = sa.exists().where(spans.c.trace_id == traces.c.trace_id)
         count = connection.execute(sa.select(sa.func.count()).select_from(traces).where(~has_spans)).scalar_one()
         if count:
-            self.rejected.append(RejectedSpans(self.name, f"{count} traces of which no span is there", count))
+            self.rejected.append(RejectedSpans(self.name, f"{count} traces without spans", count))
 
     def _table(self, name: str, columns: tuple[str, ...]) -> sa.Table:
         if not sa.inspect(self._engine).has_table(name, schema=self.schema):

@@ -95,7 +95,7 @@ class SpanFile:
             self.rejected.append(RejectedSpans(where, reason, count))
             return
         others = sum(each.count for each in self.rejected[_MAX_REPORTED:])
-        self.rejected[_MAX_REPORTED:] = [RejectedSpans(self.name, "others, for such reasons", others + count)]
+        self.rejected[_MAX_REPORTED:] = [RejectedSpans(self.name, "others, for similar reasons", others + count)]
 
     def _read(self, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         head = read_head(self.path, None)

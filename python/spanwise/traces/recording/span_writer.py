@@ -112,7 +112,7 @@ class SpanWriter:
         if len(batch) > 1:
             # The report does not say whose spans were rejected: write each alone. Storing a span again is harmless.
             return [is_stored for write in batch for is_stored in await self._write_batch([write])]
-        _log.error("spans of the trace %s of a run were not accepted: %s", batch[0].trace_id, reason)
+        _log.error("spans of the trace %s of a run were rejected: %s", batch[0].trace_id, reason)
         return [False]
 
     async def _ingest(self, body: bytes) -> tuple[int, str]:

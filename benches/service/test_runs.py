@@ -12,7 +12,7 @@ import pytest
 
 from spanwise.components import Agent
 from spanwise.database import SqliteDatabase
-from spanwise.runs import Room, RunRequest, Runs
+from spanwise.runs import MemoryBudget, RunRequest, Runs
 from spanwise.settings import Settings
 from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
@@ -43,7 +43,7 @@ class Hosting:
         self.runner = runner
         self.traces = Traces({"default": str(folder / "traces")}, settings)
         recorder = Recorder(self.traces, "bench")
-        self.runs = Runs(SqliteDatabase(folder / "runs.db"), recorder, RUNS, Room(settings.event_bytes))
+        self.runs = Runs(SqliteDatabase(folder / "runs.db"), recorder, RUNS, MemoryBudget(settings.event_bytes))
 
     async def open(self) -> None:
         await self.traces.open()

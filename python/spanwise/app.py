@@ -165,7 +165,7 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        return Runs(database, recorder, self.settings.runs_at_once, Room(self.settings.event_bytes))
+        return Runs(database, recorder, self.settings.runs_at_once, MemoryBudget(self.settings.event_bytes))
 
     @property
     def _needs_run_database(self) -> bool:

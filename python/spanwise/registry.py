@@ -1,4 +1,4 @@
-"""What is hosted, by kind and id: prototypes and factories side by side."""
+"""The registry of hosted components: prototypes and factories, by kind and id."""
 
 from __future__ import annotations
 
@@ -12,35 +12,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Entry: TypeAlias = Component | Factory
-"""What an id stands for."""
+"""What is registered under an id: a prototype or a factory."""
 
 
 class Registry:
-    """Every component and factory of one service. Nothing is added after the start."""
+    """The components and factories of one service. Nothing is added after it was created."""
 
     def __init__(self, hosted: Mapping[Kind, Sequence[object]]) -> None:
-        """Checks and prepares all that is hosted; prototypes are initialized.
+        """Adapts and initializes the components.
+
+        Args:
+            hosted: the objects to host, by kind.
 
         Raises:
-            ConfigurationError: an empty id, an id twice, or an object that is neither component nor factory.
+            ConfigurationError: an id is empty, contains `/` or is used twice, or an object is neither a component nor a
+                factory of its kind.
         """
         self._entries = {kind: _entries(kind, hosted.get(kind, ())) for kind in Kind}
 
     def entries(self, kind: Kind) -> Iterator[Entry]:
-        """Returns all of one kind, in the order of registration."""
+        """Returns the entries of one kind, in the order of registration."""
         return iter(self._entries[kind].values())
 
     @property
     def hosts(self) -> bool:
-        """Returns whether there is anything to run."""
+        """Returns whether anything is hosted."""
         return any(self._entries.values())
 
     def count(self, kind: Kind) -> int:
-        """Returns how many of one kind there are."""
+        """Returns the number of entries of one kind."""
         return len(self._entries[kind])
 
     def inputs(self) -> dict[str, dict[str, Any]]:
-        """Returns the schemas of what factories take, by kind and id."""
+        """Returns the JSON schemas of factory inputs, by kind and id."""
         return {
             kind: {
                 entry.id: entry.describe()["input_schema"]
@@ -51,10 +55,10 @@ class Registry:
         }
 
     def entry(self, kind: Kind, component_id: str) -> Entry:
-        """Returns what stands under an id.
+        """Returns the entry with an id.
 
         Raises:
-            NotFoundError: nothing does.
+            NotFoundError: there is none.
         """
         found = self._entries[kind].get(component_id)
         if found is None:
@@ -62,11 +66,11 @@ class Registry:
         return found
 
     def component(self, kind: Kind, component_id: str) -> Component:
-        """Returns the prototype under an id, where there is no request to build one for.
+        """Returns the prototype with an id, for use without a request.
 
         Raises:
-            NotFoundError: nothing stands there.
-            FactoryContextRequired: a factory does.
+            NotFoundError: there is none.
+            FactoryContextRequired: the entry is a factory.
         """
         found = self.entry(kind, component_id)
         if isinstance(found, Factory):

@@ -6,7 +6,7 @@ import click
 
 from spanwise.cli._flags import errors_as_lines
 from spanwise.settings import load_settings
-from spanwise.traces.store_options import backup_store
+from spanwise.traces.admin import backup_store
 
 
 @click.command()

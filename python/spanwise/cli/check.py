@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from spanwise.cli._flags import db_id_flag, errors_as_lines, settings_of_store
-from spanwise.traces.service import check_store
+from spanwise.traces.admin import check_store
 
 
 @click.command()

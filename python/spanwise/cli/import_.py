@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import printable
-from spanwise.traces.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
-from spanwise.traces.bulk_import import import_spans
-from spanwise.traces.sources import Source, files_in, is_sqlite
+from spanwise.traces.bulk_import.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
+from spanwise.traces.bulk_import.importer import import_spans
+from spanwise.traces.bulk_import.span_file import files_in, is_sqlite
+
+if TYPE_CHECKING:
+    from spanwise.traces.bulk_import.source import Source
 
 
 @click.command()
@@ -49,7 +53,7 @@ def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_tabl
     click.echo(f"Spans in the store: {report.accepted:,}. Refused: {report.rejected:,}.")
     if report.resumed:
         click.echo(f"An earlier run had dealt with {report.resumed:,} of them.")
-    for refused in report.refused:
-        click.echo(printable(f"refused: {refused.where}: {refused.reason}"), err=True)
-    if any(not refused.count for refused in report.refused):
+    for rejected in report.rejections:
+        click.echo(printable(f"refused: {rejected.where}: {rejected.reason}"), err=True)
+    if any(not rejected.count for rejected in report.rejections):
         raise click.ClickException("not everything could be read")

@@ -1,9 +1,9 @@
-"""What can be run? Agents, teams and workflows, ours or anything that satisfies `Component`."""
+"""Agents, teams and workflows: our own, and anything else that satisfies `Component`."""
 
 from spanwise.components.adapters import as_component
 from spanwise.components.agent import Agent
-from spanwise.components.base import Component, Kind, Outcome, Pause
-from spanwise.components.call import Call
+from spanwise.components.base import Kind, Outcome, Pause
+from spanwise.components.call import Call, Component
 from spanwise.components.team import Broadcast, Coordinate, Delegate, Route, Team
 from spanwise.components.workflow import Condition, Step, Workflow
 

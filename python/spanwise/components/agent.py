@@ -1,4 +1,4 @@
-"""An agent: a function or a generator that answers a message."""
+"""An agent: a function or a generator that responds to a message."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class Agent(Described):
-    """Answers a message.
+    """Responds to a message.
 
     Attributes:
-        kind: always an agent.
+        kind: `Kind.AGENT`.
     """
 
     kind = Kind.AGENT
 
     def __init__(self, run: Callable[..., Any], **members: Unpack[Members]) -> None:
-        """Describes an agent.
+        """Creates an agent.
 
         Args:
-            run: a function or generator, sync or async, that takes the message, and the `Call` if it takes a second
-                argument. A generator yields pieces of text and may yield a `Pause`.
-            members: see `Members`.
+            run: a function or generator, sync or async, of the message, and of the `Call` if it takes a
+                second argument. A generator yields pieces of text and may yield a `Pause`.
+            members: the description; see `Members`.
 
         Raises:
             TypeError: `run` cannot be called with one or two arguments.
@@ -38,14 +38,14 @@ class Agent(Described):
         self._takes_call = takes_call(run, 2)
 
     def initialize(self) -> None:
-        """Does nothing: there is nothing to prepare."""
+        """Does nothing: an agent needs no preparation."""
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the member `model`, if the agent names a model."""
         return {"model": {"name": self.model, "model": self.model}} if self.model else {}
 
     async def execute(self, call: Call) -> Outcome:
-        """Calls the function; each piece of text is an event."""
+        """Calls the function and emits an event for each piece of text."""
 
         async def on_text(piece: str) -> None:
             call.emit(self, "*Content", content=piece, content_type="str")

@@ -1,4 +1,4 @@
-"""Running what a program wrote: functions and generators, sync or async, whatever they raise."""
+"""Calling user-defined functions and generators, sync or async, whatever they raise."""
 
 from __future__ import annotations
 
@@ -19,47 +19,48 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-THREADS = 256
-"""Sync callables that run at once; each has a thread of its own, which nothing but its own end can stop."""
+MAX_THREADS = 256
+"""Sync callables that run at once. Each has a thread of its own, since nothing can stop one that hangs."""
 
-_places = threading.BoundedSemaphore(THREADS)
+_thread_permits = threading.BoundedSemaphore(MAX_THREADS)
 _END = object()
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """How work in a thread ended."""
+class _ThreadResult:
+    """What work in a thread returned or raised."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Returns what `work` returns, done in a thread of its own, inside the caller's context.
+    """Returns the result of `work`, which runs in a thread of its own, in a copy of the caller's context.
 
-    Whoever is cancelled stops waiting; the thread goes on until `work` returns. It does not keep the process.
+    Cancelling the caller does not stop the thread, which is a daemon: it does not keep the process alive.
 
     Raises:
-        UnavailableError: too many run already.
+        UnavailableError: `MAX_THREADS` are running already.
         ComponentError: `work` raised what would end a thread or a process, such as `SystemExit`.
+        Exception: whatever else `work` raised.
     """
-    if not _places.acquire(blocking=False):
-        raise UnavailableError(f"more than {THREADS} sync callables run at once")
+    if not _thread_permits.acquire(blocking=False):
+        raise UnavailableError(f"more than {MAX_THREADS} sync callables run at once")
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[_Ended] = loop.create_future()
+    ended: asyncio.Future[_ThreadResult] = loop.create_future()
     context = contextvars.copy_context()
 
     def run() -> None:
         try:
-            end = _Ended(value=context.run(work))
-        except BaseException as error:  # noqa: BLE001  # carried to the one who waits
-            end = _Ended(error=error)
+            end = _ThreadResult(value=context.run(work))
+        except BaseException as error:  # noqa: BLE001  # raised again in the caller
+            end = _ThreadResult(error=error)
         finally:
-            _places.release()
+            _thread_permits.release()
         try:
             loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(end))
         except RuntimeError:
-            return  # the loop ended before the work did
+            return  # the event loop ended before the work did
 
     threading.Thread(target=run, name="spanwise-callable", daemon=True).start()
     end = await ended
@@ -70,7 +71,10 @@ async def in_thread(work: Callable[[], Result]) -> Result:
 
 
 def as_exception(error: BaseException) -> Exception:
-    """Returns an error that ends a request, not the process: `SystemExit` and its like are wrapped."""
+    """Returns an error that ends a request but not the process.
+
+    `SystemExit` and its like, and `StopIteration`, are wrapped in a ComponentError.
+    """
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     wrapped = ComponentError(f"raised {type(error).__name__}: {error}")
@@ -78,15 +82,15 @@ def as_exception(error: BaseException) -> Exception:
     return wrapped
 
 
-def takes_call(function: object, most: int) -> bool:
-    """Returns whether `function` wants the call beside what it is asked.
+def takes_call(function: object, max_arguments: int) -> bool:
+    """Returns whether `function` takes the `Call` as its last argument.
 
     Args:
-        function: what a program wrote.
-        most: how many positional arguments it may take.
+        function: a user-defined function.
+        max_arguments: the number of its positional arguments, the `Call` included.
 
     Raises:
-        TypeError: it takes another number of arguments, or cannot be called at all.
+        TypeError: it is not callable, or takes another number of arguments.
     """
     if not callable(function) or isinstance(function, type):
         raise TypeError(f"expected a callable, got `{type(function).__name__}`")
@@ -94,25 +98,29 @@ def takes_call(function: object, most: int) -> bool:
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p for p in positional if p.default is p.empty]
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if named or not most - 1 <= len(positional) or len(needed) > most:
+    if named or not max_arguments - 1 <= len(positional) or len(needed) > max_arguments:
         name = getattr(function, "__name__", type(function).__name__)
-        raise TypeError(f"expected `{name}` to take {most - 1} or {most} arguments, got {len(needed)}")
-    return len(needed) == most or (len(positional) >= most and positional[most - 1].name == "call")
+        raise TypeError(
+            f"expected `{name}` to take {max_arguments - 1} or {max_arguments} arguments, got {len(needed)}"
+        )
+    return len(needed) == max_arguments or (
+        len(positional) >= max_arguments and positional[max_arguments - 1].name == "call"
+    )
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Returns whether calling `function` gives something to await; an object may have an async `__call__`."""
+    """Returns whether `function`, or the `__call__` of an object, is a coroutine function."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004  # what kind of function it is, not whether it is one
     )
 
 
-def _is_generator(function: Callable[..., Any], judge: Callable[[Any], bool]) -> bool:
-    return judge(function) or judge(getattr(function, "__call__", None))  # noqa: B004  # likewise
+def _is_generator(function: Callable[..., Any], predicate: Callable[[Any], bool]) -> bool:
+    return predicate(function) or predicate(getattr(function, "__call__", None))  # noqa: B004  # likewise
 
 
-async def invoke(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401  # a program's own
-    """Returns what `function` returns: awaited if it is async, else from a thread.
+async def invoke(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401  # user-defined
+    """Returns the result of `function`, which runs in a thread unless it is async.
 
     Raises:
         Exception: what it raised; `SystemExit` and its like as ComponentError.
@@ -127,17 +135,26 @@ async def invoke(function: Callable[..., Any], *arguments: object) -> Any:  # no
         raise as_exception(error) from error
 
 
-async def unheard(_text: str) -> None:
-    """Takes a piece of text that is no event."""
+async def ignore_text(_text: str) -> None:
+    """Ignores a piece of text."""
 
 
 async def stream(
     function: Callable[..., Any], on_text: Callable[[str], Awaitable[None]], *arguments: object
 ) -> Outcome:
-    """Returns what became of a function or generator.
+    """Returns the outcome of a function or generator.
 
-    A generator yields text, each piece of which goes to `on_text`, and may yield one `Pause`, which ends it.
-    A function returns text, anything that JSON can hold, or a `Pause`.
+    A generator yields pieces of text, and may yield a `Pause`, which ends it. A function returns text, anything else
+    that JSON can hold, or a `Pause`.
+
+    Args:
+        function: a user-defined function or generator function.
+        on_text: awaited with each piece of text.
+        arguments: the arguments of `function`.
+
+    Raises:
+        ComponentError: a generator yielded something else, or raised `SystemExit` or its like.
+        Exception: whatever else `function` raised.
     """
     if _is_generator(function, inspect.isasyncgenfunction):
         pieces = function(*arguments)
@@ -178,11 +195,11 @@ async def _in_threads(pieces: Iterator[object]) -> AsyncIterator[object]:
 
 
 def _cancelled(error: asyncio.CancelledError) -> BaseException:
-    """Tells a cancelled run from a program that raised the error by itself."""
+    """Returns the error if the run was cancelled; a ComponentError if a user-defined function raised it by itself."""
     task = asyncio.current_task()
     return error if task is not None and task.cancelling() else ComponentError("raised CancelledError by itself")
 
 
-def call_arguments(function_takes_call: bool, message: str, call: Call) -> tuple[object, ...]:  # noqa: FBT001
-    """Returns what a function is called with."""
-    return (message, call) if function_takes_call else (message,)
+def call_arguments(with_call: bool, message: str, call: Call) -> tuple[object, ...]:  # noqa: FBT001
+    """Returns the arguments of a function that takes the message and, if `with_call`, the `Call`."""
+    return (message, call) if with_call else (message,)

@@ -1,4 +1,4 @@
-"""A team: members, and how they are coordinated."""
+"""A team: members, and the mode in which they work together."""
 
 from __future__ import annotations
 
@@ -8,50 +8,56 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
 
 from spanwise.components.adapters import as_component
 from spanwise.components.base import Described, Kind, Members, Outcome, Pause
-from spanwise.components.callables import call_arguments, stream, takes_call, unheard
-from spanwise.components.perform import perform_inside, response_of
+from spanwise.components.callables import call_arguments, ignore_text, stream, takes_call
+from spanwise.components.execution import execute_nested
+from spanwise.components.result import result_of
 from spanwise.errors import ComponentError, ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
-    from spanwise.components.base import Component
-    from spanwise.components.call import Call
+    from spanwise.components.call import Call, Component
 
 
 Delegate: TypeAlias = "Callable[[str, str], Awaitable[str]]"
-"""What a coordinating leader asks its members with: a member's id and a message give its answer."""
+"""An async function with which a leader runs a member: it takes a member id and a message, and returns its text."""
 
 
 class Mode(Protocol):
-    """How a team's members work together."""
+    """How the members of a team work together.
+
+    Attributes:
+        name: the mode's name, for listings.
+    """
 
     name: str
 
     async def lead(self, team: Team, call: Call) -> Outcome:
-        """Runs the members that the mode asks."""
+        """Runs the members and returns the outcome of the team."""
         ...
 
 
 class Team(Described):
-    """Lets members answer, one of them, all of them, or as a leader asks.
+    """Runs members, which ones and when depending on its mode.
 
     Attributes:
-        kind: always a team.
+        kind: `Kind.TEAM`.
+        members: the members by id.
+        mode: how they work together.
     """
 
     kind = Kind.TEAM
 
     def __init__(self, members: Sequence[object], mode: Mode, **described: Unpack[Members]) -> None:
-        """Describes a team.
+        """Creates a team.
 
         Args:
-            members: agents and teams, ours or of a framework there is an adapter for, each with an id of its own.
+            members: agents and teams, our own or of a supported framework, with distinct ids.
             mode: `Route`, `Coordinate` or `Broadcast`.
-            described: see `Members`; the model is its leader's.
+            described: the description; see `Members`. The model is the leader's.
 
         Raises:
-            ConfigurationError: no member, one without an id, one id twice, or a member that is neither.
+            ConfigurationError: there is no member, one has no id, two have the same, or one is no agent or team.
         """
         super().__init__(**described)
         self.members = {member.id: member for member in map(as_component, members)}
@@ -63,33 +69,33 @@ class Team(Described):
         self.mode = mode
 
     def initialize(self) -> None:
-        """Prepares the members."""
+        """Initializes the members."""
         for member in self.members.values():
             member.initialize()
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the members `mode` and `members`."""
         members = [
             {"id": member.id, "name": member.name or member.id, **member.describe()} for member in self.members.values()
         ]
         return {"mode": self.mode.name, "members": members}
 
     async def execute(self, call: Call) -> Outcome:
-        """Lets the mode lead."""
+        """Runs the members as the mode decides."""
         return await self.mode.lead(self, call)
 
     def member(self, member_id: object) -> Component:
-        """Returns one member.
+        """Returns the member with an id.
 
         Raises:
-            ComponentError: there is none with that id.
+            ComponentError: there is none.
         """
         if not isinstance(member_id, str) or member_id not in self.members:
             raise ComponentError(f"team `{self.id}` has no member `{member_id}`")
         return self.members[member_id]
 
-    def say(self, call: Call, outcome: Outcome) -> Outcome:
-        """Emits the team's own content and returns the outcome."""
+    def emit_content(self, call: Call, outcome: Outcome) -> Outcome:
+        """Emits the content of the team itself, unless it paused, and returns the outcome."""
         if outcome.pause is None:
             call.emit(self, "*Content", content=outcome.content, content_type="str")
             call.emit(self, "*ContentCompleted")
@@ -97,8 +103,8 @@ class Team(Described):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A member that was asked, and what came of it."""
+class MemberRun:
+    """A member that was run, and its outcome."""
 
     member: Component
     call: Call
@@ -106,122 +112,144 @@ class Asked:
 
     @property
     def response(self) -> dict[str, Any]:
-        """Returns its result, as it stands in the team's."""
-        return response_of(self.member, self.call, self.outcome)
+        """Returns the member's result, which is part of the team's."""
+        return result_of(self.member, self.call, self.outcome, self.outcome.status)
 
     @property
     def paused(self) -> dict[str, Any] | None:
-        """Returns what is needed to go on with it; None if it did not pause."""
+        """Returns what is needed to resume the member; None if it did not pause."""
         pause = self.outcome.pause
         return None if pause is None else {"run_id": self.call.run_id, "state": pause.state}
 
 
-async def _ask(team: Team, call: Call, member: Component, message: str, paused: dict[str, Any] | None = None) -> Asked:
-    inner = call.inside(team).asking(message)
+async def _run_member(
+    team: Team, call: Call, member: Component, message: str, paused: dict[str, Any] | None = None
+) -> MemberRun:
+    inner = call.nested(team).with_message(message)
     if paused is not None:
-        inner = inner.going_on(call.answers, paused["run_id"], paused["state"])
-    return Asked(member, inner, await perform_inside(member, inner))
+        inner = inner.resumed(call.answers, paused["run_id"], paused["state"])
+    return MemberRun(member, inner, await execute_nested(member, inner))
 
 
-async def _together(asking: Sequence[Coroutine[Any, Any, Asked]]) -> list[Asked]:
-    """Returns what came of all; the first failure ends the others and is raised by itself."""
+async def _run_concurrently(runs: Sequence[Coroutine[Any, Any, MemberRun]]) -> list[MemberRun]:
+    """Returns all results; the first failure cancels the other runs and is raised without an exception group."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in asking]
+            tasks = [group.create_task(run) for run in runs]
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from failures
     return [task.result() for task in tasks]
 
 
-def _requirements(asked: Asked) -> list[dict[str, Any]]:
-    pause = asked.outcome.pause
-    named = {"member_agent_id": asked.member.id, "member_run_id": asked.call.run_id}
-    return [] if pause is None else [{**requirement, **named} for requirement in pause.requirements]
+def _requirements(run: MemberRun) -> list[dict[str, Any]]:
+    """Returns the requirements of a member that paused, each with the ids of the member and its run."""
+    pause = run.outcome.pause
+    ids = {"member_agent_id": run.member.id, "member_run_id": run.call.run_id}
+    return [] if pause is None else [{**requirement, **ids} for requirement in pause.requirements]
 
 
 class Route:
-    """One member answers, and its answer is the team's."""
+    """Runs one member, whose response is the team's."""
 
     name = "route"
 
     def __init__(self, choose: Callable[..., Any]) -> None:
-        """Takes a function of the message, and of the `Call` if it takes two, that returns a member's id."""
+        """Creates the mode.
+
+        Args:
+            choose: a function of the message, and of the `Call` if it takes two arguments, that returns a member's id.
+
+        Raises:
+            TypeError: `choose` cannot be called with one or two arguments.
+        """
         self._choose = choose
         self._takes_call = takes_call(choose, 2)
 
     async def lead(self, team: Team, call: Call) -> Outcome:
-        """Chooses a member, once, and asks it."""
+        """Chooses a member and runs it; after a pause, resumes the member that was chosen."""
         chosen = call.state["member"] if call.is_continued else await self._chosen(call)
         member = team.member(chosen)
-        asked = await _ask(team, call, member, call.message, call.state["paused"] if call.is_continued else None)
-        parts = {"member_responses": [asked.response]}
-        if asked.paused is not None:
-            state = {"member": member.id, "paused": asked.paused}
-            return Outcome(content=asked.outcome.content, pause=Pause(_requirements(asked), state), parts=parts)
-        return team.say(call, Outcome(content=asked.outcome.content, parts=parts))
+        run = await _run_member(team, call, member, call.message, call.state["paused"] if call.is_continued else None)
+        parts = {"member_responses": [run.response]}
+        if run.paused is not None:
+            state = {"member": member.id, "paused": run.paused}
+            return Outcome(content=run.outcome.content, pause=Pause(_requirements(run), state), parts=parts)
+        return team.emit_content(call, Outcome(content=run.outcome.content, parts=parts))
 
     async def _chosen(self, call: Call) -> object:
         arguments = call_arguments(self._takes_call, call.message, call)
-        return (await stream(self._choose, unheard, *arguments)).content
+        return (await stream(self._choose, ignore_text, *arguments)).content
 
 
 class Broadcast:
-    """Every member gets the message, at once; the answers become one."""
+    """Runs every member with the message, concurrently, and combines their texts."""
 
     name = "broadcast"
 
     def __init__(self, combine: Callable[[dict[str, str]], str] | None = None) -> None:
-        """Takes what makes one answer of the answers by member id; one paragraph a member if not given."""
-        self._combine = combine or (lambda answers: "\n\n".join(answers.values()))
+        """Creates the mode.
+
+        Args:
+            combine: returns the team's text, given the texts by member id; by default one paragraph for each member.
+        """
+        self._combine = combine or (lambda texts: "\n\n".join(texts.values()))
 
     async def lead(self, team: Team, call: Call) -> Outcome:
-        """Asks every member that has not answered yet, and waits for all of them."""
+        """Runs every member that has not completed yet, and waits for all of them."""
         state = call.state if call.is_continued else {"done": [], "paused": {}}
         done: list[dict[str, Any]] = list(state["done"])
         waiting = {member_id: state["paused"].get(member_id) for member_id in team.members}
         waiting = {k: v for k, v in waiting.items() if k not in {entry["member"] for entry in done}}
-        all_asked = await _together(
-            [_ask(team, call, team.members[member_id], call.message, paused) for member_id, paused in waiting.items()]
+        runs = await _run_concurrently(
+            [
+                _run_member(team, call, team.members[member_id], call.message, paused)
+                for member_id, paused in waiting.items()
+            ]
         )
         done += [
-            {"member": asked.member.id, "text": asked.outcome.text or "", "response": asked.response}
-            for asked in all_asked
-            if asked.paused is None
+            {"member": run.member.id, "text": run.outcome.text or "", "response": run.response}
+            for run in runs
+            if run.paused is None
         ]
         parts = {"member_responses": [entry["response"] for entry in done]}
-        pausing = [asked for asked in all_asked if asked.paused is not None]
+        pausing = [run for run in runs if run.paused is not None]
         if pausing:
-            needed = [requirement for asked in pausing for requirement in _requirements(asked)]
-            paused = {asked.member.id: asked.paused for asked in pausing}
-            return Outcome(pause=Pause(needed, {"done": done, "paused": paused}), parts=parts)
-        answers = {entry["member"]: entry["text"] for entry in done}
-        in_order = {member_id: answers[member_id] for member_id in team.members}
-        return team.say(call, Outcome(content=self._combine(in_order), parts=parts))
+            requirements = [requirement for run in pausing for requirement in _requirements(run)]
+            paused = {run.member.id: run.paused for run in pausing}
+            return Outcome(pause=Pause(requirements, {"done": done, "paused": paused}), parts=parts)
+        texts = {entry["member"]: entry["text"] for entry in done}
+        in_order = {member_id: texts[member_id] for member_id in team.members}
+        return team.emit_content(call, Outcome(content=self._combine(in_order), parts=parts))
 
 
 class Coordinate:
-    """A leader asks members what it likes, in any order, and says the last word itself."""
+    """Runs a leader, which runs members as it sees fit and writes the team's response."""
 
     name = "coordinate"
 
     def __init__(self, leader: Callable[..., Any]) -> None:
-        """Takes an async function of the message and of `delegate`, and of the `Call` if it takes three.
+        """Creates the mode.
 
-        `await delegate(member_id, message)` returns a member's answer. A member of such a team cannot pause.
+        Args:
+            leader: an async function of the message and of `delegate`, and of the `Call` if it takes three arguments.
+                `await delegate(member_id, message)` returns the text of a member. The members cannot pause.
+
+        Raises:
+            TypeError: `leader` cannot be called with two or three arguments.
         """
         self._leader = leader
         self._takes_call = takes_call(leader, 3)
 
     async def lead(self, team: Team, call: Call) -> Outcome:
-        """Runs the leader."""
+        """Runs the leader and emits an event for each piece of its text."""
         responses: list[dict[str, Any]] = []
 
         async def delegate(member_id: str, message: str) -> str:
-            asked = await _ask(team, call, team.member(member_id), message)
-            responses.append(asked.response)
-            if asked.paused is not None:
+            run = await _run_member(team, call, team.member(member_id), message)
+            responses.append(run.response)
+            if run.paused is not None:
                 raise ComponentError(f"member `{member_id}` paused, which a coordinating team cannot")
-            return asked.outcome.text or ""
+            return run.outcome.text or ""
 
         async def on_text(piece: str) -> None:
             call.emit(team, "*Content", content=piece, content_type="str")

@@ -1,4 +1,4 @@
-"""A workflow: steps one after the other, each with what the one before it gave."""
+"""A workflow: steps in order, each of which gets the output of the one before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
-from spanwise.components.adapters import joined
-from spanwise.components.base import Component, Kind, Outcome, Pause, plain, text_of
-from spanwise.components.call import content_type_of
-from spanwise.components.callables import call_arguments, invoke, stream, takes_call, unheard
-from spanwise.components.perform import FAILURE, perform_inside, response_of
+from spanwise.components.adapters import component_or_none
+from spanwise.components.base import Kind, Outcome, Pause
+from spanwise.components.call import Component
+from spanwise.components.callables import call_arguments, ignore_text, invoke, stream, takes_call
+from spanwise.components.content import content_type_of, plain, text_of
+from spanwise.components.execution import FAILURE, execute_nested
+from spanwise.components.result import result_of
 from spanwise.errors import ComponentError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -18,60 +20,77 @@ if TYPE_CHECKING:
 
     from spanwise.components.call import Call
 
-Executor: TypeAlias = "Component | Callable[..., Any]"
-"""What a step runs: an agent, a team, a nested workflow, or a function of the text that comes in. One that stands in a
-list without a `Step` around it is a step that is named after it."""
+StepExecutor: TypeAlias = "Component | Callable[..., Any]"
+"""What a step executes: an agent, a team, a nested workflow, or a function of the step's input as text."""
 
 
 class Step:
-    """Runs one executor under a name."""
+    """Runs one executor under a name.
+
+    Attributes:
+        type: the type that listings and spans show.
+        name: its name.
+        executor: what it executes.
+    """
 
     type = "Step"
 
     def __init__(self, name: str, executor: object) -> None:
-        """Names what is run.
+        """Creates a step.
+
+        Args:
+            name: its name.
+            executor: an agent, a team or a workflow, our own or of a supported framework, or a function of the input
+                as text, and of the `Call` if it takes two arguments.
 
         Raises:
-            ConfigurationError: no name, or nothing that can be run.
+            ConfigurationError: the name is empty, or `executor` cannot be executed.
         """
         self.name = name
-        self.executor: Executor = _executor(name, executor)
+        self.executor: StepExecutor = _executor(name, executor)
         self._takes_call = not isinstance(self.executor, Component) and _takes_call(name, self.executor)
 
-    async def run(self, workflow: Workflow, call: Call, progress: Progress) -> Outcome:
-        """Runs the executor with the text of `call`."""
+    async def run(self, workflow: Workflow, call: Call, progress: StepProgress) -> Outcome:
+        """Runs the executor with the message of `call`."""
         executor = self.executor
         if not isinstance(executor, Component):
             arguments = call_arguments(self._takes_call, call.message, call)
-            return await stream(executor, unheard, *arguments)
-        inner = call.inside(workflow, step_name=self.name, step_id=progress.step_id, step_index=progress.index)
+            return await stream(executor, ignore_text, *arguments)
+        inner = call.nested(workflow, step_name=self.name, step_id=progress.step_id, step_index=progress.index)
         if progress.paused is not None:
-            inner = inner.going_on(call.answers, progress.paused["run_id"], progress.paused["state"])
-        outcome = await perform_inside(executor, inner)
-        progress.responses.append(response_of(executor, inner, outcome))
+            inner = inner.resumed(call.answers, progress.paused["run_id"], progress.paused["state"])
+        outcome = await execute_nested(executor, inner)
+        progress.responses.append(result_of(executor, inner, outcome, outcome.status))
         if outcome.pause is not None:
             outcome.pause = Pause(outcome.pause.requirements, {"run_id": inner.run_id, "state": outcome.pause.state})
         return Outcome(content=outcome.content, pause=outcome.pause)
 
 
 class Condition:
-    """Runs one of two branches."""
+    """Runs one of two branches.
+
+    Attributes:
+        type: the type that listings and spans show.
+        name: its name.
+        then: the steps of the branch that is run if the condition holds.
+        otherwise: the steps of the other branch.
+    """
 
     type = "Condition"
 
     def __init__(
         self, name: str, holds: Callable[..., Any], then: Sequence[object], otherwise: Sequence[object] = ()
     ) -> None:
-        """Describes both branches.
+        """Creates a condition.
 
         Args:
             name: its name.
-            holds: a function of the text that comes in, and of the `Call` if it takes two.
-            then: the steps if it returns something true.
-            otherwise: the steps if not; none of them passes the text on as it is.
+            holds: a function of the input as text, and of the `Call` if it takes two arguments.
+            then: the steps to run if it returns a true value.
+            otherwise: the steps to run if not; without any, the input is the output.
 
         Raises:
-            ConfigurationError: no name, or something that is no step.
+            ConfigurationError: the name is empty, `holds` cannot be called, or something is no step.
         """
         self.name = name
         self.then = as_steps(then)
@@ -79,8 +98,8 @@ class Condition:
         self._holds = holds
         self._takes_call = _takes_call(name, holds)
 
-    async def run(self, workflow: Workflow, call: Call, progress: Progress) -> Outcome:
-        """Decides, once, and runs the branch."""
+    async def run(self, workflow: Workflow, call: Call, progress: StepProgress) -> Outcome:
+        """Evaluates the condition, unless a pause interrupted a branch, and runs the branch."""
         state = progress.paused
         if state is None:
             held = bool(await invoke(self._holds, *call_arguments(self._takes_call, call.message, call)))
@@ -89,8 +108,8 @@ class Condition:
         members = {"step_name": self.name, "step_id": progress.step_id, "step_index": progress.index}
         call.emit(workflow, "ConditionExecutionStarted", condition_result=held, **members)
         branch = self.then if held else self.otherwise
-        inner = Progress(responses=progress.responses, results=progress.results)
-        outcome = await run_steps(branch, workflow, call, inner.resumed(state and state["inner"]))
+        inner = StepProgress(responses=progress.responses, results=progress.results)
+        outcome = await run_steps(branch, workflow, call, inner.restored(state and state["inner"]))
         if outcome.pause is not None:
             outcome.pause = Pause(outcome.pause.requirements, {"held": held, "inner": outcome.pause.state})
         else:
@@ -99,11 +118,11 @@ class Condition:
         return outcome
 
 
-class _Bare(Step):
-    """An executor that stands in a list without a `Step` around it."""
+class _UnnamedStep(Step):
+    """An executor in a list of steps without a `Step` around it; the step is named after it."""
 
     def __init__(self, executor: object) -> None:
-        executor = joined(executor) or executor
+        executor = component_or_none(executor) or executor
         if isinstance(executor, Component):
             name = executor.name or executor.id
             self.type = {Kind.AGENT: "Agent", Kind.TEAM: "Team", Kind.WORKFLOW: "Step"}[executor.kind]
@@ -114,16 +133,16 @@ class _Bare(Step):
 
 
 @dataclass
-class Progress:
-    """How far a list of steps got.
+class StepProgress:
+    """The progress of a list of steps.
 
     Attributes:
-        index: the step that runs.
-        step_id: its id in events.
-        message: what comes into it; None for what came into the list.
-        paused: what the step that paused needs to go on; None if none did.
-        results: the outputs of the steps that are done.
-        responses: the results of the components that they ran.
+        index: the index of the current step.
+        step_id: its id in events; empty before it starts.
+        message: its input as text; None for the input of the list.
+        paused: the state with which the current step paused; None if it did not.
+        results: the results of the completed steps.
+        responses: the results of the components that they executed.
     """
 
     index: int = 0
@@ -133,21 +152,23 @@ class Progress:
     results: list[dict[str, Any]] = field(default_factory=list)
     responses: list[dict[str, Any]] = field(default_factory=list)
 
-    def resumed(self, state: dict[str, Any] | None) -> Progress:
-        """Returns itself, where a pause left it."""
+    def restored(self, state: dict[str, Any] | None) -> StepProgress:
+        """Returns itself with the position at which a list of steps paused; unchanged if `state` is None."""
         if state is not None:
             self.index, self.message, self.paused = state["index"], state["message"], state["paused"]
             self.step_id = state["step_id"]
         return self
 
 
-async def run_steps(steps: Sequence[Step | Condition], workflow: Workflow, call: Call, progress: Progress) -> Outcome:
-    """Returns what the last step gave, or the pause of the one that paused."""
+async def run_steps(
+    steps: Sequence[Step | Condition], workflow: Workflow, call: Call, progress: StepProgress
+) -> Outcome:
+    """Runs steps from `progress` on, and returns the output of the last one, or the pause of the first that pauses."""
     content: Any = call.message if progress.message is None else progress.message
     for index in range(progress.index, len(steps)):
         step, progress.index = steps[index], index
         progress.step_id = progress.step_id or str(uuid4())
-        outcome = await _run_step(step, workflow, call.asking(text_of(content) or ""), progress)
+        outcome = await _run_step(step, workflow, call.with_message(text_of(content) or ""), progress)
         if outcome.pause is not None:
             state = {
                 "index": index,
@@ -160,7 +181,7 @@ async def run_steps(steps: Sequence[Step | Condition], workflow: Workflow, call:
     return Outcome(content=content)
 
 
-async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, progress: Progress) -> Outcome:
+async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, progress: StepProgress) -> Outcome:
     members: dict[str, Any] = {
         "step_name": step.name,
         "step_index": progress.index,
@@ -173,7 +194,7 @@ async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, prog
         with call.spans.span(f"{step.name}.run", "CHAIN", call.message, attributes) as span:
             outcome = await step.run(workflow, call, progress)
             span.output(outcome.text)
-    except Exception:  # whatever the step raised is passed on
+    except Exception:  # the cause is not for callers; it is passed on
         call.emit(workflow, "StepError", error=FAILURE, **members)
         raise
     if outcome.pause is not None:
@@ -199,8 +220,9 @@ class Workflow:
     """Runs steps in order.
 
     Attributes:
-        kind: always a workflow.
-        model: always None; its steps have theirs.
+        kind: `Kind.WORKFLOW`.
+        model: None; the steps have models of their own.
+        steps: the steps.
     """
 
     kind = Kind.WORKFLOW
@@ -216,19 +238,18 @@ class Workflow:
         db: Any = None,  # noqa: ANN401  # any database object
         store_events: bool = False,
     ) -> None:
-        """Describes a workflow.
+        """Creates a workflow.
 
         Args:
-            steps: `Step`, `Condition`, functions, agents, teams and workflows, ours or of a framework there is an
-                adapter for, in order.
-            id: its handle in URL paths.
+            steps: `Step`, `Condition`, functions, agents, teams and workflows, our own or of a supported framework.
+            id: its id in URL paths.
             name: its name, for people.
             description: what it is good for.
-            db: where it keeps what it remembers.
-            store_events: whether the events of its runs are part of their results.
+            db: its own database, which it gets as `call.db`.
+            store_events: whether the results of its runs include their events.
 
         Raises:
-            ConfigurationError: no step, or something that is none.
+            ConfigurationError: there is no step, or something is no step.
         """
         self.steps = as_steps(steps)
         if not self.steps:
@@ -240,7 +261,7 @@ class Workflow:
         self.store_events = store_events
 
     def initialize(self) -> None:
-        """Prepares every component in it."""
+        """Initializes every component in it."""
         waiting: list[Step | Condition] = list(self.steps)
         while waiting:
             step = waiting.pop()
@@ -250,17 +271,17 @@ class Workflow:
                 step.executor.initialize()
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the member `steps`: name and type of each."""
         return {"steps": [{"name": step.name, "type": step.type} for step in self.steps]}
 
     async def execute(self, call: Call) -> Outcome:
-        """Runs the steps, from the one that paused if there is one."""
-        progress = Progress()
+        """Runs the steps, or resumes with the one that paused."""
+        progress = StepProgress()
         if call.is_continued:
             if not isinstance(call.state, dict):
-                raise ComponentError(f"workflow `{self.id}` has no state to go on from")
-            progress = Progress(results=call.state["results"], responses=call.state["responses"])
-            progress.resumed(call.state["at"])
+                raise ComponentError(f"workflow `{self.id}` has no state to resume from")
+            progress = StepProgress(results=call.state["results"], responses=call.state["responses"])
+            progress.restored(call.state["at"])
         outcome = await run_steps(self.steps, self, call, progress)
         responses, results = progress.responses, progress.results
         if outcome.pause is not None:
@@ -272,16 +293,16 @@ class Workflow:
 
 
 def as_steps(parts: Sequence[object]) -> tuple[Step | Condition, ...]:
-    """Returns the steps that a list of parts stands for.
+    """Returns parts as steps; what is no `Step` or `Condition` becomes a step named after it.
 
     Raises:
-        ConfigurationError: one of them cannot be run.
+        ConfigurationError: a part cannot be executed.
     """
-    return tuple(part if isinstance(part, Step | Condition) else _Bare(part) for part in parts)
+    return tuple(part if isinstance(part, Step | Condition) else _UnnamedStep(part) for part in parts)
 
 
-def _executor(name: str, found: object) -> Executor:
-    component = joined(found)
+def _executor(name: str, found: object) -> StepExecutor:
+    component = component_or_none(found)
     if component is not None:
         return component
     if not callable(found):

@@ -1,11 +1,11 @@
-"""What was said and run? Sessions, runs and their events, kept where a restart finds them."""
+"""The database of sessions, runs and their events, which survive a restart."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from spanwise.database.postgresql import SCHEMES, PostgresqlDatabase
-from spanwise.database.records import Database, RunRecord, SessionRecord, SessionsAsked
+from spanwise.database.records import Database, RunRecord, SessionPageQuery, SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
@@ -16,18 +16,21 @@ __all__ = [
     "Database",
     "PostgresqlDatabase",
     "RunRecord",
+    "SessionPageQuery",
     "SessionRecord",
-    "SessionsAsked",
     "SqliteDatabase",
     "database_at",
 ]
 
 
-def database_at(place: str | Path) -> Database:
-    """Returns the database at the URL of a PostgreSQL server, or in a SQLite file; nothing is opened.
+def database_at(location: str | Path) -> Database:
+    """Returns a database without opening it.
+
+    Args:
+        location: a PostgreSQL URL, or the path of a SQLite file.
 
     Raises:
-        ConfigurationError: the URL cannot be read, or the extra `postgresql` is not installed.
+        ConfigurationError: the URL is invalid, or the extra `postgresql` is not installed.
     """
-    text = str(place)
+    text = str(location)
     return PostgresqlDatabase(text) if text.startswith(SCHEMES) else SqliteDatabase(text)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server as the database, named by a URL as libpq reads it. Needs the extra `postgresql`.
+"""A database on a PostgreSQL server, given by a libpq connection URI. Needs the extra `postgresql`.
 
 Source: PostgreSQL documentation, "Connection URIs", "Explicit Locking".
 """
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 SCHEMES = ("postgresql://", "postgres://")
 SCHEMA = "spanwise"
-"""Where our tables are in the database that the URL names."""
+"""The schema of our tables, in the database that the URL names."""
 
-LOCK = int.from_bytes(b"spanwise", "big")
+LOCK_KEY = int.from_bytes(b"spanwise", "big")
+"""The key of the advisory lock."""
 LOCK_SECONDS = 1.0
-"""How long a server may take to notice that the process before us is gone."""
+"""How long the server may take to notice that the process before us is gone."""
 
-_PATIENCE = {
+_TIMEOUTS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""A server that is silent is given up; a URL may say otherwise."""
+"""Connection parameters that detect a server that stopped responding; the URL may override them."""
 
 _STATEMENT_MILLISECONDS = 30_000
 _format = Table("format", MetaData(), Column("version", Integer, nullable=False))
@@ -43,29 +44,30 @@ _format = Table("format", MetaData(), Column("version", Integer, nullable=False)
 class PostgresqlDatabase(SqlDatabase):
     """Sessions, runs and events in the schema `spanwise` of one database.
 
-    There is one connection, and it holds a lock of the server as long as it lives: whatever is committed, is committed
-    by the one service whose database this is, also after a connection broke.
+    There is one connection, which holds an advisory lock while it lives. A connection that replaces a broken one takes
+    the lock again before it is used, so only the service that owns the database ever commits.
     """
 
     def __init__(self, url: str) -> None:
-        """Names the server, without asking it.
+        """Creates a database without connecting to the server.
 
         Raises:
-            ConfigurationError: the URL cannot be read, or the extra is not installed; nothing of the URL is repeated.
+            ConfigurationError: the URL is invalid, or the extra is not installed; the message repeats nothing of the
+                URL, which may hold a password.
         """
         super().__init__()
         try:
             self._driver: Any = import_module("psycopg")
         except ImportError as error:
             raise ConfigurationError("PostgreSQL needs the extra: pip install 'spanwise[postgresql]'") from error
-        self._parameters = _PATIENCE | _parameters(self._driver, url)
-        self._is_ours = False
+        self._parameters = _TIMEOUTS | _parameters(self._driver, url)
+        self._is_claimed = False
 
     def open(self) -> list[RunRecord]:
-        """Connects, creates what is not there, and returns the runs that nobody finished.
+        """Connects, creates missing tables, and returns the runs that an earlier process left unfinished.
 
         Raises:
-            ConfigurationError: the server refuses us, does not answer, or has tables of another version.
+            ConfigurationError: the server rejects the connection, does not respond, or has tables of another version.
             StoreLockedError: another process uses the database.
         """
         self._engine = create_engine(
@@ -73,17 +75,17 @@ class PostgresqlDatabase(SqlDatabase):
         )
         try:
             self._claim()
-            self._is_ours = True
+            self._is_claimed = True
             return self._create()
         except (SQLAlchemyError, UnavailableError, self._driver.Error) as error:
             self.close()
-            raise ConfigurationError(f"cannot open the database of runs: {_words(error)}") from error
+            raise ConfigurationError(f"cannot open the database of runs: {_cause(error)}") from error
         except SpanwiseError:
             self.close()
             raise
 
     def _claim(self) -> None:
-        """Makes the first connection, which takes the lock, and expects our version of the tables."""
+        """Makes the first connection, which acquires the lock, and checks the version of the tables."""
         deadline = time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -99,17 +101,17 @@ class PostgresqlDatabase(SqlDatabase):
         connection = self._driver.connect(**self._parameters)
         try:
             with connection.transaction():
-                self._prepare(connection)
+                self._configure(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _prepare(self, connection: Any) -> None:  # noqa: ANN401  # the driver's connection
-        """Makes a connection ours: locked, in our schema, and patient for a while."""
-        if not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()[0]:
-            taken = UnavailableError if self._is_ours else StoreLockedError
-            raise taken("another process has the database of runs open")
+    def _configure(self, connection: Any) -> None:  # noqa: ANN401  # the driver's connection
+        """Acquires the lock, selects our schema and limits the time of a statement."""
+        if not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK_KEY]).fetchone()[0]:
+            error_type = UnavailableError if self._is_claimed else StoreLockedError
+            raise error_type("another process has the database of runs open")
         if connection.execute("SELECT to_regnamespace(%s)", [SCHEMA]).fetchone()[0] is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         connection.execute(f"SET search_path TO {SCHEMA}")
@@ -126,29 +128,30 @@ class PostgresqlDatabase(SqlDatabase):
 
 
 def _parameters(driver: Any, url: str) -> dict[str, Any]:  # noqa: ANN401  # the module
-    """Returns what a URL says. A password whose special characters are not encoded ends up in other parts of it.
+    """Returns the connection parameters of a URL.
 
     Raises:
-        ConfigurationError: it cannot be read.
+        ConfigurationError: the URL is invalid. That includes a password with special characters that are not
+            percent-encoded: it would end up in other parts of the URL.
     """
-    refused = ConfigurationError(
+    invalid = ConfigurationError(
         "the address of the database cannot be read: expected postgresql://user:password@host:port/name, "
         "the special characters of its parts percent-encoded"
     )
     if not url.startswith(SCHEMES):
-        raise refused
+        raise invalid
     try:
         found: dict[str, Any] = driver.conninfo.conninfo_to_dict(url)
     except driver.Error:
-        raise refused from None  # its words repeat parts of the address
+        raise invalid from None  # its message repeats parts of the URL
     ports = str(found.get("port", "")).replace(",", "")
     if (ports and not ports.isdigit()) or any("@" in str(found.get(name, "")) for name in ("host", "dbname")):
-        raise refused
+        raise invalid
     return found
 
 
-def _words(error: BaseException) -> str:
-    """Returns what the server or the network said: the innermost cause, on one line."""
+def _cause(error: BaseException) -> str:
+    """Returns the message of the innermost cause, which is the server's or the network's, on one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""What is kept of sessions and runs, and what a database must be able to do with it."""
+"""The records of sessions and runs, and the protocol of a database that stores them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 UNFINISHED = ("PENDING", "RUNNING")
-"""The states in which a run needs the process that runs it."""
+"""The statuses of a run that depends on the process that runs it."""
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
-    """A conversation. It belongs to the user of its first run.
+    """A session: a series of runs. It belongs to the user of its first run.
 
     Attributes:
         session_id: its id, unique in the database.
-        user_id: whose it is; None for nobody's.
-        kind: `agent`, `team` or `workflow`: what its first run was of.
-        component_id: the component of its first run; None if it was created without.
-        name: how its first message begins, unless somebody named it.
-        state: what components remember in it.
-        metadata: what clients remember about it.
-        created_at: seconds since 1970.
-        updated_at: likewise, of the last run that ended.
+        user_id: the user it belongs to; None for nobody.
+        kind: `agent`, `team` or `workflow`: the kind of component of its first run.
+        component_id: the component of its first run; None if it was added without one.
+        name: the beginning of its first message, unless a caller named it.
+        state: what components store in it.
+        metadata: what clients note about it.
+        created_at: when it was added, in seconds since 1970.
+        updated_at: when its last run ended, or it was changed, in seconds since 1970.
     """
 
     session_id: str
@@ -40,18 +40,18 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     updated_at: int
 
 
-class SessionsAsked(Struct, frozen=True, kw_only=True):
-    """Which sessions are listed. What is given is AND-ed.
+class SessionPageQuery(Struct, frozen=True, kw_only=True):
+    """A query for one page of sessions. The given conditions are AND-ed.
 
     Attributes:
-        user_id: of this user.
-        kind: of this kind.
-        component_id: of this component.
-        name: with this text in their name, whatever the case.
-        sort_by: what they are ordered by; of those that are equal, by session id, in the same direction.
-        descending: whether the greatest comes first.
-        skipped: how many come before the page.
-        most: how many the page has.
+        user_id: sessions of this user.
+        kind: sessions of this kind of component.
+        component_id: sessions of this component.
+        name: sessions whose name contains this text, ignoring case.
+        sort_by: the column to sort by, then by session id in the same direction.
+        descending: whether to sort in descending order.
+        offset: how many sessions to skip.
+        limit: how many sessions the page has at most.
     """
 
     user_id: str | None = None
@@ -60,26 +60,26 @@ class SessionsAsked(Struct, frozen=True, kw_only=True):
     name: str | None = None
     sort_by: Literal["created_at", "updated_at", "session_name"] = "created_at"
     descending: bool = True
-    skipped: int = 0
-    most: int = 100
+    offset: int = 0
+    limit: int = 100
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
     """One run of one component.
 
     Attributes:
-        run_id: its id.
-        session_id: the conversation it belongs to.
-        user_id: who asked for it.
+        run_id: its id, unique in the database.
+        session_id: the session it belongs to.
+        user_id: the caller.
         kind: `agent`, `team` or `workflow`.
-        component_id: what ran.
+        component_id: the component.
         status: PENDING, RUNNING, COMPLETED, PAUSED, CANCELLED or ERROR.
-        message: what it was asked.
-        result: its result; what is known of it as long as it has none.
-        paused: what the component needs to go on; None if it is not paused.
-        trace: where its trace goes on: trace id, span id and start.
-        created_at: seconds since 1970.
-        updated_at: likewise, of the last change of its status.
+        message: the message for the component.
+        result: its result, as a JSON object; empty before it ended or paused.
+        paused: what the component needs to resume; None if the run is not paused.
+        trace: the root of its trace, as a JSON object; see `spanwise.traces.recording.recorder.TraceOrigin`.
+        created_at: when it started, in seconds since 1970.
+        updated_at: when its status changed last, in seconds since 1970.
     """
 
     run_id: str
@@ -98,76 +98,77 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class Database(Protocol):
-    """Where sessions, runs and events are kept. Every method blocks, and is called from one thread at a time.
+    """Stores sessions, runs and events. Every method blocks, and is called from one thread at a time.
 
-    What a method has done is durable when it returns, or at the end of the block of `together` that it stands in.
-    A database that is open is nobody else's: whoever opens it meanwhile is refused.
+    The changes of a method are durable when it returns, or at the end of the enclosing block of `together`.
+    An open database is locked: another process cannot open it.
     """
 
     def open(self) -> list[RunRecord]:
-        """Opens it, and returns the runs that nobody finished.
+        """Opens the database, and returns the runs that an earlier process left unfinished.
 
         Raises:
-            ConfigurationError: it cannot be opened, or is of another version.
+            ConfigurationError: it cannot be opened, or has another version.
             StoreLockedError: another process has it open.
         """
         ...
 
     def close(self) -> None:
-        """Closes it."""
+        """Closes the database."""
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """Makes what is done in the block durable at its end, all of it or nothing."""
+        """Commits the changes of the block at its end, all of them or none."""
         ...
 
     def session(self, session_id: str) -> SessionRecord | None:
-        """Returns one session."""
+        """Returns a session; None if there is none with that id."""
         ...
 
-    def sessions(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
-        """Returns one page of sessions, and how many there are on all pages."""
+    def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
+        """Returns one page of sessions, and their number on all pages."""
         ...
 
     def add_session(self, session: SessionRecord) -> bool:
-        """Adds a session; returns whether its id was free."""
+        """Adds a session. Returns False, and changes nothing, if its id is taken."""
         ...
 
     def change_session(self, session: SessionRecord) -> None:
-        """Keeps a session as it is now."""
+        """Replaces the session with the same id."""
         ...
 
     def delete_session(self, session_id: str) -> None:
-        """Removes a session, its runs and their events."""
+        """Deletes a session, its runs and their events."""
         ...
 
     def run(self, run_id: str) -> RunRecord | None:
-        """Returns one run."""
+        """Returns a run; None if there is none with that id."""
         ...
 
     def runs(self, session_id: str) -> list[RunRecord]:
-        """Returns the runs of a session, the oldest first."""
+        """Returns the runs of a session, oldest first."""
         ...
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
-        """Adds a run, and its session if that is new. Returns the session as it stands."""
+        """Adds a run, and its session unless there is one with that id. Returns the stored session."""
         ...
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
-        """Changes the status of a run, if it is one of those expected. Returns whether it was."""
+        """Changes the status of a run to `after` if it is one of `before`. Returns whether it was."""
         ...
 
     def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
-        """Keeps how a run ended or paused, and what its session remembers, if that is given."""
+        """Stores a run that ended or paused, and the state of its session unless that is None."""
         ...
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events: run id, index, name and JSON of each. One that is there already stays as it is.
+        """Adds events. Those that exist already are skipped, since a failed commit may have succeeded after all.
 
-        Whether a commit was made is not always known: what was added may be added again.
+        Args:
+            added: run id, index, name and JSON of each event.
         """
         ...
 
-    def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:
-        """Returns events of a run with a greater index, in order."""
+    def events(self, run_id: str, after: int, limit: int) -> list[tuple[int, str, bytes]]:
+        """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order."""
         ...

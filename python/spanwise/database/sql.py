@@ -1,4 +1,4 @@
-"""What every SQL database does in the same words, through SQLAlchemy Core. Where it is, a subclass knows."""
+"""The SQL database of sessions, runs and events, through SQLAlchemy Core. Subclasses open, lock and close it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import InterfaceError, OperationalError, StatementError
 
-from spanwise.database.records import UNFINISHED, SessionsAsked
+from spanwise.database.records import UNFINISHED, SessionPageQuery
 from spanwise.database.tables import events, folded, row_of, run_of, runs, session_of, sessions, tables
 from spanwise.errors import SpanwiseError, UnavailableError
 
@@ -22,33 +22,37 @@ if TYPE_CHECKING:
 
     from spanwise.database.records import RunRecord, SessionRecord
 
-_SORTED = {"created_at": sessions.c.created_at, "updated_at": sessions.c.updated_at, "session_name": sessions.c.name}
+_SORT_COLUMNS = {
+    "created_at": sessions.c.created_at,
+    "updated_at": sessions.c.updated_at,
+    "session_name": sessions.c.name,
+}
 
 
 class SqlDatabase:
     """Sessions, runs and events in three tables."""
 
     def __init__(self) -> None:
-        """Begins closed."""
+        """Creates a database that is not open."""
         self._engine: Engine | None = None
         self._shared: Connection | None = None
 
     @property
     def _connected(self) -> Engine:
-        assert self._engine is not None, "opened before it is used"  # noqa: S101  # the service opens it
+        assert self._engine is not None, "opened before it is used"  # noqa: S101  # callers open it first
         return self._engine
 
     def close(self) -> None:
-        """Closes it."""
+        """Closes all connections."""
         if self._engine is not None:
             self._engine.dispose()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Makes what is done in the block durable at its end, all of it or nothing.
+        """Commits the changes of the block at its end, all of them or none.
 
         Raises:
-            UnavailableError: the database does not answer.
+            UnavailableError: the database does not respond.
         """
         with self._begun() as connection:
             self._shared = connection
@@ -71,15 +75,15 @@ class SqlDatabase:
             with self._connected.begin() as connection:
                 yield connection
         except StatementError as error:
-            refused = _as_ours(error)
-            if refused is None:
+            translated = _translated(error)
+            if translated is None:
                 raise
-            raise refused from error
+            raise translated from error
 
     def _create(self) -> list[RunRecord]:
-        """Creates the tables and indexes that are not there, and returns the runs that nobody finished.
+        """Creates missing tables and indexes, and returns the runs that an earlier process left unfinished.
 
-        A table may be there and its indexes not: SQLite commits after each, and a process may be killed in between.
+        A table may exist without its indexes: SQLite commits after each statement, and a process may be killed between.
         """
         with self._transaction() as connection:
             tables.create_all(connection)
@@ -89,23 +93,23 @@ class SqlDatabase:
         return [run_of(row) for row in rows]
 
     def session(self, session_id: str) -> SessionRecord | None:
-        """Returns one session."""
+        """Returns a session; None if there is none with that id."""
         with self._transaction() as connection:
             row = connection.execute(select(sessions).where(sessions.c.session_id == session_id)).one_or_none()
         return None if row is None else session_of(row)
 
-    def sessions(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
-        """Returns one page of sessions, and how many there are on all pages."""
-        matching = _conditions(asked)
-        columns = (_SORTED[asked.sort_by], sessions.c.session_id)  # as an index has them, both in one direction
-        order = [column.desc() if asked.descending else column.asc() for column in columns]
-        page = select(sessions).where(*matching).order_by(*order).limit(asked.most).offset(asked.skipped)
+    def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
+        """Returns one page of sessions, and their number on all pages."""
+        matching = _conditions(query)
+        columns = (_SORT_COLUMNS[query.sort_by], sessions.c.session_id)  # both in one direction, as in the index
+        order = [column.desc() if query.descending else column.asc() for column in columns]
+        page = select(sessions).where(*matching).order_by(*order).limit(query.limit).offset(query.offset)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
             return [session_of(row) for row in connection.execute(page)], count
 
     def add_session(self, session: SessionRecord) -> bool:
-        """Adds a session; returns whether its id was free."""
+        """Adds a session. Returns False, and changes nothing, if its id is taken."""
         with self._transaction() as connection:
             found = select(sessions.c.session_id).where(sessions.c.session_id == session.session_id)
             if connection.execute(found).one_or_none() is not None:
@@ -114,13 +118,13 @@ class SqlDatabase:
         return True
 
     def change_session(self, session: SessionRecord) -> None:
-        """Keeps a session as it is now."""
+        """Replaces the session with the same id."""
         with self._transaction() as connection:
             changing = update(sessions).where(sessions.c.session_id == session.session_id)
             connection.execute(changing.values(row_of(session)))
 
     def delete_session(self, session_id: str) -> None:
-        """Removes a session, its runs and their events."""
+        """Deletes a session, its runs and their events."""
         own = select(runs.c.run_id).where(runs.c.session_id == session_id)
         with self._transaction() as connection:
             connection.execute(delete(events).where(events.c.run_id.in_(own)))
@@ -128,70 +132,70 @@ class SqlDatabase:
             connection.execute(delete(sessions).where(sessions.c.session_id == session_id))
 
     def run(self, run_id: str) -> RunRecord | None:
-        """Returns one run."""
+        """Returns a run; None if there is none with that id."""
         with self._transaction() as connection:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
         return None if row is None else run_of(row)
 
     def runs(self, session_id: str) -> list[RunRecord]:
-        """Returns the runs of a session, the oldest first."""
-        asked = select(runs).where(runs.c.session_id == session_id).order_by(runs.c.number)
+        """Returns the runs of a session, oldest first."""
+        query = select(runs).where(runs.c.session_id == session_id).order_by(runs.c.number)
         with self._transaction() as connection:
-            return [run_of(row) for row in connection.execute(asked)]
+            return [run_of(row) for row in connection.execute(query)]
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
-        """Adds a run, and its session if that is new. Returns the session as it stands."""
+        """Adds a run, and its session unless there is one with that id. Returns the stored session."""
         with self._transaction() as connection:
-            asked = select(sessions).where(sessions.c.session_id == session.session_id)
-            found = connection.execute(asked).one_or_none()
+            query = select(sessions).where(sessions.c.session_id == session.session_id)
+            found = connection.execute(query).one_or_none()
             if found is None:
                 connection.execute(insert(sessions).values(row_of(session)))
             connection.execute(insert(runs).values(row_of(run)))
         return session if found is None else session_of(found)
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
-        """Changes the status of a run, if it is one of those expected. Returns whether it was."""
+        """Changes the status of a run to `after` if it is one of `before`. Returns whether it was."""
         moving = update(runs).where(runs.c.run_id == run_id, runs.c.status.in_(before))
         with self._transaction() as connection:
             return connection.execute(moving.values(status=after, updated_at=int(time.time()))).rowcount == 1
 
     def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
-        """Keeps how a run ended or paused, and what its session remembers, if that is given."""
-        remembered = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
+        """Stores a run that ended or paused, and the state of its session unless that is None."""
+        state = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
         with self._transaction() as connection:
             connection.execute(update(runs).where(runs.c.run_id == run.run_id).values(row_of(run)))
             changing = update(sessions).where(sessions.c.session_id == run.session_id)
-            connection.execute(changing.values(updated_at=run.updated_at, **remembered))
+            connection.execute(changing.values(updated_at=run.updated_at, **state))
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events: run id, index, name and JSON of each. One that is there already stays as it is."""
+        """Adds events: run id, index, name and JSON of each. Those that exist already are skipped."""
         rows = [dict(zip(("run_id", "position", "name", "body"), each, strict=True)) for each in added]
         with self._transaction() as connection:
             dialect = postgresql if connection.dialect.name == postgresql.dialect.name else sqlite
             connection.execute(dialect.insert(events).on_conflict_do_nothing(), rows)
 
-    def events(self, run_id: str, after: int, most: int) -> list[tuple[int, str, bytes]]:
-        """Returns events of a run with a greater index, in order."""
-        asked = (
+    def events(self, run_id: str, after: int, limit: int) -> list[tuple[int, str, bytes]]:
+        """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order."""
+        query = (
             select(events.c.position, events.c.name, events.c.body)
             .where(events.c.run_id == run_id, events.c.position > after)
             .order_by(events.c.position)
-            .limit(most)
+            .limit(limit)
         )
         with self._transaction() as connection:
-            return [(row.position, row.name, row.body) for row in connection.execute(asked)]
+            return [(row.position, row.name, row.body) for row in connection.execute(query)]
 
 
-def _conditions(asked: SessionsAsked) -> list[ColumnElement[bool]]:
-    equal = {"user_id": asked.user_id, "kind": asked.kind, "component_id": asked.component_id}
+def _conditions(query: SessionPageQuery) -> list[ColumnElement[bool]]:
+    equal = {"user_id": query.user_id, "kind": query.kind, "component_id": query.component_id}
     found = [sessions.c[name] == value for name, value in equal.items() if value is not None]
-    if asked.name is not None:
-        found.append(sessions.c.folded_name.contains(folded(asked.name), autoescape=True))
+    if query.name is not None:
+        found.append(sessions.c.folded_name.contains(folded(query.name), autoescape=True))
     return found
 
 
-def _as_ours(error: StatementError) -> SpanwiseError | None:
-    """Returns what callers are told; None for a fault of ours."""
+def _translated(error: StatementError) -> SpanwiseError | None:
+    """Returns the error that callers get; None for a programming error."""
     if isinstance(error.orig, SpanwiseError):
         return error.orig
     if isinstance(error, OperationalError | InterfaceError):

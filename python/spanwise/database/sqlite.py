@@ -1,4 +1,4 @@
-"""The default database: one SQLite file, and a lock beside it."""
+"""The default database: one SQLite file, with a lock file beside it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from spanwise.database.records import RunRecord
 
 NEW = 0
-"""The version of a file that nobody has written to."""
+"""The version of an empty file."""
 
 
 class SqliteDatabase(SqlDatabase):
-    """Sessions, runs and events in one file."""
+    """Sessions, runs and events in one file.
+
+    Attributes:
+        path: the file.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        """Names the file, without touching it."""
+        """Creates a database without accessing the file."""
         super().__init__()
         self.path = Path(path)
         self._scheme, is_address, _ = str(path).partition("://")
@@ -33,23 +37,23 @@ class SqliteDatabase(SqlDatabase):
         self._lock: int | None = None
 
     def open(self) -> list[RunRecord]:
-        """Opens the file, creates it if there is none, and returns the runs that nobody finished.
+        """Opens the file, creating it if necessary, and returns the runs that an earlier process left unfinished.
 
         Raises:
-            ConfigurationError: it cannot be opened, or is of another version.
-            StoreLockedError: another process has it open, or another service of this one.
+            ConfigurationError: the file cannot be opened, or has another version.
+            StoreLockedError: another process, or another service of this one, has it open.
         """
         if self._is_address:
             raise ConfigurationError(
-                f"sessions and runs cannot be kept at a `{self._scheme}` address: "
+                f"sessions and runs cannot be stored at a `{self._scheme}` address: "
                 "set `database_url` to a postgresql:// address, or `db` to the path of a SQLite file"
             )
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._claim()
+            self._acquire_lock()
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             self._engine = create_engine(f"sqlite:///{self.path}", connect_args={"check_same_thread": False})
-            event.listen(self._engine, "connect", _prepare)
+            event.listen(self._engine, "connect", _configure)
             self._expect_format()
             return self._create()
         except (OSError, SQLAlchemyError, UnavailableError) as error:
@@ -60,14 +64,14 @@ class SqliteDatabase(SqlDatabase):
             raise
 
     def close(self) -> None:
-        """Closes the file, and leaves it to others."""
+        """Closes the file and releases the lock."""
         super().close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
-    def _claim(self) -> None:
-        """Takes the lock. It is a file of its own: closing any handle of a database gives up SQLite's own locks."""
+    def _acquire_lock(self) -> None:
+        """Locks a file of its own: closing any handle of the database file would release SQLite's locks on it."""
         path = self.path.resolve()
         path = path.with_name(f"{path.name}.lock")
         lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -86,12 +90,12 @@ class SqliteDatabase(SqlDatabase):
                     f"the database `{self.path}` has version {found}, this program reads {FORMAT}: "
                     "move it away to begin anew"
                 )
-            # The first words that change the file: a foreign one was refused before.
+            # These are the first statements that change the file: a foreign file was rejected above.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
 
 
-def _prepare(connection: Any, _record: object) -> None:  # noqa: ANN401  # whatever the driver has
-    """Makes what was committed survive a power cut."""
+def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401  # the driver's connection
+    """Makes commits survive a power cut."""
     for pragma in ("synchronous = FULL", "busy_timeout = 5000"):
         connection.execute(f"PRAGMA {pragma}")

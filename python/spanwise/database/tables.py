@@ -1,4 +1,4 @@
-"""The tables, the same in every database, and the way of a record into a row and back."""
+"""The tables, the same in every database, and the conversion between records and rows."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from sqlalchemy import Dialect, Row
 
 FORMAT = 2
-"""The version of the tables. A database of another version is refused, never changed."""
+"""The version of the tables. A database of another version is rejected, never changed."""
 
-MOST_BYTES_OF_AN_ID = 1024
+MAX_ID_BYTES = 1024
 
 
 class Id(TypeDecorator[str]):
-    """Text that is found again by its code points, whatever the database thinks of languages."""
+    """Text that is compared by code points, whatever the collation of the database."""
 
     impl = String
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> Any:  # noqa: ANN401  # a type of that dialect
-        """Returns the type that compares bytes."""
+        """Returns a string type that compares bytes."""
         return dialect.type_descriptor(String(collation="C") if dialect.name == "postgresql" else String())
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's
-        """Refuses what one of the databases could not hold, so that all hold the same.
+        """Rejects what one of the databases cannot hold, so that all of them accept the same texts.
 
         Raises:
-            BadRequestError: it is too long, or has a character that is none.
+            BadRequestError: the text is too long, or contains NUL or a lone surrogate.
         """
         if value is None:
             return None
         length = len(value.encode("utf-8", "surrogatepass"))
-        if length > MOST_BYTES_OF_AN_ID or "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
-            raise BadRequestError(f"an id or name is text of at most {MOST_BYTES_OF_AN_ID} bytes, without NUL")
+        if length > MAX_ID_BYTES or "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+            raise BadRequestError(f"an id or name is text of at most {MAX_ID_BYTES} bytes, without NUL")
         return value
 
 
@@ -93,12 +93,13 @@ events = Table(
     Column("body", LargeBinary, nullable=False),
 )
 _JSON = {"state", "metadata", "message", "result", "paused", "trace"}
-_OURS = {"number", "folded_name"}
-"""Columns that no record has."""
+"""Columns that are encoded as JSON."""
+_INTERNAL = {"number", "folded_name"}
+"""Columns that are no members of a record."""
 
 
 def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
-    """Returns the columns of a record."""
+    """Returns the columns of a record, those that only the table has included."""
     values = {name: _stored(name, value) for name, value in msgspec.structs.asdict(record).items()}
     return values | ({"folded_name": folded(record.name)} if isinstance(record, SessionRecord) else {})
 
@@ -114,7 +115,7 @@ def run_of(row: Row[Any]) -> RunRecord:
 
 
 def folded(name: str) -> str:
-    """Returns a name as it is searched for: its case does not matter."""
+    """Returns a name in the form in which names are searched, ignoring case."""
     return name.casefold()
 
 
@@ -124,5 +125,5 @@ def _stored(name: str, value: object) -> object:
 
 def _members(row: Row[Any]) -> dict[str, Any]:
     values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001  # SQLAlchemy's public name for it
-    kept = {name: value for name, value in values.items() if name not in _OURS}
+    kept = {name: value for name, value in values.items() if name not in _INTERNAL}
     return {name: msgspec.json.decode(value) if name in _JSON else value for name, value in kept.items()}

@@ -1,4 +1,4 @@
-"""Which component does this very request get?"""
+"""Factories, which build a component for each request."""
 
 from spanwise.factories.context import RequestContext, TrustedContext
 from spanwise.factories.kinds import AgentFactory, Factory, TeamFactory, WorkflowFactory

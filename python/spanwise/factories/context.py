@@ -1,6 +1,6 @@
-"""What a factory learns of the request it builds a component for.
+"""The request as a factory sees it.
 
-Source: specification, "RequestContext".
+See docs/reference/api.md#request-context.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
-    """Returns a copy of a JSON value that nothing can change, at any depth: objects as read-only mappings."""
+    """Returns a deeply immutable copy of a JSON value: objects become read-only mappings, arrays become tuples."""
     match value:
         case Mapping():
             return MappingProxyType({name: frozen(member) for name, member in value.items()})
@@ -26,32 +26,32 @@ def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
 
 @dataclass(frozen=True, slots=True)
 class TrustedContext:
-    """What verified middleware says of the caller. Nothing that a client sends in a form gets here.
+    """What authorization verified about the caller. Nothing in it comes from a form field.
 
     Attributes:
-        claims: what the token says, read-only at any depth.
-        scopes: what the token allows.
+        claims: the claims of the token, deeply immutable.
+        scopes: the scopes of the token.
     """
 
     claims: Mapping[str, Any] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Takes copies that nobody else holds."""
+        """Copies both, so that nobody else can change them."""
         object.__setattr__(self, "claims", frozen(self.claims))
         object.__setattr__(self, "scopes", frozenset(self.scopes))
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The sole argument of every factory.
+    """The only argument of a factory.
 
     Attributes:
-        user_id: who calls: verified, else what the form says, else None.
-        session_id: the session that was asked for, likewise.
-        input: an instance of the factory's schema; without one the parsed object, or None.
-        trusted: what verified middleware says; for decisions about permission.
-        request: the raw request, for what no other attribute carries.
+        user_id: the caller: verified if possible, else as the form says, else None.
+        session_id: the session, likewise.
+        input: an instance of the factory's schema; without a schema, the parsed object, or None.
+        trusted: what authorization verified; use it for decisions about permissions.
+        request: the request itself, for what no other attribute carries.
     """
 
     user_id: str | None = None

@@ -1,6 +1,6 @@
-"""The three kinds of factory. They share one constructor and differ in what they produce.
+"""The three kinds of factory, which differ in the kind of component they build.
 
-Source: specification, "Factory configuration" and "Factory exceptions".
+See docs/reference/api.md#factories.
 """
 
 from __future__ import annotations
@@ -29,36 +29,42 @@ _log = logging.getLogger(__name__)
 
 
 class Factory:
-    """A callable that builds a fresh component for every request. One of its three subclasses is what is used.
+    """Builds a new component for every request. Use one of its three subclasses.
 
     Attributes:
-        kind: what it produces.
+        kind: the kind of component it builds.
+        id: its id in URL paths.
+        db: the database of products that have none.
+        factory: the callable.
+        name: its name, for people.
+        description: what it is good for.
+        input_schema: the schema of `factory_input`; None for any object.
     """
 
     kind: ClassVar[Kind]
 
-    def __init__(  # noqa: PLR0913, PLR0917  # the specification's constructor
+    def __init__(  # noqa: PLR0913, PLR0917  # the constructor that agno's factories have
         self,
-        id: str,  # noqa: A002  # the specification's name
+        id: str,  # noqa: A002  # the word that every component uses
         db: Any,  # noqa: ANN401  # any database object
         factory: Callable[[RequestContext], Any],
         name: str | None = None,
         description: str | None = None,
         input_schema: Schema = None,
     ) -> None:
-        """Describes a factory; nothing is called.
+        """Creates a factory, without calling `factory`.
 
         Args:
-            id: its handle in URL paths; every product gets it.
-            db: session storage of products that have none; sync or async.
-            factory: takes a RequestContext and returns a component; sync or async.
+            id: its id in URL paths, which every product gets.
+            db: the database of products that have none; sync or async.
+            factory: takes a RequestContext and returns a new component; sync or async.
             name: its name, for people.
             description: what it is good for.
-            input_schema: what `factory_input` must look like.
+            input_schema: the type of `factory_input`: a msgspec Struct, a dataclass, a TypedDict or a pydantic model.
 
         Raises:
             ValueError: the id is empty, or the db is None.
-            ConfigurationError: the schema or the callable cannot be used.
+            ConfigurationError: the schema cannot be used, or `factory` is not callable.
         """
         if not id:
             raise ValueError(f"{type(self).__name__}: expected an id, got an empty text")
@@ -74,20 +80,20 @@ class Factory:
         self.name = name
         self.description = description
         self.input_schema = input_schema
-        self._seen: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._products: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows, the schema of the input included. The callable is not called."""
+        """Returns the JSON schema of the input, if there is one, for listings. Does not call the factory."""
         if self.input_schema is None:
             return {}
         schema = json_schema(self.input_schema)
         return {"input_schema": schema, "factory_input_schema": schema}
 
     def checked(self, context: RequestContext) -> RequestContext:
-        """Returns the context with its input as the schema has it. No input counts as an empty object.
+        """Returns the context with its input converted to the schema. No input counts as an empty object.
 
         Raises:
-            FactoryValidationError: it does not fit.
+            FactoryValidationError: the input does not match the schema.
         """
         if self.input_schema is None:
             return context
@@ -95,15 +101,15 @@ class Factory:
         return replace(context, input=validated(self.input_schema, given))
 
     def resolve(self, context: RequestContext, *, read_input: bool = True) -> Component:
-        """Returns a fresh component. The callable runs in the calling thread, without a deadline.
+        """Returns a new component. The callable runs in the calling thread, without a deadline.
 
         Args:
-            context: the request it is for.
-            read_input: whether the context's input is checked; if not, the callable sees None.
+            context: the request.
+            read_input: whether to check the context's input; if not, the callable gets None.
 
         Raises:
-            FactoryValidationError: the input does not fit.
-            FactoryError: the callable is async, raised, or returned no fresh component of its kind.
+            FactoryValidationError: the input does not match the schema.
+            FactoryError: the callable is async, raised, or returned no new component of its kind.
         """
         context = self.checked(context) if read_input else replace(context, input=None)
         if is_async(self.factory):
@@ -117,18 +123,18 @@ class Factory:
     async def resolve_async(
         self, context: RequestContext, *, read_input: bool = True, deadline_seconds: float = DEADLINE_SECONDS
     ) -> Component:
-        """Returns a fresh component. A sync callable runs in a thread of its own.
+        """Returns a new component. A sync callable runs in a thread of its own.
 
         Args:
-            context: the request it is for.
-            read_input: whether the context's input is checked; if not, the callable sees None.
+            context: the request.
+            read_input: whether to check the context's input; if not, the callable gets None.
             deadline_seconds: how long the callable may take.
 
         Raises:
-            FactoryValidationError: the input does not fit; the callable was not called.
-            FactoryPermissionError: the callable refuses the caller.
+            FactoryValidationError: the input does not match the schema; the callable was not called.
+            FactoryPermissionError: the callable rejected the caller.
             UnavailableError: too many sync callables run at once.
-            FactoryError: the callable raised, took too long, or returned no fresh component of its kind.
+            FactoryError: the callable raised, took too long, or returned no new component of its kind.
         """
         context = self.checked(context) if read_input else replace(context, input=None)
         try:
@@ -159,10 +165,10 @@ class Factory:
         return FactoryError(f"{self.kind} factory `{self.id}` raised {type(error).__name__}: {error}")
 
     def _finish(self, product: object) -> Component:
-        """Returns the product as the service needs it: the factory's id and db, events stored, initialized.
+        """Returns the product as a component with the factory's id and db, event storage enabled, and initialized.
 
         Raises:
-            FactoryError: it is no fresh component of this kind.
+            FactoryError: the product is no new component of this kind.
         """
         if inspect.iscoroutine(product):
             product.close()
@@ -188,13 +194,17 @@ class Factory:
         return component
 
     def _expect_fresh(self, product: object) -> None:
-        """Refuses a component that was returned before: requests would share what is one caller's own."""
-        if self._seen.get(id(product)) is product:
+        """Rejects a component that was returned before: requests of different callers would share it.
+
+        Raises:
+            FactoryError: it was.
+        """
+        if self._products.get(id(product)) is product:
             raise FactoryError(f"{self.kind} factory `{self.id}` returned a component that it returned before")
         try:
-            self._seen[id(product)] = product
+            self._products[id(product)] = product
         except TypeError:
-            _log.debug("%s factory `%s`: products cannot be told apart", self.kind, self.id)
+            _log.debug("%s factory `%s`: cannot detect a product that is returned twice", self.kind, self.id)
 
 
 class AgentFactory(Factory):

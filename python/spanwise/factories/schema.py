@@ -1,4 +1,4 @@
-"""The input of a factory: read from text, checked against its schema, described for clients.
+"""The input of a factory: parsed, checked against its schema, and described as a JSON schema.
 
 A schema is a msgspec Struct, a dataclass, a TypedDict or a pydantic model.
 """
@@ -12,17 +12,21 @@ import msgspec
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryValidationError
 
 Schema: TypeAlias = Any
-"""A model type. Python has no one word for the four kinds."""
+"""A type of one of these kinds, or None. Python has no type that covers the four."""
 
-MOST_BYTES = 256 * 1024
-MOST_NESTING = 64
+MAX_BYTES = 256 * 1024
+MAX_NESTING = 64
 
 
 def parse_input(text: str | None, name: str = "factory_input") -> dict[str, Any] | None:
-    """Returns the object that a `factory_input` field or parameter, or one like it, holds; None if there is none.
+    """Returns the JSON object in the text of a field; None if the field is absent.
+
+    Args:
+        text: the text.
+        name: the name of the field, for messages.
 
     Raises:
-        BadRequestError: it is no JSON, no object, too long or too deep.
+        BadRequestError: the text is no JSON object, or is too long or too deeply nested.
     """
     if text is None:
         return None
@@ -35,22 +39,26 @@ def parse_input(text: str | None, name: str = "factory_input") -> dict[str, Any]
 
 
 def check_input(found: object, name: str = "factory_input") -> dict[str, Any]:
-    """Returns a value from JSON, if it is an object that is not too long or too deep.
+    """Returns a decoded JSON value that must be an object.
+
+    Args:
+        found: the value.
+        name: the name of the field that held it, for messages.
 
     Raises:
-        BadRequestError: it is not.
+        BadRequestError: it is no object, or is too long or too deeply nested.
     """
     if not isinstance(found, dict):
         raise BadRequestError(f"{name} must be a JSON object, got {type(found).__name__}")
-    if _nesting(found) > MOST_NESTING:
-        raise BadRequestError(f"{name} must be nested at most {MOST_NESTING} deep")
+    if _nesting(found) > MAX_NESTING:
+        raise BadRequestError(f"{name} must be nested at most {MAX_NESTING} deep")
     _expect_short(len(msgspec.json.encode(found)), name)
     return found
 
 
 def _expect_short(length: int, name: str) -> None:
-    if length > MOST_BYTES:
-        raise BadRequestError(f"{name} must be at most {MOST_BYTES} bytes")
+    if length > MAX_BYTES:
+        raise BadRequestError(f"{name} must be at most {MAX_BYTES} bytes")
 
 
 def _nesting(found: object) -> int:
@@ -67,10 +75,10 @@ def _containers(value: object) -> list[object]:
 
 
 def check_schema(schema: Schema) -> None:
-    """Accepts a type that an input can be checked against.
+    """Checks that a schema is a type of a supported kind.
 
     Raises:
-        ConfigurationError: it is none.
+        ConfigurationError: it is not.
     """
     try:
         usable = isinstance(schema, type) and isinstance(json_schema(schema), dict)
@@ -83,21 +91,21 @@ def check_schema(schema: Schema) -> None:
 
 
 def validated(schema: Schema, given: object) -> Any:  # noqa: ANN401  # an instance of the schema
-    """Returns an instance of `schema`.
+    """Returns an input converted to its schema.
 
     Raises:
-        FactoryValidationError: the input does not fit; the message ends with the place and holds no value.
+        FactoryValidationError: the input does not match. The message ends with the path, and repeats no value.
     """
     try:
         if _is_pydantic(schema):
             return schema.model_validate(given)
         return msgspec.convert(given, schema)
     except ValueError as error:
-        raise FactoryValidationError(f"factory_input validation failed: {_words(error)}") from error
+        raise FactoryValidationError(f"factory_input validation failed: {_message(error)}") from error
 
 
 def json_schema(schema: Schema) -> dict[str, Any]:
-    """Returns the JSON schema of a factory's input."""
+    """Returns a schema as a JSON schema, with the root definition inlined."""
     found: dict[str, Any] = schema.model_json_schema() if _is_pydantic(schema) else _inlined(schema)
     return found
 
@@ -109,7 +117,7 @@ def _inlined(schema: Schema) -> dict[str, Any]:
         definitions: dict[str, Any] = found["$defs"]
         root = definitions[reference]
         if f'"#/$defs/{reference}"'.encode() not in msgspec.json.encode(definitions):
-            del definitions[reference]  # nothing but the place that it is moved from refers to it
+            del definitions[reference]  # nothing else refers to it
         found = {**root, **({"$defs": definitions} if definitions else {})}
     return found
 
@@ -118,8 +126,8 @@ def _is_pydantic(schema: Schema) -> bool:
     return hasattr(schema, "model_validate") and hasattr(schema, "model_json_schema")
 
 
-def _words(error: ValueError) -> str:
+def _message(error: ValueError) -> str:
     if isinstance(error, msgspec.ValidationError) or not hasattr(error, "errors"):
         return str(error)
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{fault['msg']} - at `{'.'.join(map(str, ('$', *fault['loc'])))}`" for fault in found)
+    return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *each['loc'])))}`" for each in found)

@@ -1,8 +1,9 @@
-"""What happens between a request to run a component and its result?"""
+"""Runs of components: started, followed, paused, resumed, cancelled, and stored with their events."""
 
-from spanwise.runs.active_run import Entry, LiveRun
-from spanwise.runs.memory_budget import Room
-from spanwise.runs.service import RunRequest, Runs
+from spanwise.runs.active_run import ActiveRun, RunEvent
+from spanwise.runs.memory_budget import MemoryBudget
+from spanwise.runs.request import RunRequest
+from spanwise.runs.service import Runs
 from spanwise.runs.sessions import NewSession, SessionChange
 
-__all__ = ["Entry", "LiveRun", "NewSession", "Room", "RunRequest", "Runs", "SessionChange"]
+__all__ = ["ActiveRun", "MemoryBudget", "NewSession", "RunEvent", "RunRequest", "Runs", "SessionChange"]

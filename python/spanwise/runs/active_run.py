@@ -1,4 +1,4 @@
-"""A run while it runs: its events, for all who follow it, and the word that ends it."""
+"""A run in progress: its latest events in memory, for all subscribers, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from spanwise.components.events import is_text_chunk
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.runs.database_writer import Journal
-    from spanwise.runs.memory_budget import Room
+    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.memory_budget import MemoryBudget
 
-MOST_EVENTS = 10_000
-MOST_BYTES = 16 * 1024 * 1024
-"""Events of one run in memory; whoever is further behind reads from the database."""
-MOST_BYTES_AT_ONCE = 256 * 1024
-"""What one follower holds of them while it waits for a slow reader; one event may be larger."""
+MAX_EVENTS = 10_000
+MAX_BYTES = 16 * 1024 * 1024
+"""Events of one run in memory; subscribers that are further behind read from the database."""
+MAX_CHUNK_BYTES = 256 * 1024
+"""Events that one subscriber holds while it waits for a slow reader; a single event may be larger."""
 
-MOST_EVENTS_AFTER = 256
-MOST_BYTES_AFTER = 64 * 1024
-"""What stays in memory after the end, for those who kept up, and before it while there is no room for more. A slow
-reader does not keep the rest there, and then holds no more than this of it."""
+MAX_TAIL_EVENTS = 256
+MAX_TAIL_BYTES = 64 * 1024
+"""Events of an ended run that stay in memory for subscribers that are not far behind, and of any run while the memory
+budget is exhausted. A subscriber then holds no more than this either."""
 
 _encoder = msgspec.json.Encoder()
 
 
-class Entry(Struct, frozen=True):
-    """One event, ready to be sent.
+class RunEvent(Struct, frozen=True):
+    """One event of a run, encoded.
 
     Attributes:
-        index: its place among the events of its run, from 0.
-        name: what happened.
+        index: its position among the events of its run, from 0.
+        name: its name, such as `RunContent`.
         body: its JSON, on one line.
     """
 
@@ -44,29 +46,29 @@ class Entry(Struct, frozen=True):
     body: bytes
 
 
-class LiveRun:
-    """One run, from its start to its end or pause.
+class ActiveRun:
+    """One run from its start, or from its resumption, to its end or pause.
 
     Attributes:
         run_id: its id.
-        session_id: the conversation it belongs to.
-        first_index: the index of its first event; more than 0 if it goes on after a pause.
+        session_id: the session it belongs to.
+        first_index: the index of its first event; greater than 0 if it resumes after a pause.
         next_index: the index of the next event.
         result: its result, once it ended.
-        error: what escaped the component, once it ended so.
-        is_cancelled: whether somebody asked to end it.
-        is_interrupted: whether the service ends before it.
-        kept: the events that its result will have, as JSON: all but the pieces of text.
+        error: what the component raised, once it ended so.
+        is_cancelled: whether a caller cancelled it.
+        is_interrupted: whether the service shuts down before it ended.
+        result_events: the events that become part of its result, as JSON: all but the pieces of text.
     """
 
-    def __init__(self, ids: tuple[str, str], first_index: int, journal: Journal, *, keeps_events: bool) -> None:
-        """Begins with no event.
+    def __init__(self, ids: tuple[str, str], first_index: int, writer: DatabaseWriter, *, keeps_events: bool) -> None:
+        """Creates a run without events.
 
         Args:
-            ids: the run's id, and that of its session.
+            ids: the ids of the run and of its session.
             first_index: the index of its first event.
-            journal: where its events are stored.
-            keeps_events: whether its result will have them.
+            writer: stores its events.
+            keeps_events: whether its result includes its events.
         """
         self.run_id, self.session_id = ids
         self.first_index = first_index
@@ -75,124 +77,128 @@ class LiveRun:
         self.error: BaseException | None = None
         self.is_cancelled = False
         self.is_interrupted = False
-        self.kept: list[msgspec.Raw] = []
+        self.result_events: list[msgspec.Raw] = []
         self._keeps_events = keeps_events
-        self._entries: deque[Entry] = deque()
-        self._bytes = self._kept_bytes = 0
-        self._journal = journal
-        self._room = journal.room
+        self._events: deque[RunEvent] = deque()
+        self._bytes = self._result_bytes = 0
+        self._writer = writer
+        self._budget = writer.budget
         self._changed = asyncio.Event()
         self._stop = asyncio.Event()
-        self._is_open = True
+        self._accepts_events = True
         self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     @property
     def has_ended(self) -> bool:
-        """Returns whether its last event was sent."""
+        """Returns whether its last event was published."""
         return self._ended.is_set()
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Takes an event of the component, from any thread. What comes after the end is dropped."""
+        """Stores and publishes an event of the component. May be called from any thread; late events are dropped."""
         if self._loop is _running_loop():
             self._emit(event)
         else:
-            body = _encoder.encode(event)  # before it can change, and where its failure belongs
+            body = _encoder.encode(event)  # the thread may change the event, and should see an encoding error
             self._loop.call_soon_threadsafe(self._emit, msgspec.json.decode(body))
 
     def _emit(self, event: dict[str, Any]) -> None:
-        if self._is_open:
-            entry = self.entry(event)
-            self._journal.add((self.run_id, entry.index, entry.name, entry.body))
-            self.publish(entry)
+        if self._accepts_events:
+            encoded = self.encode(event)
+            self._writer.add_event((self.run_id, encoded.index, encoded.name, encoded.body))
+            self.publish(encoded)
 
-    def entry(self, event: dict[str, Any]) -> Entry:
-        """Returns an event as the next entry, which is not published yet."""
+    def encode(self, event: dict[str, Any]) -> RunEvent:
+        """Returns an event with the next index, without publishing it."""
         event = {**event, "event_index": self.next_index}
-        return Entry(self.next_index, event["event"], one_line(_encoder.encode(event)))
+        return RunEvent(self.next_index, event["event"], escape_line_ends(_encoder.encode(event)))
 
-    def publish(self, entry: Entry) -> None:
-        """Shows an entry to all who follow."""
-        if self._keeps_events and not entry.name.endswith("RunContent"):
-            self.kept.append(msgspec.Raw(entry.body))
-            self._kept_bytes += len(entry.body)
-            self._room.take(len(entry.body))
-        self.next_index = entry.index + 1
-        self._entries.append(entry)
-        self._bytes += len(entry.body)
-        self._room.take(len(entry.body))
-        if self._room.is_full:
-            self._keep(MOST_EVENTS_AFTER, MOST_BYTES_AFTER)
+    def publish(self, event: RunEvent) -> None:
+        """Makes an event visible to all subscribers."""
+        size = len(event.body)
+        if self._keeps_events and not is_text_chunk(event.name):
+            self.result_events.append(msgspec.Raw(event.body))
+            self._result_bytes += size
+            self._budget.reserve(size)
+        self.next_index = event.index + 1
+        self._events.append(event)
+        self._bytes += size
+        self._budget.reserve(size)
+        if self._budget.is_exhausted:
+            self._trim(MAX_TAIL_EVENTS, MAX_TAIL_BYTES)
         else:
-            self._keep(MOST_EVENTS, MOST_BYTES)
-        self._wake()
+            self._trim(MAX_EVENTS, MAX_BYTES)
+        self._notify()
 
-    def _keep(self, most: int, most_bytes: int) -> None:
-        """Drops the first entries from memory, beyond so many or so large; the last one stays."""
-        while len(self._entries) > most or (self._bytes > most_bytes and len(self._entries) > 1):
-            size = len(self._entries.popleft().body)
+    def _trim(self, max_events: int, max_bytes: int) -> None:
+        """Drops the oldest events from memory until both limits are met; the last event stays."""
+        while len(self._events) > max_events or (self._bytes > max_bytes and len(self._events) > 1):
+            size = len(self._events.popleft().body)
             self._bytes -= size
-            self._room.leave(size)
+            self._budget.release(size)
 
-    def after(self, index: int, most: int) -> Sequence[Entry] | None:
-        """Returns entries with a greater index, in order; None if the next one is not in memory any more."""
-        if self._entries and self._entries[0].index > max(index + 1, self.first_index):
+    def events_after(self, index: int, limit: int) -> Sequence[RunEvent] | None:
+        """Returns a chunk of up to `limit` events with a greater index; None if the next one is not in memory."""
+        if self._events and self._events[0].index > max(index + 1, self.first_index):
             return None
         if index + 1 < self.first_index:
             return None
-        skipped = max(0, index + 1 - self._entries[0].index) if self._entries else 0
-        return at_once(list(islice(self._entries, skipped, skipped + most)), self._room)
+        skipped = max(0, index + 1 - self._events[0].index) if self._events else 0
+        return first_chunk(list(islice(self._events, skipped, skipped + limit)), self._budget)
 
     async def changed(self, index: int) -> None:
-        """Returns when there is an entry with a greater index, or the run ended."""
+        """Waits until there is an event with a greater index, or the run ended."""
         while self.next_index <= index + 1 and not self.has_ended:
             await self._changed.wait()
 
     def stop(self) -> None:
-        """Asks the run to end now."""
+        """Signals the run to end now."""
         self._stop.set()
 
     async def stopped(self) -> None:
-        """Returns when the run is asked to end now."""
+        """Waits for the signal to end."""
         await self._stop.wait()
 
-    def shut(self) -> None:
-        """Takes no more events of the component."""
-        self._is_open = False
+    def reject_events(self) -> None:
+        """Drops the events that the component emits from now on."""
+        self._accepts_events = False
 
     def end(self) -> None:
-        """Says that nothing follows."""
-        self._is_open = False
+        """Marks the run as ended; no event follows."""
+        self._accepts_events = False
         self._ended.set()
-        self._keep(MOST_EVENTS_AFTER, MOST_BYTES_AFTER)
-        self._wake()
+        self._trim(MAX_TAIL_EVENTS, MAX_TAIL_BYTES)
+        self._notify()
 
     async def ended(self) -> None:
-        """Returns when the run has ended or paused."""
+        """Waits until the run has ended or paused."""
         await self._ended.wait()
 
     def __del__(self) -> None:
-        """Leaves the room: whoever followed it to the end may have held its last events."""
-        self._room.leave(self._bytes + self._kept_bytes)
+        """Releases its memory budget. A subscriber may keep the last events alive after the run ended."""
+        self._budget.release(self._bytes + self._result_bytes)
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
 
-def at_once(entries: Sequence[Entry], room: Room) -> Sequence[Entry]:
-    """Returns as many of the first entries as one follower holds at once; one or more, if there are any."""
-    most = MOST_BYTES_AFTER if room.is_full else MOST_BYTES_AT_ONCE
-    held = 0
-    for count, entry in enumerate(entries):
-        held += len(entry.body)
-        if held > most and count:
-            return entries[:count]
-    return entries
+def first_chunk(events: Sequence[RunEvent], budget: MemoryBudget) -> Sequence[RunEvent]:
+    """Returns as many of the first events as a subscriber may hold at once; at least one, if there are any."""
+    max_bytes = MAX_TAIL_BYTES if budget.is_exhausted else MAX_CHUNK_BYTES
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.body)
+        if size > max_bytes and count:
+            return events[:count]
+    return events
 
 
-def one_line(body: bytes) -> bytes:
-    """Returns JSON without what some readers take for the end of a line, so that nobody can forge an event."""
+def escape_line_ends(body: bytes) -> bytes:
+    """Returns JSON with U+2028, U+2029 and U+0085 escaped.
+
+    Some readers take them for line ends, so that a component's text could forge an event of a stream.
+    """
     for character, escaped in ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085")):
         body = body.replace(character, escaped)
     return body

@@ -1,4 +1,4 @@
-"""The way to the database: one thread, and events that arrive together become durable together."""
+"""Access to the database of runs through one thread, with batched transactions and a queue of events to store."""
 
 from __future__ import annotations
 
@@ -14,146 +14,159 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from spanwise.database import Database, RunRecord
-    from spanwise.runs.memory_budget import Room
+    from spanwise.runs.memory_budget import MemoryBudget
 
 Result = TypeVar("Result")
 StoredEvent: TypeAlias = tuple[str, int, str, bytes]
 """Run id, index, name and JSON of one event."""
 
-Asked: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
-"""What is to be done, and who waits for it."""
+Transaction: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
+"""A function of the database, and the future of its result."""
 
-MOST_TOGETHER = 256
+MAX_BATCH = 256
+"""Functions that are committed together."""
 RETRY_SECONDS = (0.05, 0.25, 1.0, 2.0, 4.0, 8.0, 15.0)
-MOST_UNSTORED = 10_000
-MOST_UNSTORED_BYTES = 16 * 1024 * 1024
-"""Events of one run that wait for a database that fails; a run with more cannot be kept whole, and ends as an error."""
+MAX_UNSTORED_EVENTS = 10_000
+MAX_UNSTORED_BYTES = 16 * 1024 * 1024
+"""Events of one run that are kept while the database fails. A run with more cannot be stored whole: it fails."""
 
-MOST_BEHIND_BYTES = 4 * 1024 * 1024
-"""Beyond so much that the database did not take yet, whoever can wait does."""
+MAX_PENDING_BYTES = 4 * 1024 * 1024
+"""Queued events beyond which `caught_up` waits."""
 
 _log = logging.getLogger(__name__)
 
 
-class Journal:
-    """Calls a database from the event loop's side, in order.
+class DatabaseWriter:
+    """Calls a blocking database from the event loop, in order.
 
-    An event that could not be stored is kept, and stored with the next one of its run, at the latest with its end: a
-    run that is said to be over has no gap.
+    Events are queued and stored in batches. An event that could not be stored is kept, and stored with the next event
+    of its run, at the latest with the run's end: a run that ended has no gaps.
+
+    Attributes:
+        budget: counts the events in memory, those queued here included.
     """
 
-    def __init__(self, database: Database, room: Room) -> None:
-        """Prepares the way; nothing is opened.
+    def __init__(self, database: Database, budget: MemoryBudget) -> None:
+        """Creates a writer without opening the database.
 
         Args:
-            database: where to.
-            room: what counts the events in memory, those that wait here among them.
+            database: the database.
+            budget: counts the events in memory.
         """
-        self.room = room
+        self.budget = budget
         self._database = database
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
         self._pending: list[StoredEvent] = []
-        self._behind_bytes = 0
-        self._stored_some = asyncio.Event()
+        self._pending_bytes = 0
+        self._progress = asyncio.Event()
         self._unstored: dict[str, list[StoredEvent]] = {}
         self._lost: set[str] = set()
         self._flushing: asyncio.Task[None] | None = None
-        self._waiting: list[Asked] = []
-        self._working: asyncio.Task[None] | None = None
-        self._is_ending = asyncio.Event()
+        self._transactions: list[Transaction] = []
+        self._committing: asyncio.Task[None] | None = None
+        self._is_stopping = asyncio.Event()
 
     async def open(self) -> list[RunRecord]:
-        """Opens the database and returns the runs that nobody finished."""
+        """Opens the database and returns the runs that did not finish.
+
+        Raises:
+            ConfigurationError: the database cannot be opened.
+            StoreLockedError: another process has it open.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._database.open)
 
-    async def do(self, work: Callable[[Database], Result]) -> Result:
-        """Returns what `work` returns, once it is durable. What was asked for earlier is done earlier.
+    async def transact(self, work: Callable[[Database], Result]) -> Result:
+        """Returns the result of `work` once its changes are durable. Earlier calls are committed first.
 
-        What waits at the same time becomes durable together: one sync of the disk for all of it.
+        Calls that wait at the same time are committed together, with one disk sync.
+
+        Raises:
+            Exception: whatever `work` or the commit raised.
         """
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append((work, done))
-        if self._working is None or self._working.done():
-            self._working = asyncio.create_task(self._work())
+        self._transactions.append((work, done))
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.create_task(self._commit())
         return await done
 
-    async def do_at_last(self, work: Callable[[Database], Result]) -> Result:
-        """Returns what `work` returns, tried again for half a minute if the database fails: for what must not be lost.
+    async def transact_with_retries(self, work: Callable[[Database], Result]) -> Result:
+        """Does the same, and retries for half a minute if the database fails; long enough for a server to restart.
 
-        A server of databases that is started anew is back by then.
+        Raises:
+            Exception: whatever the last attempt raised.
         """
         for seconds in RETRY_SECONDS:
             try:
-                return await self.do(work)
-            except Exception as error:  # noqa: BLE001  # whatever the database raises, it is tried again
-                _log.warning("the database failed, it is tried again in %g s: %s", seconds, type(error).__name__)
+                return await self.transact(work)
+            except Exception as error:  # noqa: BLE001  # whatever the database raises is retried
+                _log.warning("the database failed, retrying in %g s: %s", seconds, type(error).__name__)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_ending.wait(), seconds)
+                await asyncio.wait_for(self._is_stopping.wait(), seconds)
                 break
-        return await self.do(work)
+        return await self.transact(work)
 
-    def end(self) -> None:
-        """Has whatever is tried again be tried once more, at once: the service is about to end."""
-        self._is_ending.set()
+    def stop_retrying(self) -> None:
+        """Makes every retry the last one, and due at once: the service is shutting down."""
+        self._is_stopping.set()
 
-    async def _work(self) -> None:
-        while self._waiting:
-            asked, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+    async def _commit(self) -> None:
+        while self._transactions:
+            batch, self._transactions = self._transactions[:MAX_BATCH], self._transactions[MAX_BATCH:]
             loop = asyncio.get_running_loop()
-            outcomes = await loop.run_in_executor(self._thread, self._do_together, [work for work, _ in asked])
-            for (_, done), (found, error) in zip(asked, outcomes, strict=True):
+            outcomes = await loop.run_in_executor(self._thread, self._commit_batch, [work for work, _ in batch])
+            for (_, done), (result, error) in zip(batch, outcomes, strict=True):
                 if done.done():
-                    continue  # nobody waits any more
+                    continue  # the caller was cancelled
                 if error is None:
-                    done.set_result(found)
+                    done.set_result(result)
                 else:
                     done.set_exception(error)
 
-    def _do_together(self, works: list[Callable[[Database], Any]]) -> list[tuple[Any, Exception | None]]:
+    def _commit_batch(self, works: list[Callable[[Database], Any]]) -> list[tuple[Any, Exception | None]]:
         try:
             with self._database.together():
                 return [(work(self._database), None) for work in works]
-        except Exception:  # noqa: BLE001  # nothing was done; whose failure it is shows when each is alone
-            return [self._do_alone(work) for work in works]
+        except Exception:  # noqa: BLE001  # everything was rolled back: one by one shows which of them fails
+            return [self._commit_alone(work) for work in works]
 
-    def _do_alone(self, work: Callable[[Database], Any]) -> tuple[Any, Exception | None]:
+    def _commit_alone(self, work: Callable[[Database], Any]) -> tuple[Any, Exception | None]:
         try:
             with self._database.together():
                 return work(self._database), None
-        except Exception as error:  # noqa: BLE001  # carried to the one who waits
+        except Exception as error:  # noqa: BLE001  # raised again in the caller
             return None, error
 
-    def add(self, event: StoredEvent) -> None:
-        """Has an event stored soon."""
-        self.room.take(_size([event]))
-        self._behind_bytes += _size([event])
+    def add_event(self, event: StoredEvent) -> None:
+        """Queues an event to be stored."""
+        self.budget.reserve(_size([event]))
+        self._pending_bytes += _size([event])
         self._pending.append(event)
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
 
     async def caught_up(self) -> None:
-        """Returns when little enough waits for the database that more may come."""
-        while self._behind_bytes > MOST_BEHIND_BYTES:
-            await self._stored_some.wait()
+        """Waits until at most `MAX_PENDING_BYTES` of events are queued."""
+        while self._pending_bytes > MAX_PENDING_BYTES:
+            await self._progress.wait()
 
     async def flushed(self) -> None:
-        """Returns when every event that was added is durable, or kept as one that could not be stored."""
+        """Waits until every queued event is durable, or is known to be unstored."""
         if self._flushing is not None:
             await asyncio.wait([self._flushing])
 
-    def unstored(self, run_id: str) -> list[StoredEvent]:
-        """Returns the events of a run that could not be stored yet, in order.
+    def unstored_events(self, run_id: str) -> list[StoredEvent]:
+        """Returns the events of a run that could not be stored so far, in order.
 
         Raises:
-            StoreError: there were too many; the run cannot be kept whole.
+            StoreError: there were too many to keep; the run cannot be stored whole.
         """
         if run_id in self._lost:
             raise StoreError(f"too many events of run {run_id} could not be stored")
         return list(self._unstored.get(run_id, ()))
 
-    def forget(self, run_id: str) -> None:
-        """Keeps no events of a run any more: they are stored, or will never be."""
-        self.room.leave(_size(self._unstored.pop(run_id, ())))
+    def discard_unstored(self, run_id: str) -> None:
+        """Forgets the unstored events of a run, because they are stored now or never will be."""
+        self.budget.release(_size(self._unstored.pop(run_id, ())))
         self._lost.discard(run_id)
 
     async def _flush(self) -> None:
@@ -163,36 +176,36 @@ class Journal:
             earlier = [each for run_id in {event[0] for event in events} for each in self._unstored.pop(run_id, ())]
             events = earlier + events
             try:
-                await self.do(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
-            except Exception:  # noqa: BLE001  # whatever the database raises, the run goes on
-                _log.exception("%d events of runs were not stored; they are kept and tried again", len(events))
+                await self.transact(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
+            except Exception:  # noqa: BLE001  # whatever the database raises, the run continues
+                _log.exception("%d events of runs were not stored; they will be retried", len(events))
                 await asyncio.gather(*(self._store(own) for own in _by_run(events)))
             else:
-                self.room.leave(_size(events))
-            self._behind_bytes -= size
-            self._stored_some.set()
-            self._stored_some = asyncio.Event()
+                self.budget.release(_size(events))
+            self._pending_bytes -= size
+            self._progress.set()
+            self._progress = asyncio.Event()
 
     async def _store(self, events: list[StoredEvent]) -> None:
-        """Stores events of one run, or keeps them: one run's failure is not another's."""
+        """Stores the events of one run, or keeps them, so that its failure does not affect other runs."""
         try:
-            await self.do(lambda database: database.add_events(events))
-        except Exception as error:  # noqa: BLE001  # logged with its cause, once for all runs
+            await self.transact(lambda database: database.add_events(events))
+        except Exception as error:  # noqa: BLE001  # the cause was logged for all runs
             run_id = events[0][0]
-            _log.warning("%d events of run %s wait: %s", len(events), run_id, type(error).__name__)
-            if len(events) > MOST_UNSTORED or _size(events) > MOST_UNSTORED_BYTES:
+            _log.warning("%d events of run %s are not stored yet: %s", len(events), run_id, type(error).__name__)
+            if len(events) > MAX_UNSTORED_EVENTS or _size(events) > MAX_UNSTORED_BYTES:
                 self._lost.add(run_id)
-                self.room.leave(_size(events))
+                self.budget.release(_size(events))
             else:
                 self._unstored[run_id] = events
         else:
-            self.room.leave(_size(events))
+            self.budget.release(_size(events))
 
     async def close(self) -> None:
-        """Stores what waits, then closes the database."""
+        """Stores queued events, completes pending transactions and closes the database."""
         await self.flushed()
-        if self._working is not None:
-            await asyncio.wait([self._working])
+        if self._committing is not None:
+            await asyncio.wait([self._committing])
         await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
         self._thread.shutdown()
 

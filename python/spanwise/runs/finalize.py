@@ -1,4 +1,4 @@
-"""Ending a run that nothing drives: one that a crash left behind, or that is cancelled while it is paused."""
+"""Ending a run that is not in progress: one that a crash left unfinished, or that is cancelled while paused."""
 
 from __future__ import annotations
 
@@ -8,75 +8,77 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spanwise.components import Kind
-from spanwise.runs.active_run import one_line
+from spanwise.components.events import event_name, failure_member
+from spanwise.components.execution import CANCELLED
+from spanwise.runs.active_run import escape_line_ends
 from spanwise.runs.subscription import next_index
-from spanwise.traces.recording.recorder import Beginning
+from spanwise.traces.recording.recorder import TraceOrigin
 
 if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord
-    from spanwise.runs.database_writer import Journal
+    from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.traces.recording.recorder import Recorder
 
 INTERRUPTED = "the service ended before the run did"
-CANCELLED = "the run was cancelled"
-_ENDINGS = {
-    Kind.AGENT: ("RunError", "RunCancelled"),
-    Kind.TEAM: ("TeamRunError", "TeamRunCancelled"),
-    Kind.WORKFLOW: ("WorkflowError", "WorkflowCancelled"),
-}
+"""The error of a run that a crash or a shutdown ended."""
 
 
-async def interrupt(record: RunRecord, journal: Journal, recorder: Recorder) -> None:
-    """Marks a run that the process before this one did not finish, in its trace too, which has what was done.
+async def finalize_interrupted(record: RunRecord, writer: DatabaseWriter, recorder: Recorder) -> None:
+    """Ends a run that an earlier process left unfinished, in the database and in its trace.
 
     Args:
         record: the run.
-        journal: where it is kept.
-        recorder: what made its trace.
+        writer: stores its end.
+        recorder: completes its trace, which has the spans from before the crash.
     """
     if not record.trace:
-        await conclude(record, "ERROR", journal)
+        await finalize(record, "ERROR", writer)
         return
     recording = recorder.begin(
-        {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, Beginning)
+        {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, TraceOrigin)
     )
-    last_second = await journal.do(lambda database: _last_sign(database, record))
-    at = min((last_second + 1) * 10**9, time.time_ns())  # after all that was done in that second
-    known = {f"agno.{record.kind}.id": record.component_id, "agno.run.id": record.run_id, "input.value": record.message}
-    recording.interrupt(INTERRUPTED, known, at)
+    last_second = await writer.transact(lambda database: _last_activity(database, record))
+    at = min((last_second + 1) * 10**9, time.time_ns())  # after whatever was done in that second
+    attributes = {
+        f"agno.{record.kind}.id": record.component_id,
+        "agno.run.id": record.run_id,
+        "input.value": record.message,
+    }
+    recording.interrupt(INTERRUPTED, attributes, at)
     traced = {"metadata": {"trace_id": recording.trace_id}} if await recording.end() else {}
-    await conclude(msgspec.structs.replace(record, result={**record.result, **traced}), "ERROR", journal)
+    await finalize(msgspec.structs.replace(record, result={**record.result, **traced}), "ERROR", writer)
 
 
-async def conclude(record: RunRecord, status: str, journal: Journal) -> None:
-    """Ends a run: its record, and the event that its followers wait for.
+async def finalize(record: RunRecord, status: str, writer: DatabaseWriter) -> None:
+    """Stores the end of a run, and the event of it that subscribers wait for.
 
     Args:
         record: the run.
         status: `ERROR` or `CANCELLED`.
-        journal: where it is kept.
+        writer: stores both.
     """
     kind = Kind(record.kind)
     is_cancelled = status == "CANCELLED"
-    words = CANCELLED if is_cancelled else INTERRUPTED
-    name = _ENDINGS[kind][is_cancelled]
-    said = "reason" if is_cancelled else "error" if kind is Kind.WORKFLOW else "content"
+    message = CANCELLED if is_cancelled else INTERRUPTED
+    name = event_name(kind, "*Cancelled" if is_cancelled else "*Error")
+    member = "reason" if is_cancelled else failure_member(kind)
     now = int(time.time())
-    known = {"run_id": record.run_id, "session_id": record.session_id, f"{kind}_id": record.component_id}
-    event: dict[str, Any] = {"created_at": now, "event": name, **known, said: words}
-    result = {**known, "created_at": record.created_at, **record.result, "status": status, "content": words}
+    ids = {"run_id": record.run_id, "session_id": record.session_id, f"{kind}_id": record.component_id}
+    event: dict[str, Any] = {"created_at": now, "event": name, **ids, member: message}
+    result = {**ids, "created_at": record.created_at, **record.result, "status": status, "content": message}
     ended = msgspec.structs.replace(record, status=status, result=result, paused=None, updated_at=now)
 
     def store(database: Database) -> None:
         event["event_index"] = next_index(database, record.run_id)
+        body = escape_line_ends(msgspec.json.encode(event))
         database.end(ended, None)
-        database.add_events([(record.run_id, event["event_index"], name, one_line(msgspec.json.encode(event)))])
+        database.add_events([(record.run_id, event["event_index"], name, body)])
 
-    await journal.do(store)
+    await writer.transact(store)
 
 
-def _last_sign(database: Database, record: RunRecord) -> int:
-    """Returns when a run was last heard of, in seconds since 1970."""
+def _last_activity(database: Database, record: RunRecord) -> int:
+    """Returns when the last event of a run was created, in seconds since 1970; its own creation if it has none."""
     last = database.events(record.run_id, next_index(database, record.run_id) - 2, 1)
-    said: int = msgspec.json.decode(last[0][2])["created_at"] if last else record.created_at
-    return said
+    created_at: int = msgspec.json.decode(last[0][2])["created_at"] if last else record.created_at
+    return created_at

@@ -1,6 +1,6 @@
-"""Who is a run for? What middleware verified wins over what the form says.
+"""The identity of a run: what authorization verified overrides what the request says.
 
-Source: specification, "Identity precedence for runs".
+See docs/reference/api.md#identity-precedence.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ _log = logging.getLogger(__name__)
 
 
 def effective(name: str, verified: str | None, given: str | None) -> str | None:
-    """Returns the verified value if there is one, else the given one; an empty text is none.
+    """Returns the verified value if there is one, otherwise the given one; an empty text counts as None.
 
     Args:
-        name: `user_id` or `session_id`, for the warning when both are there and differ.
-        verified: what middleware lifted from a verified token.
-        given: the form field.
+        name: `user_id` or `session_id`, for the warning if both values are given and differ.
+        verified: the value from a verified token.
+        given: the value from the request.
     """
     if not verified:
         return given or None

@@ -1,4 +1,4 @@
-"""How many bytes of events may be in memory, of all runs together?"""
+"""The memory budget for the events of all runs together."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Room:
-    """Counts the bytes of events that runs, their followers and the way to the database hold.
+class MemoryBudget:
+    """Counts the bytes of events that runs, their subscribers and the database writer hold.
 
-    A full room begins no new run, and of what can be read from the database little stays. What the database has yet to
-    take is bounded where it is taken (`Journal.caught_up`).
+    An exhausted budget does not make `reserve` fail: it keeps new runs from starting, and makes runs hold less of what
+    can be read from the database instead. What still has to be written is bounded by `DatabaseWriter.caught_up`.
 
     Attributes:
-        in_memory: how many bytes there are.
+        used_bytes: how many bytes are held.
     """
 
-    def __init__(self, most: int) -> None:
-        """Begins with nothing; at `most` bytes it is full."""
-        self._most = most
-        self.in_memory = 0
+    def __init__(self, max_bytes: int) -> None:
+        """Creates an unused budget of `max_bytes`."""
+        self._max_bytes = max_bytes
+        self.used_bytes = 0
 
     @property
-    def is_full(self) -> bool:
-        """Returns whether there are too many."""
-        return self.in_memory >= self._most
+    def is_exhausted(self) -> bool:
+        """Returns whether the budget is used up."""
+        return self.used_bytes >= self._max_bytes
 
-    def admit(self) -> None:
-        """Refuses to begin one more run while there are too many.
+    def expect_available(self) -> None:
+        """Checks that a new run may start.
 
         Raises:
-            UnavailableError: there are.
+            UnavailableError: the budget is exhausted.
         """
-        if self.is_full:
+        if self.is_exhausted:
             raise UnavailableError("too many bytes of events at once")
 
-    def take(self, size: int) -> None:
-        """Counts `size` more bytes."""
-        self.in_memory += size
+    def reserve(self, size: int) -> None:
+        """Adds `size` bytes to those held."""
+        self.used_bytes += size
 
-    def leave(self, size: int) -> None:
-        """Counts `size` bytes less."""
-        self.in_memory -= size
+    def release(self, size: int) -> None:
+        """Removes `size` bytes from those held."""
+        self.used_bytes -= size
 
     @contextmanager
-    def held(self, size: int) -> Iterator[None]:
-        """Counts `size` bytes until the block ends."""
-        self.take(size)
+    def reserved(self, size: int) -> Iterator[None]:
+        """Reserves `size` bytes until the block ends."""
+        self.reserve(size)
         try:
             yield
         finally:
-            self.leave(size)
+            self.release(size)

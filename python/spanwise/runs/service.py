@@ -1,4 +1,4 @@
-"""The runs of one service: begun, followed, continued, cancelled, and found again."""
+"""The runs of one service: started, resumed, cancelled, followed and read."""
 
 from __future__ import annotations
 
@@ -7,37 +7,40 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
 
-from spanwise.components import Call, Component, Kind
+from spanwise.components import Call
 from spanwise.components.adapters.base import Adapted
-from spanwise.database import RunRecord, SessionRecord
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
-from spanwise.runs.active_run import Entry, LiveRun
-from spanwise.runs.database_writer import Journal
-from spanwise.runs.executor import Drive
-from spanwise.runs.finalize import conclude, interrupt
-from spanwise.runs.sessions import Sessions, label, may
-from spanwise.runs.subscription import Following, next_index
-from spanwise.traces.recording.recorder import Beginning
+from spanwise.runs.active_run import ActiveRun
+from spanwise.runs.database_writer import DatabaseWriter
+from spanwise.runs.executor import Executor
+from spanwise.runs.finalize import finalize, finalize_interrupted
+from spanwise.runs.request import new_run, new_session
+from spanwise.runs.run_tasks import RunTasks
+from spanwise.runs.sessions import Sessions, is_visible_to
+from spanwise.runs.subscription import Subscription, next_index
+from spanwise.traces.recording.recorder import TraceOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
-    from spanwise.database import Database
-    from spanwise.runs.memory_budget import Room
+    from spanwise.components import Component, Kind
+    from spanwise.database import Database, RunRecord, SessionRecord
+    from spanwise.runs.active_run import RunEvent
+    from spanwise.runs.memory_budget import MemoryBudget
+    from spanwise.runs.request import RunRequest
     from spanwise.traces.recording.recorder import Recorder, Recording
 
-Result = TypeVar("Result")
-
 CANCEL_SECONDS = 1.0
-END_SECONDS = 0.5
-_STATES = {
+"""How long a cancellation waits for the run to end."""
+SHUTDOWN_SECONDS = 0.5
+"""How long a shutdown waits for runs to end by themselves, and then between rounds of interruption."""
+_CONFLICTS = {
     "PENDING": "run is already running",
     "RUNNING": "run is already running",
     "COMPLETED": "run is already completed",
@@ -47,76 +50,52 @@ _STATES = {
 _log = logging.getLogger(__name__)
 
 
-class RunRequest(Struct, frozen=True, kw_only=True):
-    """What is asked of a run, whoever reads it from which request.
-
-    Attributes:
-        message: what the component is asked.
-        user_id: who asks, by the precedence of identity.
-        session_id: the conversation, likewise; a new one if None.
-        owner: the only user whose sessions and runs may be touched; None for everyone's.
-        traceparent: the trace context of the request.
-        session_state: what the session remembers from now on, beside what it does.
-        dependencies: what the component needs to know for this run.
-        metadata: what the caller says about this run; it stands in the result.
-    """
-
-    message: str = ""
-    user_id: str | None = None
-    session_id: str | None = None
-    owner: str | None = None
-    traceparent: str | None = None
-    session_state: dict[str, Any] = {}
-    dependencies: dict[str, Any] = {}
-    metadata: dict[str, Any] = {}
-
-
 class Runs:
-    """Runs components. A run belongs to the service, not to the request that began it.
+    """Runs components. A run belongs to the service, not to the request that started it.
 
     Attributes:
-        sessions: the conversations that runs belong to.
+        sessions: the sessions that runs belong to.
     """
 
-    def __init__(self, database: Database, recorder: Recorder, limit: int, room: Room) -> None:
-        """Prepares to run; nothing is opened.
+    def __init__(self, database: Database, recorder: Recorder, limit: int, budget: MemoryBudget) -> None:
+        """Creates the service without opening the database.
 
         Args:
-            database: where sessions, runs and events are kept.
-            recorder: what makes their traces.
-            limit: how many may run at once.
-            room: what counts their events in memory.
+            database: stores sessions, runs and events.
+            recorder: records the traces of runs.
+            limit: the number of concurrent runs.
+            budget: counts the events in memory.
         """
-        self._journal = Journal(database, room)
-        self.sessions = Sessions(self._journal, self)
+        self._writer = DatabaseWriter(database, budget)
+        self.sessions = Sessions(self._writer, self)
         self._recorder = recorder
         self._limit = limit
-        self._live: dict[str, LiveRun] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = RunTasks()
         self._opening: asyncio.Task[None] | None = None
         self._is_open = False
         self._is_closed = False
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether components are run."""
+        """Returns whether runs can be started."""
         return self._is_open
 
     @property
     def under_way(self) -> int:
-        """Returns how many runs there are now."""
-        return len(self._live)
+        """Returns the number of active runs."""
+        return len(self._tasks)
 
     @property
     def event_bytes(self) -> int:
         """Returns how many bytes of events are in memory."""
-        return self._journal.room.in_memory
+        return self._writer.budget.used_bytes
 
     async def open(self) -> None:
-        """Opens the database and marks the runs that an earlier process did not finish; a no-op when it is open.
+        """Opens the database and finalizes the runs that an earlier process left unfinished; a no-op when it is open.
 
         Raises:
-            ConfigurationError: it cannot be opened.
+            ConfigurationError: the database cannot be opened.
+            StoreLockedError: another process has it open.
         """
         await asyncio.shield(self._begin_to_open())
 
@@ -126,200 +105,179 @@ class Runs:
         return self._opening
 
     async def _open(self) -> None:
-        unfinished = await self._journal.open()
-        await asyncio.gather(*(interrupt(record, self._journal, self._recorder) for record in unfinished))
+        unfinished = await self._writer.open()
+        await asyncio.gather(*(finalize_interrupted(record, self._writer, self._recorder) for record in unfinished))
         if unfinished:
-            _log.warning("%d runs were not finished when the service ended; they are marked", len(unfinished))
+            _log.warning("%d runs were unfinished when the service ended; they are marked as errors", len(unfinished))
         self._is_open = True
 
     async def close(self) -> None:
-        """Ends what still runs and closes the database. What ends so is marked as unfinished."""
+        """Interrupts the runs that do not end soon, stores all of them and closes the database."""
         self._is_closed = True
         if not self._is_open:
             return
         self._is_open = False
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=END_SECONDS)
-        self._journal.end()
-        while self._tasks:
-            for live in list(self._live.values()):
-                live.is_interrupted = True
-                live.stop()
-            await asyncio.wait(self._tasks, timeout=END_SECONDS)
-        await self._journal.close()
+        await self._tasks.wait(SHUTDOWN_SECONDS)
+        self._writer.stop_retrying()
+        await self._tasks.interrupt(SHUTDOWN_SECONDS)
+        await self._writer.close()
 
-    async def _whole(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Returns what `work` returns; whoever stops waiting for it does not leave it half done."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
-
-    async def start(self, component: Component, asked: RunRequest) -> LiveRun:
-        """Begins a run and returns it while it runs.
+    async def start(self, component: Component, request: RunRequest) -> ActiveRun:
+        """Starts a run and returns it.
 
         Raises:
             NotFoundError: the session is another user's.
-            UnavailableError: too many runs at once, or the service is not open.
+            UnavailableError: there are too many runs or events, or the service is not open.
         """
-        return await self._whole(self._start(component, asked))
+        return await self._tasks.shielded(self._start(component, request))
 
-    async def _start(self, component: Component, asked: RunRequest) -> LiveRun:
-        self._admit()
+    async def _start(self, component: Component, request: RunRequest) -> ActiveRun:
+        self._expect_capacity()
         now = int(time.time())
-        session_id = asked.session_id or str(uuid4())
-        session = SessionRecord(
-            session_id=session_id,
-            user_id=asked.user_id,
-            kind=component.kind,
-            component_id=component.id,
-            name=label(asked.message),
-            state={},
-            metadata={},
-            created_at=now,
-            updated_at=now,
-        )
-        run_id = str(uuid4())
-        identity = {"session.id": session_id, "user.id": asked.user_id}
-        recording = self._recorder.begin(identity, asked.traceparent, None)
-        record = RunRecord(
-            run_id=run_id,
-            session_id=session_id,
-            user_id=asked.user_id,
-            kind=component.kind,
-            component_id=component.id,
-            status="RUNNING",
-            message=asked.message,
-            result={},
-            paused=None,
-            trace=msgspec.to_builtins(recording.beginning),
-            created_at=now,
-            updated_at=now,
-        )
-        session = await self._journal.do(lambda database: _begin(database, session, record, asked.owner))
+        session_id = request.session_id or str(uuid4())
+        identity = {"session.id": session_id, "user.id": request.user_id}
+        recording = self._recorder.begin(identity, request.traceparent, None)
+        session = new_session(component, request, session_id, now)
+        record = new_run(component, request, (str(uuid4()), session_id), recording.origin, now)
+        session = await self._writer.transact(lambda database: _begin(database, session, record, request.owner))
         call = self._call(record, session, recording)
         call = replace(
             call,
-            session_state={**call.session_state, **asked.session_state},
-            given_state=asked.session_state,
-            dependencies=asked.dependencies,
-            metadata=asked.metadata,
+            session_state={**call.session_state, **request.session_state},
+            given_state=request.session_state,
+            dependencies=request.dependencies,
+            metadata=request.metadata,
         )
-        return self._drive(component, call, record, recording, 0)
+        return self._execute(component, call, record, recording, 0)
 
-    async def go_on(
+    async def resume(
         self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
-    ) -> LiveRun:
-        """Continues a paused run and returns it while it runs.
+    ) -> ActiveRun:
+        """Resumes a paused run and returns it.
+
+        Args:
+            component: what the run is of.
+            record: the run.
+            answers: the caller's answers to the requirements of the pause.
+            traceparent: the trace context header of the request.
 
         Raises:
-            ConflictError: it is not paused, or not any more.
-            BadRequestError: the answers are none.
+            ConflictError: the run is not paused, or somebody else resumed it meanwhile.
+            BadRequestError: the answers do not fit what the run waits for.
             ForbiddenError: somebody else has to answer first.
-            UnavailableError: too many runs at once, or the service is not open.
+            NotFoundError: its session was deleted.
+            UnavailableError: there are too many runs or events, or the service is not open.
         """
-        return await self._whole(self._go_on(component, record, answers, traceparent))
+        return await self._tasks.shielded(self._resume(component, record, answers, traceparent))
 
-    async def _go_on(
+    async def _resume(
         self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
-    ) -> LiveRun:
-        self._admit()
+    ) -> ActiveRun:
+        self._expect_capacity()
         self.expect_paused(record)
+        paused = record.paused or {}
         if isinstance(component, Adapted):
-            await component.check_answers((record.paused or {}).get("state"), answers)
-        if not await self._journal.do(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
-            raise ConflictError(_STATES["RUNNING"])
-        session = await self._journal.do(lambda database: database.session(record.session_id))
+            await component.check_answers(paused.get("state"), answers)
+        if not await self._writer.transact(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
+            raise ConflictError(_CONFLICTS["RUNNING"])
+        session = await self._writer.transact(lambda database: database.session(record.session_id))
         if session is None:
             raise NotFoundError("Session not found")
-        before = msgspec.convert(record.trace, Beginning)
+        origin = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
-        recording = self._recorder.begin(identity, traceparent, before)
-        paused = record.paused or {}
-        call = self._call(record, session, recording).going_on(answers, record.run_id, paused.get("state"))
+        recording = self._recorder.begin(identity, traceparent, origin)
+        call = self._call(record, session, recording).resumed(answers, record.run_id, paused.get("state"))
         call = replace(call, dependencies=paused.get("dependencies", {}), metadata=paused.get("metadata", {}))
-        first_index = await self._journal.do(lambda database: next_index(database, record.run_id))
-        return self._drive(component, call, record, recording, first_index)
+        first_index = await self._writer.transact(lambda database: next_index(database, record.run_id))
+        return self._execute(component, call, record, recording, first_index)
 
     @staticmethod
     def expect_paused(record: RunRecord) -> None:
-        """Accepts a run that waits for answers.
+        """Checks that a run waits for answers.
 
         Raises:
             ConflictError: it does not.
         """
         if record.status != "PAUSED":
-            raise ConflictError(_STATES[record.status])
+            raise ConflictError(_CONFLICTS[record.status])
 
     async def cancel(self, kind: Kind, component_id: str, run_id: str, owner: str | None) -> None:
-        """Ends a run, at once and durably; a no-op if it ended already.
-
-        Raises:
-            NotFoundError: there is no such run of that component, or not for this caller.
-        """
-        await self._whole(self._cancel(await self.record(kind, component_id, run_id, owner)))
-
-    async def _cancel(self, record: RunRecord) -> None:
-        run_id = record.run_id
-        live = self._live.get(run_id)
-        if live is not None:
-            live.is_cancelled = True
-        expected = (*UNFINISHED, "PAUSED")
-        was_running = await self._journal.do(lambda database: database.move(run_id, expected, "CANCELLED"))
-        if live is not None:
-            live.stop()
-            with suppress(TimeoutError):  # it is cancelled, whatever its end waits for
-                await asyncio.wait_for(live.ended(), CANCEL_SECONDS)
-        elif was_running:
-            await conclude(record, "CANCELLED", self._journal)
-
-    async def record(self, kind: Kind, component_id: str | None, run_id: str, owner: str | None) -> RunRecord:
-        """Returns what is kept of one run.
+        """Cancels a run durably, whether it is in progress or paused; a no-op if it ended already.
 
         Args:
-            kind: what the run must be of.
-            component_id: the component it must be of; None for any.
+            kind: the kind of its component.
+            component_id: its component.
             run_id: the run.
             owner: the only user whose run it may be; None for everyone's.
 
         Raises:
-            NotFoundError: there is no such run of that component, or not for this caller.
+            NotFoundError: the component has no such run, or the caller may not access it.
+        """
+        await self._tasks.shielded(self._cancel(await self.record(kind, component_id, run_id, owner)))
+
+    async def _cancel(self, record: RunRecord) -> None:
+        run_id = record.run_id
+        active = self._tasks.get(run_id)
+        if active is not None:
+            active.is_cancelled = True
+        expected = (*UNFINISHED, "PAUSED")
+        was_unfinished = await self._writer.transact(lambda database: database.move(run_id, expected, "CANCELLED"))
+        if active is not None:
+            active.stop()
+            with suppress(TimeoutError):  # the cancellation is durable, whatever the end of the run waits for
+                await asyncio.wait_for(active.ended(), CANCEL_SECONDS)
+        elif was_unfinished:
+            await finalize(record, "CANCELLED", self._writer)
+
+    async def record(self, kind: Kind, component_id: str | None, run_id: str, owner: str | None) -> RunRecord:
+        """Returns the record of one run.
+
+        Args:
+            kind: the kind of its component.
+            component_id: its component; None for any.
+            run_id: the run.
+            owner: the only user whose run it may be; None for everyone's.
+
+        Raises:
+            NotFoundError: the component has no such run, or the caller may not access it.
+            UnavailableError: the database is not open.
         """
         self.expect_open()
-        found = await self._journal.do(lambda database: database.run(run_id))
-        if found is None or found.kind != kind or not may(owner, found.user_id):
+        found = await self._writer.transact(lambda database: database.run(run_id))
+        if found is None or found.kind != kind or not is_visible_to(owner, found.user_id):
             raise NotFoundError("Run not found")
         if component_id is not None and found.component_id != component_id:
             raise NotFoundError("Run not found")
         return found
 
     async def records(self, session_id: str, owner: str | None) -> list[RunRecord]:
-        """Returns the runs of a session, the oldest first.
+        """Returns the records of a session's runs, oldest first.
 
         Raises:
-            NotFoundError: there is no such session, or not for this caller.
+            NotFoundError: there is no such session, or the caller may not access it.
+            UnavailableError: the database is not open.
         """
         if await self.sessions.visible(session_id, owner) is None:
             raise NotFoundError("Session not found")
-        found = await self._journal.do(lambda database: database.runs(session_id))
-        return [record for record in found if may(owner, record.user_id)]
+        found = await self._writer.transact(lambda database: database.runs(session_id))
+        return [record for record in found if is_visible_to(owner, record.user_id)]
 
-    def is_under_way(self, session_id: str) -> bool:
-        """Returns whether a run of a session is under way."""
-        return any(live.session_id == session_id for live in self._live.values())
+    def is_session_active(self, session_id: str) -> bool:
+        """Returns whether a run of a session is active."""
+        return self._tasks.is_session_active(session_id)
 
-    def follow(self, live: LiveRun) -> AsyncGenerator[Entry, None]:
-        """Gives the events of a run that has just begun or gone on, until it ends or pauses."""
-        return Following(self._journal, live.run_id, live).after(live.first_index - 1)
+    def subscribe(self, active: ActiveRun) -> AsyncGenerator[RunEvent, None]:
+        """Yields the events of a run that has just started or resumed, until it ends or pauses."""
+        return Subscription(self._writer, active.run_id, active).events_after(active.first_index - 1)
 
-    def follow_again(self, run_id: str, after: int) -> AsyncGenerator[Entry, None]:
-        """Gives the events of any run with a greater index, and says what it gives; see `Following.again`.
+    def resubscribe(self, run_id: str, after: int) -> AsyncGenerator[RunEvent, None]:
+        """Yields the events of any run after an index, with announcements; see `Subscription.replay_after`.
 
         Args:
-            run_id: the run; that the caller may see it was checked before.
+            run_id: the run; the caller is responsible for authorization.
             after: an index; -1 for all events.
         """
-        return Following(self._journal, run_id, self._live.get(run_id)).again(after)
+        return Subscription(self._writer, run_id, self._tasks.get(run_id)).replay_after(after)
 
     @staticmethod
     def _call(record: RunRecord, session: SessionRecord, recording: Recording) -> Call:
@@ -333,30 +291,24 @@ class Runs:
             session_state=dict(session.state),
         )
 
-    def _drive(
+    def _execute(
         self, component: Component, call: Call, record: RunRecord, recording: Recording, first_index: int
-    ) -> LiveRun:
+    ) -> ActiveRun:
         ids = record.run_id, record.session_id
-        live = LiveRun(ids, first_index, self._journal, keeps_events=component.store_events)
-        call = replace(call.heard_by(live.emit), caught_up=self._journal.caught_up)
-        drive = Drive(
-            component=component, call=call, record=record, live=live, recording=recording, journal=self._journal
+        active = ActiveRun(ids, first_index, self._writer, keeps_events=component.store_events)
+        call = replace(call.with_listener(active.emit), caught_up=self._writer.caught_up)
+        executor = Executor(
+            component=component, call=call, record=record, active=active, recording=recording, writer=self._writer
         )
-        self._live[record.run_id] = live
-        task = asyncio.create_task(drive.run(), name=f"run {record.run_id}")
-        self._tasks.add(task)
-        task.add_done_callback(lambda done: self._leave(record.run_id, done))
-        return live
-
-    def _leave(self, run_id: str, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._live.pop(run_id, None)
+        self._tasks.start(executor)
+        return active
 
     def expect_open(self) -> None:
-        """Lets pass what needs the database.
+        """Checks that the database is open. Starts to open it if that has not begun, or has failed.
 
         Raises:
-            UnavailableError: it is not open.
+            StoreClosedError: the service is shutting down.
+            UnavailableError: the database is not open yet.
         """
         if self._is_closed:
             raise StoreClosedError("the service is shutting down")
@@ -364,17 +316,17 @@ class Runs:
             self._begin_to_open().add_done_callback(_log_failure)
             raise UnavailableError("the database of runs is being opened")
 
-    def _admit(self) -> None:
+    def _expect_capacity(self) -> None:
         self.expect_open()
-        if len(self._live) >= self._limit:
+        if len(self._tasks) >= self._limit:
             raise UnavailableError(f"more than {self._limit} runs at once")
-        self._journal.room.admit()
+        self._writer.budget.expect_available()
 
 
 def _begin(database: Database, session: SessionRecord, run: RunRecord, owner: str | None) -> SessionRecord:
-    """Begins a run, unless its session is another's; both in one step, so that nobody enters it between."""
+    """Stores a new run unless its session is another user's; part of one transaction, so that nobody can interfere."""
     found = database.session(session.session_id)
-    if found is not None and not may(owner, found.user_id):
+    if found is not None and not is_visible_to(owner, found.user_id):
         raise NotFoundError("Session not found")
     return database.begin(session, run)
 

@@ -1,4 +1,4 @@
-"""The conversations that runs belong to: listed, read, named, changed and deleted, each caller its own."""
+"""The sessions that runs belong to: listed, read, added, changed and deleted, restricted to what a caller may see."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from spanwise.database import SessionRecord
 from spanwise.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
-    from spanwise.database import Database, RunRecord, SessionsAsked
-    from spanwise.runs.database_writer import Journal
+    from spanwise.database import Database, RunRecord, SessionPageQuery
+    from spanwise.runs.database_writer import DatabaseWriter
 
-LABEL_LENGTH = 80
+MAX_NAME_LENGTH = 80
+"""Characters of a session's name that is taken from its first message."""
 
 
-class Work(Protocol):
-    """What sessions must know of the runs that are under way."""
+class ActiveRuns(Protocol):
+    """What sessions need to know about runs; see `spanwise.runs.service.Runs`."""
 
     def expect_open(self) -> None:
-        """Lets pass what needs the database."""
+        """Checks that the database is open."""
 
-    def is_under_way(self, session_id: str) -> bool:
-        """Returns whether a run of a session is under way."""
+    def is_session_active(self, session_id: str) -> bool:
+        """Returns whether a run of a session is active."""
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
-    """A session that begins without a run.
+    """A session to be added without a run.
 
     Attributes:
-        kind: what will run in it.
-        session_id: its id; a new one if None.
-        user_id: whose it is.
-        component_id: the component that it is for.
+        kind: the kind of component that will run in it.
+        session_id: its id; None for a new one.
+        user_id: the user it belongs to.
+        component_id: the component that will run in it.
         name: its name.
-        state: what components find in it.
-        metadata: what clients remember about it.
+        state: its state, for components.
+        metadata: what clients note about it.
     """
 
     kind: Kind
@@ -53,12 +54,12 @@ class NewSession(Struct, frozen=True, kw_only=True):
 
 
 class SessionChange(Struct, frozen=True, kw_only=True):
-    """What of a session changes; None leaves it as it is.
+    """Changes to a session; None leaves a member as it is.
 
     Attributes:
-        name: its name.
-        state: what components find in it, whole.
-        metadata: what clients remember about it, whole.
+        name: the new name.
+        state: the new state, which replaces the old one.
+        metadata: the new metadata, which replaces the old one.
     """
 
     name: str | None = None
@@ -69,32 +70,44 @@ class SessionChange(Struct, frozen=True, kw_only=True):
 class Sessions:
     """The sessions of one service."""
 
-    def __init__(self, journal: Journal, work: Work) -> None:
-        """Takes the way to the database, and what knows about runs."""
-        self._journal = journal
-        self._work = work
+    def __init__(self, writer: DatabaseWriter, runs: ActiveRuns) -> None:
+        """Creates the sessions of a service.
 
-    async def page(self, asked: SessionsAsked) -> tuple[list[SessionRecord], int]:
-        """Returns one page of sessions, and how many there are on all pages."""
-        self._work.expect_open()
-        return await self._journal.do(lambda database: database.sessions(asked))
+        Args:
+            writer: gives access to the database.
+            runs: the runs of the same service.
+        """
+        self._writer = writer
+        self._runs = runs
+
+    async def page(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
+        """Returns one page of sessions, and their number on all pages.
+
+        Raises:
+            UnavailableError: the database is not open.
+        """
+        self._runs.expect_open()
+        return await self._writer.transact(lambda database: database.sessions(query))
 
     async def visible(self, session_id: str, owner: str | None) -> SessionRecord | None:
-        """Returns a session if it is there, and for this caller.
+        """Returns a session; None if there is none, or the caller may not see it.
 
         Args:
             session_id: its id.
-            owner: the only user whose sessions the caller sees; None for everyone's.
+            owner: the only user whose sessions the caller may see; None for everyone's.
+
+        Raises:
+            UnavailableError: the database is not open.
         """
-        self._work.expect_open()
-        found = await self._journal.do(lambda database: database.session(session_id))
-        return found if found is not None and may(owner, found.user_id) else None
+        self._runs.expect_open()
+        found = await self._writer.transact(lambda database: database.session(session_id))
+        return found if found is not None and is_visible_to(owner, found.user_id) else None
 
     async def one(self, session_id: str, owner: str | None) -> SessionRecord:
         """Returns one session.
 
         Raises:
-            NotFoundError: there is no such session, or not for this caller.
+            NotFoundError: there is no such session, or the caller may not see it.
         """
         found = await self.visible(session_id, owner)
         if found is None:
@@ -105,21 +118,21 @@ class Sessions:
         """Returns one run of a session.
 
         Raises:
-            NotFoundError: there is no such run in that session, or not for this caller.
+            NotFoundError: the session has no such run, or the caller may not see it.
         """
-        self._work.expect_open()
-        found = await self._journal.do(lambda database: database.run(run_id))
-        if found is None or found.session_id != session_id or not may(owner, found.user_id):
+        self._runs.expect_open()
+        found = await self._writer.transact(lambda database: database.run(run_id))
+        if found is None or found.session_id != session_id or not is_visible_to(owner, found.user_id):
             raise NotFoundError("Run not found")
         return found
 
     async def add(self, new: NewSession) -> SessionRecord:
-        """Begins a session without a run.
+        """Adds a session without a run and returns it.
 
         Raises:
-            ConflictError: its id is taken, by whomever.
+            ConflictError: its id is taken, if only by another user.
         """
-        self._work.expect_open()
+        self._runs.expect_open()
         now = int(time.time())
         session = SessionRecord(
             session_id=new.session_id or str(uuid4()),
@@ -132,7 +145,7 @@ class Sessions:
             created_at=now,
             updated_at=now,
         )
-        if not await self._journal.do(lambda database: database.add_session(session)):
+        if not await self._writer.transact(lambda database: database.add_session(session)):
             raise ConflictError(f"the session id `{session.session_id}` is taken")
         return session
 
@@ -140,8 +153,8 @@ class Sessions:
         """Changes a session and returns it.
 
         Raises:
-            NotFoundError: there is no such session, or not for this caller.
-            ConflictError: its state is to change, and a run that will leave its own is under way.
+            NotFoundError: there is no such session, or the caller may not see it.
+            ConflictError: the state is to change while an active run will replace it.
         """
         await self.one(session_id, owner)
         if change.state is not None:
@@ -150,38 +163,43 @@ class Sessions:
 
         def store(database: Database) -> SessionRecord | None:
             found = database.session(session_id)
-            if found is None or not may(owner, found.user_id):
+            if found is None or not is_visible_to(owner, found.user_id):
                 return None
             changed = msgspec.structs.replace(found, **changes, updated_at=int(time.time()))
             database.change_session(changed)
             return changed
 
-        changed = await self._journal.do(store)
+        changed = await self._writer.transact(store)
         if changed is None:
             raise NotFoundError(f"Session with id '{session_id}' not found")
         return changed
 
     async def delete(self, session_id: str, owner: str | None) -> None:
-        """Removes a session with its runs and events. Its traces stay.
+        """Deletes a session with its runs and events. Its traces stay.
 
         Raises:
-            NotFoundError: there is no such session, or not for this caller.
-            ConflictError: one of its runs is under way.
+            NotFoundError: there is no such session, or the caller may not see it.
+            ConflictError: one of its runs is active.
         """
         await self.one(session_id, owner)
         self._expect_idle(session_id)
-        await self._journal.do(lambda database: database.delete_session(session_id))
+        await self._writer.transact(lambda database: database.delete_session(session_id))
 
     def _expect_idle(self, session_id: str) -> None:
-        if self._work.is_under_way(session_id):
+        if self._runs.is_session_active(session_id):
             raise ConflictError("a run of the session is under way")
 
 
-def may(owner: str | None, user_id: str | None) -> bool:
-    """Returns whether a caller who sees only what `owner` has may see what `user_id` has."""
+def is_visible_to(owner: str | None, user_id: str | None) -> bool:
+    """Returns whether a caller may see what belongs to `user_id`.
+
+    Args:
+        owner: the only user whose sessions and runs the caller may see; None for everyone's.
+        user_id: the user it belongs to; None for nobody.
+    """
     return owner is None or owner == user_id
 
 
-def label(message: str) -> str:
-    """Returns how a message begins, as the name of its session: on one line, without what no database holds."""
-    return " ".join(message.replace("\0", " ")[: LABEL_LENGTH * 2].split())[:LABEL_LENGTH]
+def session_name(message: str) -> str:
+    """Returns the beginning of a message as the name of its session: one line, without NUL."""
+    return " ".join(message.replace("\0", " ")[: MAX_NAME_LENGTH * 2].split())[:MAX_NAME_LENGTH]

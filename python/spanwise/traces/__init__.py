@@ -1,5 +1,5 @@
-"""What was traced, and how is it found again? The only folder that knows the native engine."""
+"""Trace stores: ingest, search, administration and bulk transfer. The only folder that imports the native engine."""
 
-from spanwise._engine import Filter, TraceStore
+from spanwise._engine import Filter, TraceStore, filter_schema, otlp_status
 
-__all__ = ["Filter", "TraceStore"]
+__all__ = ["Filter", "TraceStore", "filter_schema", "otlp_status"]

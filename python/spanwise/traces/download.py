@@ -1,4 +1,4 @@
-"""Exports of all stores: bounded in number, each read piece by piece as its caller takes it."""
+"""Downloads of traces: bounded in number, each produced chunk by chunk as its reader takes it."""
 
 from __future__ import annotations
 
@@ -18,44 +18,51 @@ FORMATS = {
     "ndjson": "application/x-ndjson",
     "otlp": "application/x-protobuf",
 }
-"""The formats of an export, each with its media type."""
+"""The media type of each format."""
 
-MOST_OPEN = 8
-"""Exports that may be under way at once; each takes up to about 100 MiB."""
+MAX_DOWNLOADS = 8
+"""Concurrent downloads; each takes up to about 100 MiB of memory."""
 
 _THREADS = 2
 
 
-class Exporting:
-    """Runs exports. A piece is made only when the one before was taken."""
+class Downloads:
+    """Runs the downloads of all stores. A chunk is produced only once its predecessor was taken.
+
+    Attributes:
+        pool: the threads that produce chunks.
+    """
 
     def __init__(self) -> None:
-        """Prepares the threads."""
-        self.pool = Pool("export", _THREADS, MOST_OPEN)
-        self._open = 0
+        """Creates the threads' pool."""
+        self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
+        self._count = 0
 
     async def run(self, begin: Callable[[], Export]) -> AsyncGenerator[bytes, None]:
-        """Returns the pieces of the export that `begin` begins; the first one is made already.
+        """Returns the chunks of a download, the first of which is ready.
+
+        Args:
+            begin: starts the download; called in a thread.
 
         Raises:
-            SpanwiseError: the export cannot be begun.
-            UnavailableError: too many exports at once.
+            SpanwiseError: `begin` failed.
+            UnavailableError: too many downloads at once.
         """
-        if self._open >= MOST_OPEN:
-            raise UnavailableError(f"more than {MOST_OPEN} exports at once")
+        if self._count >= MAX_DOWNLOADS:
+            raise UnavailableError(f"more than {MAX_DOWNLOADS} exports at once")
 
-        def begun() -> tuple[Export, bytes | None]:
+        def first_chunk() -> tuple[Export, bytes | None]:
             export = begin()
             return export, next(export, None)
 
-        export, first = await self.pool.run(begun)
-        return self._pieces(export, first)
+        export, first = await self.pool.run(first_chunk)
+        return self._chunks(export, first)
 
-    async def _pieces(self, export: Export, piece: bytes | None) -> AsyncGenerator[bytes, None]:
-        self._open += 1
+    async def _chunks(self, export: Export, chunk: bytes | None) -> AsyncGenerator[bytes, None]:
+        self._count += 1
         try:
-            while piece is not None:
-                yield piece
-                piece = await self.pool.run(lambda: next(export, None))
+            while chunk is not None:
+                yield chunk
+                chunk = await self.pool.run(lambda: next(export, None))
         finally:
-            self._open -= 1
+            self._count -= 1

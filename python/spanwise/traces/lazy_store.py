@@ -1,4 +1,4 @@
-"""One store that opens in its own time."""
+"""A trace store that is opened in the background, after the service has started to listen."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
 
 
-class OpeningStore:
-    """A trace store, seen from the event loop: not open yet, open, or closed. It is opened once."""
+class LazyStore:
+    """A trace store that is not open yet, open, or closed. It is opened at most once."""
 
     def __init__(self, source: str | TraceStore, settings: Settings) -> None:
-        """Prepares the way to a store, without touching it.
+        """Records where the store is, without accessing it.
 
         Args:
-            source: the store's path or URL, or a store that is open already; that one its owner closes.
-            settings: how it is opened.
+            source: the store's path or URL, or an open store, which its owner closes.
+            settings: the options to open it with.
         """
         self._url = source if isinstance(source, str) else None
         self._store = None if isinstance(source, str) else source
@@ -37,36 +37,36 @@ class OpeningStore:
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether the store is open and acknowledges what it is sent."""
+        """Returns whether the store is open and acknowledges ingested spans."""
         return self._store is not None and not self._closed and is_acknowledging(self._store)
 
     async def open(self) -> None:
-        """Opens the store, replay included; a no-op when it is open.
+        """Opens the store and replays its write-ahead log; a no-op when it is open.
 
         Raises:
-            ConfigurationError: the address or an option is not usable.
-            StoreError: another process holds the store, it is damaged, or the storage below failed.
+            ConfigurationError: the address or an option is invalid.
+            StoreError: another process holds the store, it is damaged, or the storage failed.
         """
         if self._store is None and not self._closed:
             await asyncio.shield(self._begin_to_open())
 
-    async def refuse_more(self) -> None:
-        """Refuses whoever comes now; returns when the store is not being opened any more."""
+    async def shut(self) -> None:
+        """Rejects new requests, and waits for an `open` in progress to end."""
         self._closed = True
         if self._opening is not None:
             await asyncio.wait([self._opening])
 
     def close(self) -> None:
-        """Closes the store, unless it was handed in open. Nobody may be using it."""
+        """Closes the store, unless it was passed in open. No request may be using it."""
         if self._url is not None and self._store is not None:
             self._store.close()
 
     def opened(self) -> TraceStore:
-        """Returns the open store. If nobody opens it yet, begins to.
+        """Returns the open store. Starts to open it if that has not begun, or has failed.
 
         Raises:
             StoreClosedError: the service is shutting down.
-            UnavailableError: it is not open yet.
+            UnavailableError: the store is not open yet.
         """
         if self._closed:
             raise StoreClosedError("the service is shutting down")
@@ -77,32 +77,32 @@ class OpeningStore:
         return self._store
 
     def ingest(self, body: bytes, content_type: str, content_encoding: str | None) -> IngestReport:
-        """Returns what became of one export request. Blocks; for a thread, after `opened`.
+        """Returns the report on one OTLP request. Blocks: call it in a thread, after `opened`.
 
         Raises:
-            SpanwiseError: see `TraceStore.ingest`.
+            SpanwiseError: see `Traces.ingest`.
         """
-        return self._changed(lambda store: store.ingest(body, content_type, content_encoding))
+        return self._write(lambda store: store.ingest(body, content_type, content_encoding))
 
     def delete(self, compiled: Filter, *, dry_run: bool) -> int:
-        """Returns how many traces were deleted, or would be. Blocks; for a thread, after `opened`.
+        """Returns how many traces were deleted, or would be. Blocks: call it in a thread, after `opened`.
 
         Raises:
-            SpanwiseError: see `TraceStore.delete`.
+            UnavailableError: nothing was deleted.
         """
-        return self._changed(lambda store: store.delete(compiled, dry_run))
+        return self._write(lambda store: store.delete(compiled, dry_run))
 
-    def _changed(self, change: Callable[[TraceStore], Result]) -> Result:
-        assert self._store is not None  # noqa: S101  # `opened` came before
+    def _write(self, write: Callable[[TraceStore], Result]) -> Result:
+        assert self._store is not None  # noqa: S101  # callers use `opened` first
         try:
-            return change(self._store)
+            return write(self._store)
         except UnavailableError as error:
-            # The engine's words may name files; they are for the log.
+            # The engine's message may name files, so it goes to the log and not to the client.
             _log.warning("the trace store was not changed: %s", error)
-            raise UnavailableError("the trace store takes in nothing now; nothing was stored") from error
+            raise UnavailableError("the trace store accepts no writes now; nothing was stored") from error
 
     def stats(self) -> bytes:
-        """Returns the store's account of itself as JSON; `{}` while it is not open. Blocks; for a thread."""
+        """Returns the store's statistics as a JSON object, empty unless it is open. Blocks: call it in a thread."""
         if self._store is None or self._closed:
             return b"{}"
         try:
@@ -116,7 +116,7 @@ class OpeningStore:
         return self._opening
 
     async def _open(self) -> None:
-        assert self._url is not None  # noqa: S101  # a store that was handed in is open
+        assert self._url is not None  # noqa: S101  # a store that was passed in is open
         self._store = await asyncio.to_thread(open_store, self._url, self._settings)
 
 

@@ -1,57 +1,57 @@
-"""From the query of a listing to a search: what is given is AND-ed, each part an exact match or a bound."""
+"""Filters for the listings: the given query parameters, AND-ed, each an exact match or a bound.
+
+See docs/reference/api.md#trace-search and docs/reference/api.md#session-stats.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 
 from spanwise._engine import Filter
 from spanwise.errors import FilterError, ValidationError
-from spanwise.models import GroupBy, SearchRequest, TracesQuery
 
 if TYPE_CHECKING:
-    from spanwise.models import SessionsQuery
+    from spanwise.models import SessionsQuery, TracesQuery
 
-_MATCHED = ("run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id", "status")
-
-
-def listing(query: TracesQuery) -> SearchRequest:
-    """Returns the search for the traces that `query` lists.
-
-    Raises:
-        ValidationError: a value is not of its field's type; the message names the parameter.
-    """
-    return _search(query, GroupBy.RUN, "end_time")
+_EXACT = ("run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id", "status")
+_CONDITION_PATH = re.compile(r"\$\.conditions\[(\d+)\]")
 
 
-def session_listing(query: SessionsQuery) -> SearchRequest:
-    """Returns the search for the sessions that `query` lists. Both bounds are about the start of a trace.
+def trace_list_filter(query: TracesQuery) -> Filter:
+    """Returns the filter for the traces that `query` lists. `end_time` bounds the end of a trace.
 
     Raises:
-        ValidationError: a value is not of its field's type; the message names the parameter.
+        ValidationError: a value does not fit its field; the message names the query parameter.
     """
-    return _search(query, GroupBy.SESSION, "start_time")
+    return _compile(query, "end_time")
 
 
-def _search(query: SessionsQuery, group_by: GroupBy, last: str) -> SearchRequest:
-    bounds = {"start_time": ("GTE", "start_time"), "end_time": ("LTE", last)}
-    asked = {name: ("EQ", name) for name in _MATCHED} | bounds
-    conditions = []
-    for parameter, (op, key) in asked.items():
-        value = getattr(query, parameter, UNSET)
-        if value is not UNSET:
-            condition = {"op": op, "key": key, "value": value}
-            _check(parameter, condition)
-            conditions.append(condition)
+def session_list_filter(query: SessionsQuery) -> Filter:
+    """Returns the filter for the traces whose sessions `query` lists. `end_time` bounds the start of a trace.
+
+    Raises:
+        ValidationError: a value does not fit its field; the message names the query parameter.
+    """
+    return _compile(query, "start_time")
+
+
+def _compile(query: SessionsQuery, upper_bound: str) -> Filter:
+    bounds = {"start_time": ("GTE", "start_time"), "end_time": ("LTE", upper_bound)}
+    operators = {name: ("EQ", name) for name in _EXACT} | bounds
+    given = [name for name in operators if getattr(query, name, UNSET) is not UNSET]
+    conditions = [
+        {"op": operators[name][0], "key": operators[name][1], "value": getattr(query, name)} for name in given
+    ]
     expression = {"op": "AND", "conditions": conditions} if conditions else None
-    return SearchRequest(Raw(msgspec.json.encode(expression)), group_by, query.page, query.limit)
-
-
-def _check(parameter: str, condition: dict[str, str]) -> None:
-    """Refuses a condition that is none, under the name by which the caller knows it."""
     try:
-        Filter.compile(msgspec.json.encode(condition))
+        return Filter.compile(msgspec.json.encode(expression))
     except FilterError as error:
-        raise ValidationError(f"{error.message} - at `{parameter}`") from error
+        position = _CONDITION_PATH.match(error.path)
+        if position is None:
+            raise
+        # The caller wrote no filter: name the query parameter instead of a path into one.
+        raise ValidationError(f"{error.message} - at `{given[int(position[1])]}`") from error

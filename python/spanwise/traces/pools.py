@@ -1,4 +1,4 @@
-"""Bounded threads behind an admission: the event loop never works, and nothing waits without limit."""
+"""A bounded thread pool with admission control, so that the event loop never blocks and no queue is unbounded."""
 
 from __future__ import annotations
 
@@ -17,58 +17,61 @@ Result = TypeVar("Result")
 
 
 class Pool:
-    """Threads for one kind of work. What finds neither a thread nor a place to wait is refused at once.
+    """Threads for one kind of work. Work beyond the capacity is rejected at once.
 
     Attributes:
-        places: how many pieces of work may run or wait.
-        taken: how many do.
+        capacity: how many work items may run or wait.
+        admitted: how many do now.
     """
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
-        """Prepares a pool; threads start as they are needed.
+        """Creates a pool; threads start on demand.
 
         Args:
-            name: what the work is, for messages and thread names.
-            threads: how many pieces of work run at once.
+            name: the kind of work, for messages and thread names.
+            threads: how many work items run at once.
             waiting: how many more may wait for a thread.
         """
         self._name = name
-        self.places = threads + waiting
-        self.taken = 0
+        self.capacity = threads + waiting
+        self.admitted = 0
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"spanwise-{name}")
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Returns what `work` returns, done in a thread.
+        """Returns the result of `work`, which runs in a thread of the pool.
 
-        A cancelled caller takes waiting work out of the queue. Work that already runs keeps its place until it
-        ends, so abandoned work still counts against the bound.
+        Cancelling the caller removes waiting work from the queue. Running work keeps its slot until it ends, so
+        abandoned work still counts against the capacity.
 
         Raises:
-            UnavailableError: every place is taken, or the pool was closed.
+            UnavailableError: the pool is at capacity.
+            StoreClosedError: the pool was closed.
         """
         self._admit()
         try:
             future = self._threads.submit(work)
         except RuntimeError as error:
-            self._leave(None)
+            self._release(None)
             raise StoreClosedError("the service is shutting down") from error
-        future.add_done_callback(self._leave)
+        future.add_done_callback(self._release)
         try:
             return await asyncio.wrap_future(future)
         finally:
-            del future  # it holds the error whose traceback holds this frame: bodies would wait for the collector
+            # A failed future holds its error, whose traceback holds this frame: without the `del`, request bodies
+            # would live until the garbage collector breaks the cycle.
+            del future
 
     def close(self) -> None:
-        """Waits for the work that runs, and drops the work that waits."""
+        """Waits for running work and drops waiting work."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _admit(self) -> None:
         with self._lock:
-            if self.taken >= self.places:
+            if self.admitted >= self.capacity:
                 raise UnavailableError(f"too many requests for {self._name} at once")
-            self.taken += 1
+            self.admitted += 1
 
-    def _leave(self, _future: Future[Result] | None) -> None:
+    def _release(self, _future: Future[Result] | None) -> None:
         with self._lock:
-            self.taken -= 1
+            self.admitted -= 1

@@ -1,12 +1,14 @@
-"""From a search request to its page: compile, search, count the pages, close the body.
+"""The path from a filter to the JSON body of one page of search results.
 
-Source: specification, "POST /traces/search"; runs in a thread of the search pool, never on the event loop.
+Everything here blocks: it runs in a thread of the search pool, never on the event loop.
+
+See docs/reference/api.md#trace-search.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -16,24 +18,40 @@ from spanwise.errors import ValidationError
 from spanwise.models import GroupBy, Paginated, PaginationInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from spanwise._engine import Cancel, TraceStore
 
-    from spanwise._engine import Cancel, Page, TraceStore
-    from spanwise.models import SearchRequest
-
-FURTHEST_PAGE = 2**48
-"""No store has a page beyond this one. A greater number means the same to the engine: nothing is there."""
+MAX_PAGE = 2**48
+"""No store has a page beyond this one, so greater page numbers are clamped to it: both find nothing."""
 
 _JSON_TYPES = {b"[": "array", b'"': "str", b"t": "bool", b"f": "bool"}
 _encoder = msgspec.json.Encoder()
 
 
+class PageRequest(NamedTuple):
+    """Which page of a search result is wanted.
+
+    Attributes:
+        group_by: what one item of the page is.
+        page: the page number, counting from 1.
+        limit: items per page.
+        detail: whether runs come with output, error and span tree; ignored for sessions.
+    """
+
+    group_by: GroupBy
+    page: int
+    limit: int
+    detail: bool = True
+
+
 def compile_filter(source: Raw) -> Filter:
-    """Returns the compiled filter of a request.
+    """Returns the compiled form of a request's filter.
+
+    Args:
+        source: the filter expression as JSON; `null` matches every trace.
 
     Raises:
-        ValidationError: it is neither an object nor null.
-        FilterError: it is no valid expression.
+        ValidationError: the JSON is neither an object nor null.
+        FilterError: the expression is invalid.
     """
     text = bytes(source)
     if text != b"null" and not text.startswith(b"{"):
@@ -42,26 +60,26 @@ def compile_filter(source: Raw) -> Filter:
     return Filter.compile(text)
 
 
-def search_page(
-    store: TraceStore, compiled: Callable[[Raw], Filter], request: SearchRequest, cancel: Cancel, *, detail: bool
-) -> bytes:
-    """Returns the finished JSON body that answers `request`.
+def search_page(store: TraceStore, compiled: Filter, request: PageRequest, cancel: Cancel, started: float) -> bytes:
+    """Returns the JSON body of one page: `{"data": [...], "meta": {...}}`.
 
     Args:
-        store: where to search.
-        compiled: returns the compiled filter, with all that restricts it.
-        request: which page, of what.
-        cancel: withdraws the search.
-        detail: whether runs come with output, error and span tree.
+        store: the store to search.
+        compiled: the filter, already restricted to what the caller may see.
+        request: the wanted page.
+        cancel: cancels the search from another thread.
+        started: when the search began, by `time.perf_counter`; the body reports the time since then.
 
     Raises:
-        ValidationError: the filter is neither an object nor null.
-        FilterError: the filter is no valid expression.
-        PayloadTooLargeError: the page is over its limit; the message names a limit that fits.
+        PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
         CancelledError: `cancel` was used.
     """
-    started = time.perf_counter()
-    page = _page(store, compiled(request.filter), request, cancel, detail=detail)
+    number = min(request.page, MAX_PAGE)
+    match request.group_by:
+        case GroupBy.RUN:
+            page = store.search_runs(compiled, number, request.limit, detail=request.detail, cancel=cancel)
+        case GroupBy.SESSION:
+            page = store.search_sessions(compiled, number, request.limit, cancel=cancel)
     data = Raw(page.data)
     meta = PaginationInfo(
         page=request.page,
@@ -71,12 +89,3 @@ def search_page(
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),
     )
     return _encoder.encode(Paginated(data=data, meta=meta))
-
-
-def _page(store: TraceStore, compiled: Filter, request: SearchRequest, cancel: Cancel, *, detail: bool) -> Page:
-    page = min(request.page, FURTHEST_PAGE)
-    match request.group_by:
-        case GroupBy.RUN:
-            return store.search_runs(compiled, page, request.limit, detail=detail, cancel=cancel)
-        case GroupBy.SESSION:
-            return store.search_sessions(compiled, page, request.limit, cancel=cancel)

@@ -1,4 +1,4 @@
-"""Searches of all stores: threads, a deadline for each search, and what they cost."""
+"""The thread pool of all searches, with a deadline for each and counters of the time they take."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Searching:
-    """Runs searches in bounded threads. Who leaves, or comes too late, cancels its search."""
+class SearchPool:
+    """Runs searches in bounded threads. A search is cancelled when its caller leaves or its deadline passes.
+
+    Attributes:
+        pool: the threads.
+        seconds: the time spent waiting for a thread and in the engine.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        """Prepares the threads.
-
-        Args:
-            settings: how many threads, how many may wait, how long.
-        """
+        """Creates the pool with the thread count, queue length and deadline of `settings`."""
         self.pool = Pool("search", settings.search_threads, settings.search_waiting)
         self.seconds = Durations("spanwise_search_seconds", "How long searches took, by phase.", "phase")
         self._deadline_seconds = settings.search_deadline_seconds
         self._cancels: set[Cancel] = set()
 
     async def run(self, work: Callable[[Cancel], Result]) -> Result:
-        """Returns what `work` returns, done in a thread of the searches.
+        """Returns the result of `work`, which runs in a thread of the pool.
 
         Raises:
-            UnavailableError: too many searches at once, or no answer before the deadline.
+            UnavailableError: too many searches at once, or the deadline passed.
         """
         cancel = Cancel()
         self._cancels.add(cancel)
-        asked = time.perf_counter()
+        submitted = time.perf_counter()
 
         def timed() -> tuple[Result, float, float]:
             begun = time.perf_counter()
@@ -55,11 +56,11 @@ class Searching:
         finally:
             cancel.cancel()
             self._cancels.discard(cancel)
-        self.seconds.add("waiting", seconds=begun - asked)
+        self.seconds.add("waiting", seconds=begun - submitted)
         self.seconds.add("engine", seconds=ended - begun)
         return result
 
     def cancel(self) -> None:
-        """Cancels every search that is under way."""
+        """Cancels every running search."""
         for cancel in self._cancels:
             cancel.cancel()

@@ -1,4 +1,4 @@
-"""The traces of one service: its stores, and the two pools that lead to them."""
+"""The trace stores of one service, and the thread pools that work on them."""
 
 from __future__ import annotations
 
@@ -7,129 +7,131 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise import _engine
-from spanwise._engine import TraceStore
+from spanwise._engine import limit_pages
 from spanwise.errors import ConfigurationError, NotFoundError
 from spanwise.metrics import Counter, Gauge
-from spanwise.traces.download import Exporting
-from spanwise.traces.lazy_store import OpeningStore
+from spanwise.traces.download import Downloads
+from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
-from spanwise.traces.search_pool import Searching
+from spanwise.traces.search_pool import SearchPool
 from spanwise.traces.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spanwise._engine import IngestReport
+    from spanwise._engine import IngestReport, TraceStore
     from spanwise.metrics import Family
     from spanwise.settings import Settings
 
 
 class Traces:
-    """Receives, finds and shows traces, from the event loop's side."""
+    """Ingests, searches and shows traces. Its methods are called on the event loop and never block it."""
 
     def __init__(self, sources: Mapping[str, str | TraceStore], settings: Settings) -> None:
-        """Prepares the way to the stores, without touching them.
+        """Creates the pools and records where the stores are, without accessing them.
 
         Args:
-            sources: by id, a store's path or URL, or a store that is open already; that one its owner closes.
-            settings: how many threads, how many may wait, how long.
+            sources: by id, the path or URL of a store, or an open store, which its owner closes.
+            settings: thread counts, queue lengths and deadlines.
 
         Raises:
             ConfigurationError: there is no store, or one without an id.
         """
         if not sources or not all(sources):
             raise ConfigurationError("expected one or more trace stores, each with an id")
-        self._stores = {db_id: OpeningStore(source, settings) for db_id, source in sources.items()}
+        self._stores = {db_id: LazyStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
-        _engine.limit_pages(settings.page_bytes)
-        self._searching = Searching(settings)
-        self._exporting = Exporting()
-        self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
+        limit_pages(settings.page_bytes)
+        self._searches = SearchPool(settings)
+        self._downloads = Downloads()
+        self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
         self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
         self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Returns the ids of the stores, the one that is meant without an id first."""
+        """Returns the ids of the stores, the default one first."""
         return tuple(self._stores)
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether every store is open and acknowledges what it is sent."""
+        """Returns whether every store is open and acknowledges ingested spans."""
         return all(store.is_ready for store in self._stores.values())
 
     async def open(self) -> None:
-        """Opens the stores, replay included; a no-op when they are open.
+        """Opens the stores and replays their write-ahead logs; a no-op when they are open.
 
         Raises:
-            ConfigurationError: an address or an option is not usable.
-            StoreError: another process holds a store, it is damaged, or the storage below failed.
+            ConfigurationError: an address or an option is invalid.
+            StoreError: another process holds a store, it is damaged, or the storage failed.
         """
         await asyncio.gather(*(store.open() for store in self._stores.values()))
 
     async def close(self) -> None:
-        """Cancels the searches, waits for the exports, then closes the stores that were not handed in open."""
-        leaving = [store.refuse_more() for store in self._stores.values()]
-        self._searching.cancel()
-        await asyncio.gather(*leaving)
+        """Cancels searches, waits for ingests in progress, then closes the stores that were not passed in open."""
+        shutting = [store.shut() for store in self._stores.values()]
+        self._searches.cancel()
+        await asyncio.gather(*shutting)
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._searching.pool.close()
-        self._exporting.pool.close()
-        self._ingests.close()
+        self._searches.pool.close()
+        self._downloads.pool.close()
+        self._writes.close()
         for store in self._stores.values():
             store.close()
 
     def view(self, db_id: str | None, owner: str | None) -> View:
-        """Returns one store as one caller sees it.
+        """Returns one store, restricted to what one caller may see.
 
         Args:
             db_id: the store's id; the first store if absent or empty.
-            owner: the user whose traces are shown; None for everyone's.
+            owner: the user whose traces are visible; None for everyone's.
 
         Raises:
             NotFoundError: no store has that id.
         """
-        return View(self._store(db_id), self._searching, self._ingests, self._exporting, owner)
+        return View(self._store(db_id), self._searches, self._writes, self._downloads, owner)
 
     async def ingest(
         self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None
     ) -> IngestReport:
-        """Returns what became of one export request, once its spans are durable.
+        """Stores the spans of one OTLP request and returns the report once they are durable.
+
+        Args:
+            body: the request body, as received.
+            content_type: its media type, protobuf or JSON.
+            content_encoding: its compression, if any.
+            db_id: the store's id; the first store if absent or empty.
 
         Raises:
             NotFoundError: no store has that id.
-            DecodeError: the body is not what its content type says.
-            UnsupportedMediaTypeError: a content type or encoding that is not served.
-            PayloadTooLargeError: the body unpacks to more than its limit.
+            DecodeError: the body does not match its content type.
+            UnsupportedMediaTypeError: the content type or encoding is not supported.
+            PayloadTooLargeError: the decompressed body exceeds its size limit.
             UnavailableError: nothing was stored; the same request may succeed later.
         """
         store = self._store(db_id)
         store.opened()
-        report = await self._ingests.run(lambda: store.ingest(body, content_type, content_encoding))
+        report = await self._writes.run(lambda: store.ingest(body, content_type, content_encoding))
         self._spans.add("accepted", by=report.accepted_spans)
         self._spans.add("rejected", by=report.rejected_spans)
         self._export_bytes.add(by=len(body))
         return report
 
     async def measure(self) -> list[Family]:
-        """Returns what was counted, and what can be read now of pools and stores."""
-        pools = {"search": self._searching.pool, "export": self._exporting.pool, "ingest": self._ingests}
+        """Returns the metrics: counters, and gauges of the pools and stores."""
+        pools = {"search": self._searches.pool, "export": self._downloads.pool, "ingest": self._writes}
+        admitted = {name: pool.admitted for name, pool in pools.items()}
+        capacity = {name: pool.capacity for name, pool in pools.items()}
         stats = await asyncio.to_thread(self._stats)
         names = sorted({name for numbers in stats.values() for name in numbers})
         return [
             self._spans,
             self._export_bytes,
-            self._searching.seconds,
-            Gauge("spanwise_pool_taken", "Requests that run or wait.", "pool", {n: p.taken for n, p in pools.items()}),
-            Gauge(
-                "spanwise_pool_places",
-                "Requests that may run or wait.",
-                "pool",
-                {n: p.places for n, p in pools.items()},
-            ),
+            self._searches.seconds,
+            Gauge("spanwise_pool_taken", "Requests that run or wait.", "pool", admitted),
+            Gauge("spanwise_pool_places", "Requests that may run or wait.", "pool", capacity),
             *(
                 Gauge(
                     f"spanwise_store_{name}",
@@ -144,7 +146,7 @@ class Traces:
     def _stats(self) -> dict[str, dict[str, float]]:
         return {db_id: _numbers(msgspec.json.decode(store.stats())) for db_id, store in self._stores.items()}
 
-    def _store(self, db_id: str | None) -> OpeningStore:
+    def _store(self, db_id: str | None) -> LazyStore:
         store = self._stores.get(db_id or self._first)
         if store is None:
             raise NotFoundError(f"No database found with id '{db_id}'")
@@ -153,22 +155,3 @@ class Traces:
 
 def _numbers(stats: dict[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}
-
-
-def filter_schema() -> bytes:
-    """Returns the finished JSON that says what a filter may be made of."""
-    return _engine.filter_schema()
-
-
-def otlp_status(message: str, content_type: str, status: int) -> bytes:
-    """Returns a `google.rpc.Status` in the encoding of `content_type`, as OTLP answers errors."""
-    return _engine.otlp_status(message, content_type, status)
-
-
-def check_store(url: str) -> bytes:
-    """Returns the report of a whole check of a store, as finished JSON.
-
-    Raises:
-        StoreError: the store is damaged or cannot be read.
-    """
-    return TraceStore.check(url)

@@ -1,4 +1,4 @@
-"""A trace store as the settings want it, and what it says of itself."""
+"""Opening a trace store with the options that the settings ask for, and reading its statistics."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class _Aside(msgspec.Struct, frozen=True):
+class _QuarantinedSegment(msgspec.Struct, frozen=True, rename={"error": "fault"}):
     segment: str
     traces: int
-    fault: str
+    error: str
 
 
-class _Stats(msgspec.Struct, frozen=True):
+class _Stats(msgspec.Struct, frozen=True, rename={"quarantined": "aside"}):
     is_acknowledging: bool
-    aside: list[_Aside]
+    quarantined: list[_QuarantinedSegment]
 
 
 def open_store(url: str, settings: Settings, *, existing: bool = False) -> TraceStore:
-    """Returns the store at `url`, open. What it has set aside is an error in the log at every opening.
+    """Returns the open store at `url`. Logs an error for each of its quarantined segments.
 
     Args:
-        url: its folder, or the address of its bucket.
-        settings: how it is opened.
-        existing: whether a place without a store is refused; otherwise one begins there.
+        url: the path of its folder, or the URL of its bucket.
+        settings: the options to open it with.
+        existing: whether the store must exist already; otherwise a new one is created there.
 
     Raises:
-        ConfigurationError: the address or an option is not usable.
-        StoreError: another process holds the store, it is damaged, or the storage below failed.
+        ConfigurationError: the address or an option is invalid.
+        StoreError: another process holds the store, it is damaged, or the storage failed.
     """
     options: dict[str, object] = {
         "seal_bytes": settings.unsealed_bytes // 4,
@@ -60,29 +60,18 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
     if is_bucket(url):
         options |= {"cache_dir": str(_cache(url, settings)), "cache_bytes": settings.cache_bytes}
     store = TraceStore.open(url, msgspec.json.encode(options))
-    for aside in _stats(store).aside:
-        _log.error("`%s` is set aside, its %d traces are in no answer: %s", aside.segment, aside.traces, aside.fault)
+    for each in _stats(store).quarantined:
+        _log.error("`%s` is quarantined, its %d traces are in no result: %s", each.segment, each.traces, each.error)
     return store
 
 
 def is_acknowledging(store: TraceStore) -> bool:
-    """Returns whether the store makes durable what it is sent."""
+    """Returns whether the store makes ingested spans durable and acknowledges them."""
     return _stats(store).is_acknowledging
 
 
-def backup_store(url: str, target: str) -> bytes:
-    """Returns what a backup of the store at `url` to `target`, a folder or a bucket, holds, as finished JSON.
-
-    Raises:
-        ConfigurationError: there is no store, or `target` is not empty.
-        StoreError: the store is damaged, or the storage below failed.
-        UnavailableError: the store moves on faster than it can be read.
-    """
-    return TraceStore.backup(url, target)
-
-
 def _cache(url: str, settings: Settings) -> Path:
-    """Returns the folder that is the cache of one bucket alone."""
+    """Returns the cache folder, which belongs to this bucket alone."""
     users = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(settings.cache_dir) if settings.cache_dir else Path(users) / "spanwise"
     return folder / sha256(url.encode()).hexdigest()[:16]

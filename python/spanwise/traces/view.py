@@ -1,110 +1,149 @@
-"""The traces that one caller may see. Whatever is read through here is restricted in the engine, before all else."""
+"""One caller's view of a trace store. Every read goes through a filter that the engine restricts to the owner."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
 from spanwise.errors import NotFoundError
-from spanwise.traces.search import compile_filter, search_page
+from spanwise.models import GroupBy
+from spanwise.traces.list_filter import session_list_filter, trace_list_filter
+from spanwise.traces.search import PageRequest, compile_filter, search_page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from spanwise._engine import Filter
-    from spanwise.models import SearchRequest
-    from spanwise.traces.download import Exporting
-    from spanwise.traces.lazy_store import OpeningStore
+    from spanwise._engine import Cancel, Filter
+    from spanwise.models import SearchRequest, SessionsQuery, TracesQuery
+    from spanwise.traces.download import Downloads
+    from spanwise.traces.lazy_store import LazyStore
     from spanwise.traces.pools import Pool
-    from spanwise.traces.search_pool import Searching
+    from spanwise.traces.search_pool import SearchPool
+
+_EVERYTHING = Raw(b"null")
 
 
 @dataclass(frozen=True)
 class View:
-    """One store, as one caller sees it.
+    """One store, restricted to the traces of one owner.
 
     Attributes:
-        owner: the user whose traces these are; None for everyone's.
+        owner: the user whose traces are visible; None for everyone's.
     """
 
-    _store: OpeningStore
-    _searching: Searching
-    _changing: Pool
-    _exporting: Exporting
+    _store: LazyStore
+    _searches: SearchPool
+    _writes: Pool
+    _downloads: Downloads
     owner: str | None
 
-    async def search(self, request: SearchRequest, *, detail: bool = True) -> bytes:
-        """Returns the finished JSON body that answers `request`. A cancelled caller cancels the search.
-
-        Args:
-            request: what is asked for.
-            detail: whether runs come with output, error and span tree.
+    async def search(self, request: SearchRequest) -> bytes:
+        """Returns the JSON body of one page of search results. Cancelling the caller cancels the search.
 
         Raises:
-            SpanwiseError: see `search_page`.
-            UnavailableError: too many searches at once, no answer before the deadline, or no store yet.
+            ValidationError: the filter is neither an object nor null.
+            FilterError: the filter is invalid.
+            PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
+            UnavailableError: too many searches at once, the deadline passed, or the store is not open yet.
         """
         store = self._store.opened()
-        return await self._searching.run(
-            lambda cancel: search_page(store, self._compiled, request, cancel, detail=detail)
+        page = PageRequest(request.group_by, request.page, request.limit)
+
+        def search(cancel: Cancel) -> bytes:
+            started = time.perf_counter()
+            return search_page(store, self._compile(request.filter), page, cancel, started)
+
+        return await self._searches.run(search)
+
+    async def list_traces(self, query: TracesQuery) -> bytes:
+        """Returns the JSON body of one page of traces, without their output, error and span tree.
+
+        Raises:
+            ValidationError: a value does not fit its field; the message names the query parameter.
+            PayloadTooLargeError: see `search`.
+            UnavailableError: see `search`.
+        """
+        return await self._list(
+            trace_list_filter(query), PageRequest(GroupBy.RUN, query.page, query.limit, detail=False)
+        )
+
+    async def list_sessions(self, query: SessionsQuery) -> bytes:
+        """Returns the JSON body of one page of sessions.
+
+        Raises:
+            ValidationError: a value does not fit its field; the message names the query parameter.
+            PayloadTooLargeError: see `search`.
+            UnavailableError: see `search`.
+        """
+        return await self._list(session_list_filter(query), PageRequest(GroupBy.SESSION, query.page, query.limit))
+
+    async def _list(self, compiled: Filter, page: PageRequest) -> bytes:
+        store = self._store.opened()
+        return await self._searches.run(
+            lambda cancel: search_page(store, self._restricted(compiled), page, cancel, time.perf_counter())
         )
 
     async def trace(self, trace_id: str) -> bytes:
-        """Returns the finished JSON of one trace with its span tree.
+        """Returns the JSON of one trace with its span tree.
 
         Raises:
-            NotFoundError: no such trace, or not for this caller.
+            NotFoundError: there is no such trace, or the caller may not see it.
+            UnavailableError: see `search`.
         """
         store = self._store.opened()
-        found = await self._searching.run(lambda _: store.trace(trace_id, self._compiled()))
+        found = await self._searches.run(lambda _: store.trace(trace_id, self._compile()))
         if found is None:
             raise NotFoundError("Trace not found")
         return found
 
     async def span(self, trace_id: str, span_id: str) -> bytes:
-        """Returns the finished JSON of one span, without its children.
+        """Returns the JSON of one span, without its children.
 
         Raises:
-            NotFoundError: no such span in that trace, or not for this caller.
+            NotFoundError: the trace has no such span, or the caller may not see it.
+            UnavailableError: see `search`.
         """
         store = self._store.opened()
-        found = await self._searching.run(lambda _: store.span(trace_id, span_id, self._compiled()))
+        found = await self._searches.run(lambda _: store.span(trace_id, span_id, self._compile()))
         if found is None:
             raise NotFoundError("Span not found")
         return found
 
     async def export(self, source: Raw, form: str) -> AsyncGenerator[bytes, None]:
-        """Returns the pieces of a file with the traces that a filter matches, all of one state of the store.
+        """Returns the chunks of a file with every matching trace, read from one snapshot of the store.
 
         Args:
-            source: the filter that they match.
+            source: the filter expression, as JSON.
             form: one of `spanwise.traces.download.FORMATS`.
 
         Raises:
             ValidationError: the filter is neither an object nor null.
-            FilterError: the filter is no valid expression.
-            UnavailableError: too many exports at once, or no store yet.
+            FilterError: the filter is invalid.
+            UnavailableError: too many downloads at once, or the store is not open yet.
         """
         store = self._store.opened()
-        return await self._exporting.run(lambda: store.export(self._compiled(source), form))
+        return await self._downloads.run(lambda: store.export(self._compile(source), form))
 
     async def delete(self, source: Raw, *, dry_run: bool) -> int:
-        """Returns how many traces were deleted. It is done even if the caller does not wait for the answer.
+        """Returns the number of deleted traces. The deletion completes even if the caller stops waiting.
 
         Args:
-            source: the filter that they match.
-            dry_run: whether they are only counted.
+            source: the filter expression of the traces to delete, as JSON.
+            dry_run: whether to count the traces without deleting them.
 
         Raises:
             ValidationError: the filter is neither an object nor null.
-            FilterError: the filter is no valid expression.
+            FilterError: the filter is invalid.
             UnavailableError: nothing was deleted; the same request may succeed later.
         """
         self._store.opened()
-        return await self._changing.run(lambda: self._store.delete(self._compiled(source), dry_run=dry_run))
+        return await self._writes.run(lambda: self._store.delete(self._compile(source), dry_run=dry_run))
 
-    def _compiled(self, source: Raw = Raw(b"null")) -> Filter:  # noqa: B008  # immutable
-        compiled = compile_filter(source)
+    def _compile(self, source: Raw = _EVERYTHING) -> Filter:
+        return self._restricted(compile_filter(source))
+
+    def _restricted(self, compiled: Filter) -> Filter:
         return compiled if self.owner is None else compiled.restrict("user_id", self.owner)

@@ -19,12 +19,12 @@ from pydantic_ai.models.test import TestModel
 
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
 from spanwise.components import Agent, Component, Kind, Team, Workflow, as_component
-from spanwise.components.adapters import joined
-from spanwise.components.adapters.agno_answers import answered_run
+from spanwise.components.adapters import component_or_none
+from spanwise.components.adapters.agno_requirements import resolve_requirements
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
-from spanwise.traces.recording.proxy_tracer import PROVIDER, hosting
+from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER, proxying_to
 from support.apps.agno_objects import agno_agent, agno_team, agno_workflow, confirmed, database, helper
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def test_importing_the_service_imports_no_framework() -> None:
 
 def test_agno_that_the_program_instrumented_itself_is_left_alone() -> None:
     code = (
-        "from agno.agent import Agent; from scripted import Scripted; from spanwise.components import as_component;"
+        "from agno.agent import Agent; from support.scripted_model import Scripted;"
+        "from spanwise.components import as_component;"
         "from openinference.instrumentation.agno import AgnoInstrumentor as Theirs; Theirs().instrument();"
-        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.makes_spans)"
+        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.is_instrumented)"
     )
     path = os.pathsep.join(sys.path)
     environment = {**os.environ, "PYTHONPATH": path}
@@ -80,7 +81,7 @@ def test_an_agent_without_an_id_has_that_of_its_name(name: str) -> None:
 
 @pytest.mark.parametrize("found", [AgnoAgent, object(), "text", None, InMemoryDb, 5])
 def test_anything_else_is_none(found: object) -> None:
-    assert joined(found) is None
+    assert component_or_none(found) is None
     with pytest.raises(ConfigurationError, match="objects of other frameworks need an adapter"):
         as_component(found)
 
@@ -94,7 +95,7 @@ def test_one_without_id_and_name_is_rejected() -> None:
 def test_a_framework_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spanwise.components.adapters.agno", None)
     with pytest.raises(ConfigurationError, match="objects of `agno` need the extra of that name"):
-        joined(agno_agent("a"))
+        component_or_none(agno_agent("a"))
 
 
 def test_a_factory_fills_what_its_product_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +183,7 @@ WAITING: dict[str, Any] = {
     ],
 )
 def test_only_an_answer_is_taken_from_an_answer(answer: dict[str, Any], call_id: str, taken: dict[str, Any]) -> None:
-    found = answered_run(WAITING, [answer])
+    found = resolve_requirements(WAITING, [answer])
     before, after = ({tool["tool_call_id"]: tool for tool in each["tools"]}[call_id] for each in (WAITING, found))
     assert {"result": None, **after} == {"result": None, **before, **taken}
     assert "confirmed" not in str(WAITING)
@@ -221,17 +222,17 @@ def test_spans_outside_of_runs_go_where_the_program_sends_them(monkeypatch: pyte
     theirs = TracerProvider()
     theirs.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: theirs)
-    tracer = PROVIDER.get_tracer("instrumentor", "1")
+    tracer = PROXY_PROVIDER.get_tracer("instrumentor", "1")
     hosted: list[str] = []
 
     class Host:
-        def start_guest(self, _scope: object, name: str, options: dict[str, Any]) -> Span:
+        def start_proxy_span(self, _scope: object, name: str, options: dict[str, Any]) -> Span:
             hosted.append(name)
             return theirs.get_tracer("host").start_span(name, **options)
 
     with tracer.start_as_current_span("outside"):
         pass
-    with hosting(Host()), tracer.start_as_current_span("inside"):
+    with proxying_to(Host()), tracer.start_as_current_span("inside"):
         pass
     assert hosted == ["inside"]
     assert [

@@ -26,7 +26,7 @@ from spanwise.components import (
     Workflow,
     as_component,
 )
-from spanwise.components.perform import perform
+from spanwise.components.execution import execute
 from spanwise.errors import ComponentError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Seen:
         self.spans.append((name, kind))
         yield self
 
-    def made_elsewhere(self, _attributes: object) -> NoReturn:
+    def instrumented(self, _attributes: object) -> NoReturn:
         raise AssertionError("our components make spans of their own")
 
     def output(self, content: str | None) -> None:
@@ -70,7 +70,7 @@ class Seen:
         )
 
     def run(self, component: Component, message: str = "hi", **members: Any) -> Outcome:
-        return asyncio.run(perform(component, self.call(message, **members)))
+        return asyncio.run(execute(component, self.call(message, **members)))
 
     def go_on(self, component: Component, paused: Outcome, *answers: dict[str, Any]) -> Outcome:
         assert paused.pause is not None

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.database import Database, PostgresqlDatabase, RunRecord, SessionRecord, SessionsAsked, SqliteDatabase
+from spanwise.database import Database, PostgresqlDatabase, RunRecord, SessionPageQuery, SessionRecord, SqliteDatabase
 from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
 from support.servers import postgresql
 
@@ -117,7 +117,7 @@ def test_a_session_is_added_once_and_changed(shared: Database) -> None:
     renamed = session("added", name="Neuer NAME", metadata={"x": 1}, updated_at=9)
     shared.change_session(renamed)
     assert shared.session("added") == renamed
-    assert shared.sessions(SessionsAsked(name="neuer n")) == ([renamed], 1)
+    assert shared.sessions(SessionPageQuery(name="neuer n")) == ([renamed], 1)
     shared.delete_session("added")
 
 
@@ -144,19 +144,19 @@ SESSIONS = st.tuples(
     st.integers(0, 2),
 )
 ASKED = st.builds(
-    SessionsAsked,
+    SessionPageQuery,
     user_id=st.sampled_from(["ann", "Ann", "nobody", None]),
     kind=st.sampled_from(["agent", None]),
     component_id=st.sampled_from(["one", None]),
     name=st.none() | st.sampled_from([*NAMES, "%", "_", "/", "\\"]),
     sort_by=st.sampled_from(["created_at", "updated_at", "session_name"]),
     descending=st.booleans(),
-    skipped=st.integers(0, 4),
-    most=st.integers(1, 4),
+    offset=st.integers(0, 4),
+    limit=st.integers(1, 4),
 )
 
 
-def page_of(kept: list[SessionRecord], query: SessionsAsked) -> tuple[list[SessionRecord], int]:
+def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
     """The oracle: row by row, in plain words."""
     found = [
         each
@@ -168,13 +168,13 @@ def page_of(kept: list[SessionRecord], query: SessionsAsked) -> tuple[list[Sessi
     ]
     key = "name" if query.sort_by == "session_name" else query.sort_by
     found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=query.descending)
-    return found[query.skipped : query.skipped + query.most], len(found)
+    return found[query.offset : query.offset + query.limit], len(found)
 
 
 @given(st.lists(SESSIONS, max_size=12), st.lists(ASKED, min_size=1, max_size=5))
 @settings(max_examples=60, deadline=None)
 def test_a_page_is_what_a_plain_reading_finds(
-    shared: Database, rows: list[tuple[Any, ...]], questions: list[SessionsAsked]
+    shared: Database, rows: list[tuple[Any, ...]], questions: list[SessionPageQuery]
 ) -> None:
     kept = [
         session(f"s{n}", user_id=user, kind=kind, component_id=component, name=name, created_at=at, updated_at=-at)
@@ -193,7 +193,7 @@ def test_a_page_is_what_a_plain_reading_finds(
 def test_an_id_that_one_database_could_not_hold_is_rejected_by_all(shared: Database, value: str) -> None:
     for ask in (
         lambda: shared.session(value),
-        lambda: shared.sessions(SessionsAsked(user_id=value)),
+        lambda: shared.sessions(SessionPageQuery(user_id=value)),
         lambda: shared.add_session(session("refused", user_id=value)),
     ):
         with pytest.raises(BadRequestError, match="an id or name is text of at most 1024 bytes"):

@@ -11,10 +11,10 @@ import pytest
 
 from spanwise.database import SqliteDatabase
 from spanwise.errors import StoreError, UnavailableError
-from spanwise.runs.active_run import MOST_BYTES, MOST_BYTES_AFTER, MOST_BYTES_AT_ONCE, MOST_EVENTS, LiveRun
-from spanwise.runs.database_writer import MOST_BEHIND_BYTES, MOST_UNSTORED, Journal
-from spanwise.runs.memory_budget import Room
-from spanwise.runs.subscription import Following, next_index
+from spanwise.runs.active_run import MAX_BYTES, MAX_CHUNK_BYTES, MAX_EVENTS, MAX_TAIL_BYTES, ActiveRun
+from spanwise.runs.database_writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, DatabaseWriter
+from spanwise.runs.memory_budget import MemoryBudget
+from spanwise.runs.subscription import Subscription, next_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,28 +40,28 @@ def event(run_id: str, index: int) -> tuple[str, int, str, bytes]:
     return run_id, index, "RunContent", b"{}"
 
 
-async def opened(folder: Path, max_bytes: int = 1024 * MEBIBYTE) -> tuple[Faulty, Journal]:
+async def opened(folder: Path, max_bytes: int = 1024 * MEBIBYTE) -> tuple[Faulty, DatabaseWriter]:
     database = Faulty(folder / "runs.db")
-    journal = Journal(database, Room(max_bytes))
-    await journal.open()
-    return database, journal
+    writer = DatabaseWriter(database, MemoryBudget(max_bytes))
+    await writer.open()
+    return database, writer
 
 
 def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: Path) -> None:
     async def scene() -> list[int]:
-        database, journal = await opened(tmp_path)
+        database, writer = await opened(tmp_path)
         database.fails = True
         for index in range(3):
-            journal.add(event("a", index))
-            await journal.flushed()
-        assert [each[1] for each in journal.unstored("a")] == [0, 1, 2]
-        assert [entry.index async for entry in Following(journal, "a", None).after(0)] == [1, 2]
+            writer.add_event(event("a", index))
+            await writer.flushed()
+        assert [each[1] for each in writer.unstored_events("a")] == [0, 1, 2]
+        assert [entry.index async for entry in Subscription(writer, "a", None).events_after(0)] == [1, 2]
         database.fails = False
-        journal.add(event("a", 3))
-        await journal.flushed()
-        assert journal.unstored("a") == []
-        found = await journal.do(lambda stored: stored.events("a", -1, 10))
-        await journal.close()
+        writer.add_event(event("a", 3))
+        await writer.flushed()
+        assert writer.unstored_events("a") == []
+        found = await writer.transact(lambda stored: stored.events("a", -1, 10))
+        await writer.close()
         return [each[0] for each in found]
 
     assert asyncio.run(scene()) == [0, 1, 2, 3]
@@ -85,29 +85,29 @@ def test_whoever_waits_is_never_far_ahead_of_the_database_even_of_one_that_fails
 ) -> None:
     size = MEBIBYTE // 10
 
-    async def emit(journal: Journal) -> None:
+    async def emit(writer: DatabaseWriter) -> None:
         for index in range(100):
-            journal.add(("a", index, "RunContent", b"x" * size))
-            await journal.caught_up()
+            writer.add_event(("a", index, "RunContent", b"x" * size))
+            await writer.caught_up()
 
     async def scene() -> int:
         database = kind(tmp_path / "runs.db")
-        journal = Journal(database, Room(1024 * MEBIBYTE))
-        await journal.open()
-        emitting = asyncio.create_task(emit(journal))
+        writer = DatabaseWriter(database, MemoryBudget(1024 * MEBIBYTE))
+        await writer.open()
+        emitting = asyncio.create_task(emit(writer))
         if isinstance(database, Slow):
             await asyncio.sleep(0.1)
             assert not emitting.done()
-            assert MOST_BEHIND_BYTES < journal.room.in_memory <= MOST_BEHIND_BYTES + size
+            assert MAX_PENDING_BYTES < writer.budget.used_bytes <= MAX_PENDING_BYTES + size
             database.goes_on.set()
         else:
             database.fails = True
         await emitting
-        await journal.flushed()
-        unstored = len(journal.unstored("a"))
-        journal.forget("a")
-        assert journal.room.in_memory == 0
-        await journal.close()
+        await writer.flushed()
+        unstored = len(writer.unstored_events("a"))
+        writer.discard_unstored("a")
+        assert writer.budget.used_bytes == 0
+        await writer.close()
         return unstored
 
     assert asyncio.run(scene()) == (100 if kind is Faulty else 0)
@@ -115,60 +115,60 @@ def test_whoever_waits_is_never_far_ahead_of_the_database_even_of_one_that_fails
 
 def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) -> None:
     async def scene() -> None:
-        database, journal = await opened(tmp_path)
+        database, writer = await opened(tmp_path)
         database.poisoned = "bad"
         for index in range(5):
-            journal.add(event("bad", index))
-            journal.add(event("good", index))
-        await journal.flushed()
-        assert len(await journal.do(lambda stored: stored.events("good", -1, 10))) == 5
-        assert len(journal.unstored("bad")) == 5
-        journal.forget("bad")
-        assert journal.unstored("bad") == []
-        await journal.close()
+            writer.add_event(event("bad", index))
+            writer.add_event(event("good", index))
+        await writer.flushed()
+        assert len(await writer.transact(lambda stored: stored.events("good", -1, 10))) == 5
+        assert len(writer.unstored_events("bad")) == 5
+        writer.discard_unstored("bad")
+        assert writer.unstored_events("bad") == []
+        await writer.close()
 
     asyncio.run(scene())
 
 
 def test_what_must_not_be_lost_is_tried_again(tmp_path: Path) -> None:
     async def scene() -> None:
-        database, journal = await opened(tmp_path)
+        database, writer = await opened(tmp_path)
         database.fails = True
-        storing = asyncio.create_task(journal.do_at_last(lambda stored: stored.add_events([event("a", 0)])))
+        storing = asyncio.create_task(writer.transact_with_retries(lambda stored: stored.add_events([event("a", 0)])))
         await asyncio.sleep(0.1)
         database.fails = False
         await storing
-        assert len(await journal.do(lambda stored: stored.events("a", -1, 10))) == 1
-        await journal.close()
+        assert len(await writer.transact(lambda stored: stored.events("a", -1, 10))) == 1
+        await writer.close()
 
     asyncio.run(scene())
 
 
 def test_what_is_tried_again_keeps_no_service_from_ending(tmp_path: Path) -> None:
     async def scene() -> None:
-        database, journal = await opened(tmp_path)
+        database, writer = await opened(tmp_path)
         database.fails = True
-        storing = asyncio.create_task(journal.do_at_last(lambda stored: stored.add_events([event("a", 0)])))
+        storing = asyncio.create_task(writer.transact_with_retries(lambda stored: stored.add_events([event("a", 0)])))
         await asyncio.sleep(0.5)
         assert not storing.done()
-        journal.end()
+        writer.stop_retrying()
         with pytest.raises(OSError, match="disk full"):
             await asyncio.wait_for(storing, 1)
-        await journal.close()
+        await writer.close()
 
     asyncio.run(scene())
 
 
 def test_a_run_that_lost_events_says_so(tmp_path: Path) -> None:
     async def scene() -> None:
-        database, journal = await opened(tmp_path)
+        database, writer = await opened(tmp_path)
         database.fails = True
-        for index in range(MOST_UNSTORED + 1):
-            journal.add(event("a", index))
-        await journal.flushed()
+        for index in range(MAX_UNSTORED_EVENTS + 1):
+            writer.add_event(event("a", index))
+        await writer.flushed()
         with pytest.raises(StoreError, match="events of run a could not be stored"):
-            journal.unstored("a")
-        await journal.close()
+            writer.unstored_events("a")
+        await writer.close()
 
     asyncio.run(scene())
 
@@ -187,83 +187,83 @@ def test_the_next_index_is_the_one_after_the_last_whatever_lies_between(tmp_path
 
 def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
-        _, journal = await opened(tmp_path)
-        live = LiveRun(("a", "s"), 0, journal, keeps_events=False)
-        large = "x" * (MOST_BYTES_AT_ONCE // 2 + 1)
-        for number in range(MOST_EVENTS + 50):
-            live.emit({"event": "RunContent", "content": large if number % 200 == 0 else "y"})
-        assert live.after(0, 10) is None
-        assert sum(len(entry.body) for entry in live.after(MOST_EVENTS, 10) or ()) < MOST_BYTES
-        assert live.kept == []
-        batches = [live.after(index, 256) for index in range(MOST_EVENTS - 300, MOST_EVENTS)]
-        live.end()
-        assert live.after(MOST_EVENTS - 300, 10) is None
-        assert live.after(MOST_EVENTS + 48, 10)
-        found: list[Any] = [entry async for entry in Following(journal, "a", live).after(-1)]
-        assert [entry.index for entry in found] == list(range(MOST_EVENTS + 50))
+        _, writer = await opened(tmp_path)
+        active = ActiveRun(("a", "s"), 0, writer, keeps_events=False)
+        large = "x" * (MAX_CHUNK_BYTES // 2 + 1)
+        for number in range(MAX_EVENTS + 50):
+            active.emit({"event": "RunContent", "content": large if number % 200 == 0 else "y"})
+        assert active.events_after(0, 10) is None
+        assert sum(len(entry.body) for entry in active.events_after(MAX_EVENTS, 10) or ()) < MAX_BYTES
+        assert active.result_events == []
+        batches = [active.events_after(index, 256) for index in range(MAX_EVENTS - 300, MAX_EVENTS)]
+        active.end()
+        assert active.events_after(MAX_EVENTS - 300, 10) is None
+        assert active.events_after(MAX_EVENTS + 48, 10)
+        found: list[Any] = [entry async for entry in Subscription(writer, "a", active).events_after(-1)]
+        assert [entry.index for entry in found] == list(range(MAX_EVENTS + 50))
         for batch in batches:
             assert batch
-            assert len(batch) == 1 or sum(len(entry.body) for entry in batch) <= MOST_BYTES_AT_ONCE
-        await journal.close()
+            assert len(batch) == 1 or sum(len(entry.body) for entry in batch) <= MAX_CHUNK_BYTES
+        await writer.close()
 
     asyncio.run(scene())
 
 
-def test_a_full_room_keeps_little_begins_nothing_and_loses_nothing(tmp_path: Path) -> None:
+def test_an_exhausted_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
-        _, journal = await opened(tmp_path, MEBIBYTE)
-        budget = journal.room
-        live = LiveRun(("a", "s"), 0, journal, keeps_events=False)
+        _, writer = await opened(tmp_path, MEBIBYTE)
+        budget = writer.budget
+        active = ActiveRun(("a", "s"), 0, writer, keeps_events=False)
         text = "x" * 1000
         for _ in range(3000):
-            live.emit({"event": "RunContent", "content": text})
+            active.emit({"event": "RunContent", "content": text})
         with pytest.raises(UnavailableError, match="too many bytes of events at once"):
-            budget.admit()
-        assert sum(len(entry.body) for entry in live.after(2999 - 256, 256) or ()) <= MOST_BYTES_AFTER
-        await journal.flushed()
-        budget.admit()
-        assert budget.in_memory <= MOST_BYTES_AFTER
-        live.end()
-        following = Following(journal, "a", live).after(-1)
+            budget.expect_available()
+        assert sum(len(entry.body) for entry in active.events_after(2999 - 256, 256) or ()) <= MAX_TAIL_BYTES
+        await writer.flushed()
+        budget.expect_available()
+        assert budget.used_bytes <= MAX_TAIL_BYTES
+        active.end()
+        following = Subscription(writer, "a", active).events_after(-1)
         first = await anext(following)
-        assert budget.in_memory > MOST_BYTES_AFTER
+        assert budget.used_bytes > MAX_TAIL_BYTES
         assert [first.index] + [entry.index async for entry in following] == list(range(3000))
-        del live, following
+        del active, following
         # The thread of the database holds what it was asked last until it is asked again.
-        await journal.do(lambda _: None)
-        assert budget.in_memory == 0
-        await journal.close()
+        await writer.transact(lambda _: None)
+        assert budget.used_bytes == 0
+        await writer.close()
 
     asyncio.run(scene())
 
 
-def test_whatever_becomes_of_events_their_room_is_given_back(tmp_path: Path) -> None:
+def test_whatever_becomes_of_events_their_budget_is_released(tmp_path: Path) -> None:
     async def scene() -> None:
-        database, journal = await opened(tmp_path)
+        database, writer = await opened(tmp_path)
         rng = random.Random(7)
-        live: dict[str, LiveRun] = {}
+        active: dict[str, ActiveRun] = {}
         for number in range(400):
             run_id = str(rng.randrange(8))
             database.fails = rng.random() < 0.3
-            if run_id not in live:
-                live[run_id] = LiveRun((run_id, "s"), number * 10, journal, keeps_events=rng.random() < 0.5)
+            if run_id not in active:
+                active[run_id] = ActiveRun((run_id, "s"), number * 10, writer, keeps_events=rng.random() < 0.5)
             for _ in range(rng.randrange(4)):
-                live[run_id].emit({"event": rng.choice(["RunContent", "CustomEvent"]), "content": "x" * number})
+                active[run_id].emit({"event": rng.choice(["RunContent", "CustomEvent"]), "content": "x" * number})
             if rng.random() < 0.5:
-                await journal.flushed()
+                await writer.flushed()
             if rng.random() < 0.2:
-                await journal.flushed()
-                journal.forget(run_id)
-                live.pop(run_id).end()
+                await writer.flushed()
+                writer.discard_unstored(run_id)
+                active.pop(run_id).end()
         database.fails = False
-        await journal.flushed()
-        for run_id, each in live.items():
-            journal.forget(run_id)
+        await writer.flushed()
+        for run_id, each in active.items():
+            writer.discard_unstored(run_id)
             each.end()
-        assert journal.room.in_memory > 0
+        assert writer.budget.used_bytes > 0
         del each
-        live.clear()
-        assert journal.room.in_memory == 0
-        await journal.close()
+        active.clear()
+        assert writer.budget.used_bytes == 0
+        await writer.close()
 
     asyncio.run(scene())

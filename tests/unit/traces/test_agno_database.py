@@ -138,7 +138,7 @@ def test_rows_that_are_no_spans_are_rejected_one_by_one(tmp_path: Path, newest: 
     assert f"span `{spans[0]}`" in imported.output
     assert "Invalid isoformat string: 'soon'" in imported.output
     assert "span `no id`" in imported.output
-    assert "1 traces of which no span is there" in imported.output
+    assert "1 traces without spans" in imported.output
 
 
 def test_a_database_in_postgresql_is_imported(

@@ -126,7 +126,7 @@ def test_what_is_rejected_is_said_with_its_path(tmp_path: Path) -> None:
 
 
 def test_messages_of_any_length_and_number_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spanwise.traces.otlp_file._PIECE", 100)
+    monkeypatch.setattr("spanwise.traces.bulk_import.otlp_file._CHUNK_BYTES", 100)
     for name, capture in (("whole.json", "collector-json-01.json"), ("merged.pb", "collector-merged-01.pb")):
         body = (OTLP / capture).read_bytes()
         pretty = json.dumps(json.loads(body), indent=1).encode() if name == "whole.json" else body * 3

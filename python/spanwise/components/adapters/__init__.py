@@ -1,6 +1,6 @@
-"""Which component does this object stand for? Ours as they are, those of other frameworks through an adapter.
+"""Adapters for components of other frameworks.
 
-An adapter is imported when the first object of its framework is met, so that none of them has to be installed.
+An adapter is imported when the first object of its framework is met, so that no framework has to be installed.
 """
 
 from __future__ import annotations
@@ -8,26 +8,30 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from spanwise.components.base import Component
+from spanwise.components.call import Component
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from spanwise.components.base import Kind
 
 _ADAPTERS = {"agno": "agno", "pydantic_ai": "pydantic_ai"}
-"""The package that a class comes from, and the module here that adapts its objects."""
+"""The top-level package of a framework, and the module here that adapts its objects."""
 
 LOGGERS = ("agno", "agno-team", "agno-workflow")
-"""The loggers of frameworks that write on their own; `spanwise serve` has them write into its log."""
+"""The loggers that frameworks configure themselves; `spanwise serve` redirects them to its own log."""
 
 
 def as_component(found: object, kind: Kind | None = None) -> Component:
-    """Returns `found` as a component, of that kind if one is given.
+    """Returns an object as a component, through an adapter if it belongs to a supported framework.
+
+    Args:
+        found: the object.
+        kind: the kind that it must have; None for any.
 
     Raises:
-        ConfigurationError: it is none, and there is no adapter for it.
+        ConfigurationError: it is no component, no adapter supports it, or it is of another kind.
     """
-    component = joined(found)
+    component = component_or_none(found)
     if component is None:
         shown = found if isinstance(found, type) else type(found)
         wanted = "a component" if kind is None else f"a component, {kind}"
@@ -40,11 +44,11 @@ def as_component(found: object, kind: Kind | None = None) -> Component:
     return component
 
 
-def joined(found: object) -> Component | None:
-    """Returns `found` as a component; None if it is none.
+def component_or_none(found: object) -> Component | None:
+    """Returns an object as a component, through an adapter if necessary; None if it is no component.
 
     Raises:
-        ConfigurationError: what its adapter needs is not installed, or the adapter refuses it.
+        ConfigurationError: the adapter's framework is not installed, or the adapter rejects the object.
     """
     if isinstance(found, type):
         return None

@@ -1,6 +1,6 @@
-"""Steps of agno's workflows whose sync functions run in threads.
+"""Steps of agno's workflows whose sync functions are moved to threads.
 
-agno calls them on the event loop, where one that waits holds up every request of the service.
+agno calls them on the event loop, where a function that waits blocks every request of the service.
 """
 
 from __future__ import annotations
@@ -16,24 +16,28 @@ from spanwise.components.callables import in_thread, is_async
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PLACES = ("steps", "else_steps", "choices")
-"""Where agno's compound steps keep theirs."""
+_CHILDREN = ("steps", "else_steps", "choices")
+"""The attributes of agno's compound steps that hold steps."""
 
 
-def off_the_loop(part: Any) -> Any:  # noqa: ANN401  # a step of agno, a function, or a list of them
-    """Returns what stands in a workflow, changed in place where it can be: no sync function runs on the loop."""
+def run_in_threads(part: Any) -> Any:  # noqa: ANN401  # a step of agno, a function, or a list of them
+    """Returns a part of a workflow in which every sync function runs in a thread.
+
+    Args:
+        part: a workflow, a step, a function, or a list of them. Objects are changed in place.
+    """
     if isinstance(part, list):
-        return [off_the_loop(each) for each in part]
+        return [run_in_threads(each) for each in part]
     if isinstance(part, Step):
         if part.executor is not None:
-            step: Any = part  # its active executor has the type of an agent
+            step: Any = part  # agno's annotation of `active_executor` admits agents only
             step.executor = step.active_executor = _threaded(part.executor)
-        off_the_loop(getattr(part, "workflow", None))
+        run_in_threads(getattr(part, "workflow", None))
     elif callable(part):
         return _threaded(part)
-    for place in _PLACES:
-        if getattr(part, place, None):
-            setattr(part, place, off_the_loop(getattr(part, place)))
+    for name in _CHILDREN:
+        if getattr(part, name, None):
+            setattr(part, name, run_in_threads(getattr(part, name)))
     return part
 
 

@@ -1,4 +1,4 @@
-"""What adapters have in common."""
+"""The base class of adapted components."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ class Adapted:
     """A component of another framework.
 
     Attributes:
-        kind: what it is.
-        is_shared: whether runs at the same time use it, so that each needs a copy; what a factory built is used once.
-        tells: whether its own events say how a run begins and ends; then its outcome has a `Told`.
-        makes_spans: whether an instrumentor makes the spans of its runs.
+        kind: the kind of component.
+        is_shared: whether concurrent runs use it, so that each may need a copy; a factory's product is used once.
+        reports_outcome: whether its own events report the start and the end of a run; its outcome then has a
+            `ReportedOutcome`.
+        is_instrumented: whether an instrumentor makes the spans of its runs.
     """
 
     kind: Kind
     is_shared: bool = True
-    tells: bool = False
-    makes_spans: bool = False
+    reports_outcome: bool = False
+    is_instrumented: bool = False
 
-    def makes_root(self, call: Call) -> bool:
-        """Returns whether the instrumentor makes the span that all others of `call` are inside; else ours is it."""
+    def instruments_root(self, call: Call) -> bool:
+        """Returns whether the instrumentor also makes the outermost span of `call`; otherwise we make it."""
         _ = call
-        return self.makes_spans
+        return self.is_instrumented
 
     async def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
-        """Accepts the answers to a pause, before the run goes on with them.
+        """Validates the answers to a pause, before the run resumes with them.
 
         Args:
-            state: what the component gave to its pause.
-            answers: what the caller answered.
+            state: the component's state from the pause.
+            answers: the caller's answers.
 
         Raises:
-            BadRequestError: they are no answers to it.
+            BadRequestError: they do not fit what the run waits for.
             ForbiddenError: somebody else has to answer first.
         """
 
 
-def described(**members: object) -> dict[str, Any]:
-    """Returns the members that say something."""
+def without_empty(**members: object) -> dict[str, Any]:
+    """Returns the members that are neither None nor an empty list or dict."""
     return {name: value for name, value in members.items() if value not in (None, [], {})}

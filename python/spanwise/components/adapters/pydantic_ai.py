@@ -1,7 +1,7 @@
-"""Agents of pydantic-ai, as they are.
+"""The adapter for agents of pydantic-ai.
 
 They make their own spans. A tool that needs approval, or is executed elsewhere, pauses the run if the agent has
-`DeferredToolRequests` among its output types. A run begins without history, and `deps` is None.
+`DeferredToolRequests` among its output types. A run starts without message history, and its `deps` are None.
 
 Source: pydantic-ai 2.68, "Deferred Tools" and "Streaming Events".
 """
@@ -33,29 +33,28 @@ from pydantic_core import to_jsonable_python
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.errors import BadRequestError, ComponentError
-from spanwise.traces.recording.proxy_tracer import PROVIDER
+from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pydantic_ai.messages import ToolCallPart
 
-    from spanwise.components.base import Component
-    from spanwise.components.call import Call
+    from spanwise.components.call import Call, Component
 
-_SETTINGS = InstrumentationSettings(tracer_provider=PROVIDER)
+_SETTINGS = InstrumentationSettings(tracer_provider=PROXY_PROVIDER)
 
 
 def adapt(found: object) -> Component | None:
-    """Returns an agent of pydantic-ai as a component; None if it is none."""
+    """Returns an agent of pydantic-ai as a component; None for anything else."""
     return _PydanticAgent(found) if isinstance(found, AbstractAgent) else None
 
 
 class _PydanticAgent(Adapted):
-    """Runs at the same time use the same agent: it does not change."""
+    """An agent. Concurrent runs share it, since running does not change it."""
 
     kind = Kind.AGENT
-    makes_spans = True
+    is_instrumented = True
 
     def __init__(self, own: AbstractAgent[Any, Any]) -> None:
         self._own = own
@@ -68,32 +67,32 @@ class _PydanticAgent(Adapted):
         self.model = model.model_name if isinstance(model, Model) else model
 
     def initialize(self) -> None:
-        """Does nothing: there is nothing to prepare."""
+        """Does nothing: the agent needs no preparation."""
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the member `model`, if the agent has a model."""
         return {"model": {"name": self.model, "model": self.model}} if self.model else {}
 
     async def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
-        """Accepts answers that name a tool call each."""
+        """Accepts answers each of which names a tool call that the run waits for."""
         for answer in answers:
-            if _tool_of(answer).get("tool_call_id") not in {*state["approvals"], *state["calls"]}:
+            if _tool_call(answer).get("tool_call_id") not in {*state["approvals"], *state["calls"]}:
                 raise BadRequestError("expected an answer with the `tool_call_id` of a call that the run waits for")
 
     async def execute(self, call: Call) -> Outcome:
-        """Runs the agent, or goes on where it paused."""
-        given: dict[str, Any] = {"capabilities": [Instrumentation(settings=_SETTINGS)]}
+        """Runs the agent, or resumes it with the answers, and emits events for its text and its tools."""
+        options: dict[str, Any] = {"capabilities": [Instrumentation(settings=_SETTINGS)]}
         if call.is_continued:
-            given["message_history"] = ModelMessagesTypeAdapter.validate_python(call.state["messages"])
-            given["deferred_tool_results"] = _results_of(call.state, call.answers)
-        asked = None if call.is_continued else call.message
+            options["message_history"] = ModelMessagesTypeAdapter.validate_python(call.state["messages"])
+            options["deferred_tool_results"] = _tool_results(call.state, call.answers)
+        prompt = None if call.is_continued else call.message
         result = None
-        async with self._own.run_stream_events(asked, conversation_id=call.session_id, **given) as events:
+        async with self._own.run_stream_events(prompt, conversation_id=call.session_id, **options) as events:
             async for event in events:
                 if isinstance(event, AgentRunResultEvent):
                     result = event.result
                 else:
-                    self._pass_on(event, call)
+                    self._emit(event, call)
                     await call.caught_up()
         if result is None:
             raise ComponentError(f"pydantic-ai ended the run of agent `{self.id}` without a result")
@@ -102,13 +101,13 @@ class _PydanticAgent(Adapted):
         call.emit(self, "*ContentCompleted")
         return Outcome(content=to_jsonable_python(result.output))
 
-    def _pass_on(self, event: object, call: Call) -> None:
+    def _emit(self, event: object, call: Call) -> None:
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 if text:
                     call.emit(self, "*Content", content=text, content_type="str")
             case FunctionToolCallEvent(part=part):
-                call.emit(self, "ToolCallStarted", tool=_described(part))
+                call.emit(self, "ToolCallStarted", tool=_tool_execution(part))
             case FunctionToolResultEvent(part=ToolReturnPart() as part):
                 result = to_jsonable_python(part.content)
                 tool = {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "result": result}
@@ -117,12 +116,12 @@ class _PydanticAgent(Adapted):
                 tool = {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "tool_call_error": True}
                 call.emit(self, "ToolCallError", tool=tool, error=to_jsonable_python(part.content))
             case _:
-                pass  # the other events say how the model writes, which no client of ours knows
+                pass  # the other events are details of how the model writes, for which clients have no event
 
 
-def _paused(asked: DeferredToolRequests, messages: list[Any]) -> Outcome:
-    approvals = [{**_described(part), "requires_confirmation": True} for part in asked.approvals]
-    calls = [{**_described(part), "external_execution_required": True} for part in asked.calls]
+def _paused(requests: DeferredToolRequests, messages: list[Any]) -> Outcome:
+    approvals = [{**_tool_execution(part), "requires_confirmation": True} for part in requests.approvals]
+    calls = [{**_tool_execution(part), "external_execution_required": True} for part in requests.calls]
     tools = [*approvals, *calls]
     state = {
         "messages": messages,
@@ -133,24 +132,24 @@ def _paused(asked: DeferredToolRequests, messages: list[Any]) -> Outcome:
     return Outcome(pause=pause, parts={"tools": tools})
 
 
-def _described(part: ToolCallPart) -> dict[str, Any]:
+def _tool_execution(part: ToolCallPart) -> dict[str, Any]:
     arguments = to_jsonable_python(part.args_as_dict())
     return {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "tool_args": arguments}
 
 
-def _tool_of(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the tool call that an answer is about, which stands alone or in the requirement."""
+def _tool_call(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the tool call of an answer, which is a tool call or a requirement with one."""
     tool = answer.get("tool_execution", answer)
     return tool if isinstance(tool, dict) else {}
 
 
-def _results_of(state: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> DeferredToolResults:
-    """Returns what became of the calls that the run waits for; what nobody answered is denied."""
+def _tool_results(state: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> DeferredToolResults:
+    """Returns the results of the tool calls that a run waits for. Approvals without an answer are denied."""
     results = DeferredToolResults(
         approvals=dict.fromkeys(state["approvals"], ToolDenied()), calls=dict.fromkeys(state["calls"])
     )
     for answer in answers:
-        tool = _tool_of(answer)
+        tool = _tool_call(answer)
         call_id = tool["tool_call_id"]
         if call_id in state["calls"]:
             results.calls[call_id] = answer.get("external_execution_result", tool.get("result"))

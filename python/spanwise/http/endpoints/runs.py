@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spanwise.http.responses.event_stream import StreamSlot
     from spanwise.http.routing.route import Handler
     from spanwise.http.schemas.run_forms import RunForm
-    from spanwise.runs import LiveRun
+    from spanwise.runs import ActiveRun
 
 ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
 """The form field that holds the answers to what a paused run waits for."""
@@ -128,7 +128,7 @@ def resume_stream(kind: Kind) -> Handler:
         after = last_event_index(request, form.last_event_index)
         record = await _record(request, kind, form.session_id, backend)
         with backend.streams.acquire() as slot:
-            return slot.respond(backend.runs.follow_again(record.run_id, after))
+            return slot.respond(backend.runs.resubscribe(record.run_id, after))
 
     return handle
 
@@ -138,11 +138,11 @@ def _stream_slot(form: RunForm, backend: Backend) -> AbstractContextManager[Stre
     return backend.streams.acquire() if form.stream else nullcontext()
 
 
-async def _respond(run: LiveRun, kind: Kind, form: RunForm, backend: Backend, slot: StreamSlot | None) -> Response:
+async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, slot: StreamSlot | None) -> Response:
     """Returns the response to a form that set a run going: a stream, an acknowledgement, or the result."""
     headers = {"X-Run-ID": run.run_id}
     if slot is not None:
-        entries = backend.runs.follow(run)
+        entries = backend.runs.subscribe(run)
         return slot.respond(entries if form.stream_events else content_only(entries, kind), headers)
     if form.background:
         acknowledgement = {"run_id": run.run_id, "session_id": run.session_id, "status": "PENDING"}

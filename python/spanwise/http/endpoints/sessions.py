@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import Response
 
 from spanwise.components import Kind
-from spanwise.database import SessionsAsked
+from spanwise.database import SessionPageQuery
 from spanwise.errors import NotFoundError, ValidationError
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
@@ -55,15 +55,15 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
     query = decode_query(request, SessionListQuery)
     _expect_database(request, query)
     owner = owner_of(request)
-    listing = SessionsAsked(
+    listing = SessionPageQuery(
         user_id=owner or query.user_id or None,
         kind=query.type or None,
         component_id=query.component_id or None,
         name=query.session_name or None,
         sort_by=query.sort_by,
         descending=query.sort_order == "desc",
-        skipped=(query.page - 1) * query.limit,
-        most=query.limit,
+        offset=(query.page - 1) * query.limit,
+        limit=query.limit,
     )
     names_another_user = owner is not None and query.user_id not in (msgspec.UNSET, "", owner)
     found, count = ([], 0) if names_another_user else await backend.runs.sessions.page(listing)

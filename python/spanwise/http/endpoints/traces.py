@@ -28,9 +28,8 @@ from spanwise.models import (
     TraceQuery,
     TracesQuery,
 )
+from spanwise.traces import filter_schema
 from spanwise.traces.download import FORMATS
-from spanwise.traces.list_filter import listing, session_listing
-from spanwise.traces.service import filter_schema
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -55,14 +54,14 @@ async def search_traces(request: Request, body: bytes, backend: Backend) -> Resp
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces`: a page of traces without their outputs, errors and span trees."""
     query = decode_query(request, TracesQuery)
-    page = _view(request, backend, query).search(listing(query), detail=False)
+    page = _view(request, backend, query).list_traces(query)
     return Response(await unless_disconnected(request, page), media_type=JSON)
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /trace_session_stats`: a page of sessions."""
     query = decode_query(request, SessionsQuery)
-    page = _view(request, backend, query).search(session_listing(query))
+    page = _view(request, backend, query).list_sessions(query)
     return Response(await unless_disconnected(request, page), media_type=JSON)
 
 

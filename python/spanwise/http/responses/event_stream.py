@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from spanwise.runs import Entry
+    from spanwise.runs import RunEvent
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = b": heartbeat\n\n"
@@ -84,7 +84,9 @@ class StreamSlot:
         """Releases the slot."""
         self._limit.open -= 1
 
-    def respond(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str] | None = None) -> StreamingResponse:
+    def respond(
+        self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str] | None = None
+    ) -> StreamingResponse:
         """Returns a response that sends `entries` as they arrive. A client that leaves ends the stream, not the run."""
         self._has_response = True
         return _EventStreamResponse(entries, headers or {}, self)
@@ -93,7 +95,7 @@ class StreamSlot:
 class _EventStreamResponse(StreamingResponse):
     """A response that releases its slot however it ends."""
 
-    def __init__(self, entries: AsyncGenerator[Entry, None], headers: dict[str, str], slot: StreamSlot) -> None:
+    def __init__(self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str], slot: StreamSlot) -> None:
         super().__init__(_frames(entries), media_type=f"{EVENT_STREAM}; charset=utf-8", headers=headers)
         self._slot = slot
 
@@ -106,7 +108,7 @@ class _EventStreamResponse(StreamingResponse):
             self._slot.release()
 
 
-async def _frames(entries: AsyncGenerator[Entry, None]) -> AsyncIterator[bytes]:
+async def _frames(entries: AsyncGenerator[RunEvent, None]) -> AsyncIterator[bytes]:
     async with aclosing(entries):
         coming = asyncio.ensure_future(anext(entries, None))
         try:
@@ -125,7 +127,7 @@ async def _frames(entries: AsyncGenerator[Entry, None]) -> AsyncIterator[bytes]:
                 await asyncio.wait([coming])
 
 
-async def content_only(entries: AsyncGenerator[Entry, None], kind: Kind) -> AsyncGenerator[Entry, None]:
+async def content_only(entries: AsyncGenerator[RunEvent, None], kind: Kind) -> AsyncGenerator[RunEvent, None]:
     """Yields the content events of a run, and its last event if it did not complete; a workflow's in any case."""
     async with aclosing(entries):
         async for entry in entries:
@@ -133,7 +135,7 @@ async def content_only(entries: AsyncGenerator[Entry, None], kind: Kind) -> Asyn
                 yield entry
 
 
-def frame(entry: Entry) -> bytes:
+def frame(entry: RunEvent) -> bytes:
     """Returns one event in its wire format. Its JSON has no line break, so its content cannot end the event."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.index, entry.name.encode(), entry.body)
 

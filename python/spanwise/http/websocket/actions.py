@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spanwise.database import RunRecord
     from spanwise.http.websocket.protocol import ActionMessage, Message
     from spanwise.http.websocket.session import Action, SocketSession
-    from spanwise.runs import Entry
+    from spanwise.runs import RunEvent
 
 RUN = Need.of("workflows:run")
 
@@ -47,7 +47,7 @@ async def start(session: SocketSession, received: Message) -> None:
     launch = _launch_request(session, identity, workflow_id, message)
     objects = {name: _object(message, name) or {} for name in OBJECT_FIELDS}
     run = await session.backend.launcher.start(launch, message.message, objects)
-    await _follow(session, run.run_id, session.backend.runs.follow(run), all_events=message.stream_events)
+    await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
 
 
 async def resume(session: SocketSession, received: Message) -> None:
@@ -58,7 +58,7 @@ async def resume(session: SocketSession, received: Message) -> None:
     session.backend.runs.expect_paused(record)
     launch = _launch_request(session, identity, record.component_id, message)
     run = await session.backend.launcher.resume(launch, record, message.step_requirements)
-    await _follow(session, run.run_id, session.backend.runs.follow(run), all_events=message.stream_events)
+    await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
 
 
 async def reconnect(session: SocketSession, received: Message) -> None:
@@ -69,7 +69,7 @@ async def reconnect(session: SocketSession, received: Message) -> None:
     except NotFoundError as error:
         raise NotFoundError(f"Run {message.run_id[:64]} not found in buffer or database") from error
     after = -1 if message.last_event_index is None else max(-1, message.last_event_index)
-    entries = session.backend.runs.follow_again(record.run_id, after)
+    entries = session.backend.runs.resubscribe(record.run_id, after)
     await _follow(session, record.run_id, entries, all_events=True)
 
 
@@ -99,7 +99,7 @@ def _launch_request(
 
 
 async def _follow(
-    session: SocketSession, run_id: str, entries: AsyncGenerator[Entry, None], *, all_events: bool
+    session: SocketSession, run_id: str, entries: AsyncGenerator[RunEvent, None], *, all_events: bool
 ) -> None:
     """Sends the events of a run until it ends or pauses. The run does not wait for them."""
     session.set_followed_run(run_id)

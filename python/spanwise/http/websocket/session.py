@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from spanwise.auth.identity import Identity
     from spanwise.http.backend import Backend
     from spanwise.http.websocket.protocol import Message
-    from spanwise.runs import Entry
+    from spanwise.runs import RunEvent
 
 Action: TypeAlias = "Callable[[SocketSession, Message], Awaitable[None]]"
 """Handles the messages of one kind. The session runs it as a task."""
@@ -149,7 +149,7 @@ class SocketSession:
         found = {name: value for name, value in members.items() if value is not None}
         await self._send(msgspec.json.encode({"event": event, **found}).decode())
 
-    async def send_entry(self, entry: Entry) -> None:
+    async def send_entry(self, entry: RunEvent) -> None:
         """Sends one event of a run."""
         await self._send(entry.body.decode())
 

@@ -1,1 +1,1 @@
-"""How does a run become a trace?"""
+"""Recording of runs as traces, through the OpenTelemetry SDK."""

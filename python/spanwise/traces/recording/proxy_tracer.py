@@ -1,8 +1,8 @@
-"""Where the spans go that an instrumentor makes of another framework: into the trace of the run they belong to.
+"""The tracer provider that instrumentors of other frameworks are given: spans go to the run they are made in.
 
-An instrumentor is switched on once in a process and given one tracer provider. Ours asks the OpenTelemetry context
-which run it is inside, so that runs at the same time and services in the same process stay apart. Outside of runs,
-spans go where the program's own tracer provider sends them.
+An instrumentor is enabled once in a process, with one tracer provider. Ours looks up the current run in the
+OpenTelemetry context, so that concurrent runs, and services in the same process, stay apart. Outside of a run, spans
+go to the program's own tracer provider.
 """
 
 from __future__ import annotations
@@ -21,31 +21,37 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import Attributes
 
 Scope: TypeAlias = "tuple[str, str | None]"
-"""Name and version of an instrumentor."""
+"""Name and version of an instrumentation scope."""
 
-_RUN = contexts.create_key("spanwise-run")
+_TARGET_KEY = contexts.create_key("spanwise-proxy-target")
 
 
-class Host(Protocol):
-    """The trace of a run that is under way."""
+class ProxyTarget(Protocol):
+    """The recording of a run, as the proxy tracer sees it."""
 
-    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
-        """Starts a span in it; the options are those of `Tracer.start_span`."""
+    def start_proxy_span(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        """Starts a span in the trace of the run.
+
+        Args:
+            scope: the instrumentor.
+            name: the span's name.
+            options: the keyword arguments of `Tracer.start_span`.
+        """
         ...
 
 
 @contextmanager
-def hosting(host: Host) -> Iterator[None]:
-    """Lets the spans that instrumentors make inside the block go to `host`."""
-    token = contexts.attach(contexts.set_value(_RUN, host))
+def proxying_to(target: ProxyTarget) -> Iterator[None]:
+    """Sends the spans that instrumentors start inside the block to `target`."""
+    token = contexts.attach(contexts.set_value(_TARGET_KEY, target))
     try:
         yield
     finally:
         contexts.detach(token)
 
 
-class GuestProvider(api.TracerProvider):
-    """The tracer provider that instrumentors are given."""
+class ProxyTracerProvider(api.TracerProvider):
+    """Provides proxy tracers."""
 
     def get_tracer(
         self,
@@ -54,17 +60,17 @@ class GuestProvider(api.TracerProvider):
         schema_url: str | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> api.Tracer:
-        """Returns a tracer; which run its spans belong to is found when each begins."""
-        elsewhere = api.get_tracer(
+        """Returns a tracer that looks up the run of each span when the span starts."""
+        fallback = api.get_tracer(
             instrumenting_module_name, instrumenting_library_version, schema_url=schema_url, attributes=attributes
         )
-        return _GuestTracer((instrumenting_module_name, instrumenting_library_version), elsewhere)
+        return _ProxyTracer((instrumenting_module_name, instrumenting_library_version), fallback)
 
 
-class _GuestTracer(api.Tracer):
-    def __init__(self, scope: Scope, elsewhere: api.Tracer) -> None:
-        self._guest_scope = scope
-        self._guest_elsewhere = elsewhere
+class _ProxyTracer(api.Tracer):
+    def __init__(self, scope: Scope, fallback: api.Tracer) -> None:
+        self._scope = scope
+        self._fallback = fallback
 
     def start_span(  # noqa: PLR0913, PLR0917  # the signature of OpenTelemetry
         self,
@@ -86,10 +92,10 @@ class _GuestTracer(api.Tracer):
             "record_exception": record_exception,
             "set_status_on_exception": set_status_on_exception,
         }
-        host: Any = contexts.get_value(_RUN, context)
-        if host is None:
-            return self._guest_elsewhere.start_span(name, **options)
-        span: Span = host.start_guest(self._guest_scope, name, options)
+        target: Any = contexts.get_value(_TARGET_KEY, context)
+        if target is None:
+            return self._fallback.start_span(name, **options)
+        span: Span = target.start_proxy_span(self._scope, name, options)
         return span
 
     @contextmanager
@@ -110,5 +116,5 @@ class _GuestTracer(api.Tracer):
             yield current
 
 
-PROVIDER = GuestProvider()
+PROXY_PROVIDER = ProxyTracerProvider()
 """The one provider of this process."""

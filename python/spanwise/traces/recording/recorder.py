@@ -1,9 +1,9 @@
-"""A run becomes one trace: spans of the OpenTelemetry SDK, stored as they end.
+"""Recording of a run as one trace: spans of the OpenTelemetry SDK, stored as they end.
 
-A run that pauses and goes on later is still one trace with one root: the root is sent again under its id, with
-its first start and its last end, and the store keeps the later one. So it is with a span that takes long: it is
-stored without an end first, and a crash leaves a tree. Where an instrumentor makes the root, it gets the ids and the
-identity of the run all the same.
+A run that pauses and resumes is still one trace with one root. Its root is stored again under the same span id, with
+the first start and the last end, and the store keeps the later version. A span that takes long is likewise stored
+before its end, so that a crash leaves a tree. Where an instrumentor makes the root span, that span gets the ids and
+the identity of the run as well.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from spanwise.traces.otlp import Verdict
-from spanwise.traces.recording.proxy_tracer import hosting
-from spanwise.traces.recording.span_processor import COLLECTED, Collected, Collecting
-from spanwise.traces.recording.span_writer import Keeping
+from spanwise.traces.recording.otlp_request import RunOverrides
+from spanwise.traces.recording.proxy_tracer import proxying_to
+from spanwise.traces.recording.span_processor import BUFFER_KEY, SpanBuffer, SpanCollector
+from spanwise.traces.recording.span_writer import SpanWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,26 +35,27 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from spanwise.traces.recording.proxy_tracer import Scope
-    from spanwise.traces.service import Traces
+    from spanwise.traces.recording.span_writer import Ingester
 
-MOST_ATTRIBUTES = 1024
-KEEP_SECONDS = 0.25
-"""How long after the end of a span the spans of its run are stored, if the run goes on."""
+MAX_ATTRIBUTES = 1024
+"""Attributes of one span, and events of one span."""
+WRITE_DELAY_SECONDS = 0.25
+"""How long after a span ended the spans of its run are stored, while the run continues."""
 SETTLE_SECONDS = 0.1
-"""How long spans may stay open when their run has ended. Frameworks leave generators behind, which end by and by."""
+"""How long spans may stay open after their run. Frameworks leave generators behind, which end a little later."""
 _IDENTITY = {"session.id", "gen_ai.conversation.id", "user.id"}
-_given_ids: ContextVar[tuple[int, int] | None] = ContextVar("given_ids", default=None)
+_chosen_ids: ContextVar[tuple[int, int] | None] = ContextVar("chosen_ids", default=None)
 
 
-class Beginning(Struct, frozen=True):
-    """Where a trace began; with it, a run that pauses goes on in the same trace.
+class TraceOrigin(Struct, frozen=True):
+    """The root of a run's trace. It is stored with a paused run, which resumes in the same trace.
 
     Attributes:
         trace_id: 32 hexadecimal digits.
-        span_id: the root of the run, 16 hexadecimal digits.
-        start: nanoseconds since 1970; 0 before the root began.
-        name: the root's; an empty text if it is not known.
-        parent: the caller's span that the root is inside of, 16 hexadecimal digits; empty if it is inside of none.
+        span_id: the root's span id, 16 hexadecimal digits.
+        start: the root's start in nanoseconds since 1970; 0 before it started.
+        name: the root's name; empty if unknown.
+        parent: the span id of the caller's span that contains the root, 16 hexadecimal digits; empty if none does.
     """
 
     trace_id: str
@@ -65,94 +66,113 @@ class Beginning(Struct, frozen=True):
 
 
 class Recorder:
-    """Makes the traces of runs. It has a tracer provider of its own; that of the program stays as it is."""
+    """Records runs as traces. It has a tracer provider of its own, and leaves the program's as it is.
 
-    def __init__(self, traces: Traces, service_name: str, *, joins: bool = False) -> None:
-        """Prepares to record.
+    Attributes:
+        joins: whether runs continue the caller's trace.
+        collector: receives the spans of the tracer provider.
+        writer: stores the spans.
+    """
+
+    def __init__(self, traces: Ingester, service_name: str, *, joins: bool = False) -> None:
+        """Creates the tracer provider.
 
         Args:
-            traces: where traces go.
-            service_name: who they are from.
-            joins: whether a run goes on in its caller's trace, instead of having one that links to it.
+            traces: where spans are stored.
+            service_name: the resource attribute `service.name` of the spans.
+            joins: whether a run continues its caller's trace instead of starting one that links to it.
         """
         self.joins = joins
-        self.collecting = Collecting()
+        self.collector = SpanCollector()
         resource = Resource({"service.name": service_name})
-        self.keeping = Keeping(traces, resource)
+        self.writer = SpanWriter(traces, resource)
         limits = SpanLimits(
-            max_span_attributes=MOST_ATTRIBUTES, max_attribute_length=SpanLimits.UNSET, max_events=MOST_ATTRIBUTES
+            max_span_attributes=MAX_ATTRIBUTES, max_attribute_length=SpanLimits.UNSET, max_events=MAX_ATTRIBUTES
         )
         self._provider = TracerProvider(
             sampler=ALWAYS_ON,
             resource=resource,
             shutdown_on_exit=False,
-            id_generator=_Ids(),
+            id_generator=_IdGenerator(),
             span_limits=limits,
         )
-        self._provider.add_span_processor(self.collecting)
+        self._provider.add_span_processor(self.collector)
 
     def begin(
         self,
         identity: Mapping[str, str | None],
         traceparent: str | None,
-        before: Beginning | None,
+        origin: TraceOrigin | None,
     ) -> Recording:
-        """Returns the recording of one run, or of one more part of it. Call it on the event loop.
+        """Returns the recording of one run, or of the next part of a resumed one. Call it on the event loop.
 
         Args:
-            identity: `session.id` and `user.id` as the service knows them; nothing that a component sets wins.
-            traceparent: what the caller's trace context says; the run's trace links to it, or is part of it.
-            before: where the trace began, if the run goes on after a pause.
+            identity: `session.id` and `user.id`; they override what a component sets.
+            traceparent: the caller's trace context header; the run links to that trace, or continues it.
+            origin: the trace of a resumed run; None for a new run.
         """
-        return Recording(self._provider, identity, traceparent, before, self)
+        return Recording(self._provider, identity, traceparent, origin, self)
 
 
 class Recording:
-    """The trace of one run, while it runs."""
+    """The trace of one run in progress.
+
+    Attributes:
+        origin: the root of the trace.
+    """
 
     def __init__(
         self,
         provider: TracerProvider,
         identity: Mapping[str, str | None],
         traceparent: str | None,
-        before: Beginning | None,
+        origin: TraceOrigin | None,
         recorder: Recorder,
     ) -> None:
-        """Prepares the root; see `Recorder.begin`."""
+        """Chooses the ids of the root; see `Recorder.begin`."""
         self._provider = provider
         self._tracer = provider.get_tracer("spanwise")
         self._recorder = recorder
         caller = _caller(traceparent)
-        is_part = recorder.joins and caller is not None and before is None
-        self._links = [] if is_part or caller is None else [Link(caller)]
+        continues_caller = recorder.joins and caller is not None and origin is None
+        self._links = [] if continues_caller or caller is None else [Link(caller)]
         session, user = identity.get("session.id"), identity.get("user.id")
-        every = {"session.id": session, "gen_ai.conversation.id": session, "user.id": user}
-        self._identity = {name: value for name, value in every.items() if value is not None}
-        self.beginning = before or _new_beginning(caller if is_part else None)
-        self._is_begun = False
+        attributes = {"session.id": session, "gen_ai.conversation.id": session, "user.id": user}
+        self._identity = {name: value for name, value in attributes.items() if value is not None}
+        self.origin = origin or _new_origin(caller if continues_caller else None)
+        self._has_root = False
         self._loop = asyncio.get_running_loop()
-        self._collected = Collected(self._keep_soon)
-        self._is_kept_soon = False
-        self._keeping: asyncio.Task[None] | None = None
-        self._shown: set[int] = set()
+        self._buffer = SpanBuffer(self._write_soon)
+        self._is_write_scheduled = False
+        self._writing: asyncio.Task[None] | None = None
+        self._written_open: set[int] = set()
         self._has_ended = False
 
     @property
     def trace_id(self) -> str:
-        """Returns the id of the trace, as searches know it."""
-        return self.beginning.trace_id
+        """Returns the id of the trace, 32 hexadecimal digits."""
+        return self.origin.trace_id
 
     @contextmanager
-    def span(self, name: str, kind: str, content: str | None, attributes: Mapping[str, Any]) -> Iterator[_OpenSpan]:
-        """Opens a span inside the one that is open, the root first; its failure is recorded and passes on."""
+    def span(self, name: str, kind: str, content: str | None, attributes: Mapping[str, Any]) -> Iterator[_RecordedSpan]:
+        """Opens a span inside the current one until the block ends; the first span of a run is its root.
+
+        An exception of the block is recorded in the span and raised again.
+
+        Args:
+            name: the span's name.
+            kind: an OpenInference span kind.
+            content: the span's input.
+            attributes: further attributes.
+        """
         described = {**attributes, "openinference.span.kind": kind, **self._identity}
         if content is not None:
             described["input.value"] = content
-        before = attach(set_value(COLLECTED, self._collected))
+        before = attach(set_value(BUFFER_KEY, self._buffer))
         try:
             with api.use_span(self._start(name, described), end_on_exit=True, record_exception=False) as span:
                 try:
-                    yield _OpenSpan(span)
+                    yield _RecordedSpan(span)
                 except BaseException as error:  # a cancelled span failed as well; the error is passed on
                     span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
                     span.record_exception(error)
@@ -161,166 +181,170 @@ class Recording:
             detach(before)
 
     @contextmanager
-    def made_elsewhere(self, attributes: Mapping[str, Any]) -> Iterator[_NoSpan]:
-        """Lets an instrumentor make the spans of the block; the first of them gets `attributes` as well."""
-        with hosting(_Guests(self, attributes)):
-            yield _NoSpan()
+    def instrumented(self, attributes: Mapping[str, Any]) -> Iterator[_IgnoredSpan]:
+        """Records the spans that an instrumentor starts inside the block.
 
-    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
-        """Starts a span that an instrumentor makes; the first one of a run is its root."""
+        Args:
+            attributes: further attributes of the first of these spans.
+        """
+        with proxying_to(_FirstSpanTarget(self, attributes)):
+            yield _IgnoredSpan()
+
+    def start_proxy_span(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        """Starts a span on behalf of an instrumentor; the first span of a run is its root."""
         options["attributes"] = {**(options["attributes"] or {}), **self._identity}
-        options["context"] = set_value(COLLECTED, self._collected, options["context"])
+        options["context"] = set_value(BUFFER_KEY, self._buffer, options["context"])
         tracer = self._provider.get_tracer(*scope)
-        return tracer.start_span(name, **options) if self._is_begun else self._start_root(tracer, name, options)
+        return tracer.start_span(name, **options) if self._has_root else self._start_root(tracer, name, options)
 
     def _start(self, name: str, attributes: dict[str, Any]) -> Span:
-        if self._is_begun:
+        if self._has_root:
             return self._tracer.start_span(name, attributes=attributes)
         return self._start_root(self._tracer, name, {"attributes": attributes})
 
     def _start_root(self, tracer: api.Tracer, name: str, options: Mapping[str, Any]) -> Span:
-        self._is_begun = True
-        known = self.beginning
-        given = _given_ids.set((int(known.trace_id, 16), int(known.span_id, 16)))
-        context, start = self._inside(known.parent), known.start or None
+        self._has_root = True
+        origin = self.origin
+        chosen = _chosen_ids.set((int(origin.trace_id, 16), int(origin.span_id, 16)))
+        context, start = self._context_inside(origin.parent), origin.start or None
         fixed = {"context": context, "kind": SpanKind.SERVER, "links": self._links, "start_time": start}
         try:
-            root = tracer.start_span(known.name or name, **{**options, **fixed})
+            root = tracer.start_span(origin.name or name, **{**options, **fixed})
         finally:
-            _given_ids.reset(given)
+            _chosen_ids.reset(chosen)
         started: int = getattr(root, "start_time", 0) or 0
-        self.beginning = Beginning(known.trace_id, known.span_id, started, known.name or name, known.parent)
-        self._keep_soon()
+        self.origin = TraceOrigin(origin.trace_id, origin.span_id, started, origin.name or name, origin.parent)
+        self._write_soon()
         return root
 
-    def _inside(self, parent: str) -> Context:
-        """Returns the context of a span inside another one of the trace, or of none."""
-        context = set_value(COLLECTED, self._collected, Context())
+    def _context_inside(self, parent: str) -> Context:
+        """Returns the context for a child of the span `parent` of this trace, or for a root if that is empty."""
+        context = set_value(BUFFER_KEY, self._buffer, Context())
         if not parent:
             return context
         ids = int(self.trace_id, 16), int(parent, 16)
         outer = SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
         return api.set_span_in_context(NonRecordingSpan(outer), context)
 
-    def interrupt(self, why: str, attributes: Mapping[str, Any], at: int) -> None:
-        """Adds a span that says that the run was ended from outside.
+    def interrupt(self, reason: str, attributes: Mapping[str, Any], at: int) -> None:
+        """Adds a span with an error status, which says that the run did not end by itself.
 
         Args:
-            why: its error.
-            attributes: what is known of the run; for a trace that has nothing else.
-            at: when, in nanoseconds since 1970.
+            reason: the message of the error status.
+            attributes: what is known about the run, for a trace that has no other span.
+            at: the time in nanoseconds since 1970.
         """
-        context = self._inside(self.beginning.span_id)
+        context = self._context_inside(self.origin.span_id)
         span = self._tracer.start_span("interrupted", context, attributes=attributes, start_time=at)
-        span.set_status(Status(StatusCode.ERROR, why))
+        span.set_status(Status(StatusCode.ERROR, reason))
         span.end(at)
 
-    def _keep_soon(self) -> None:
-        """Has what ended stored soon, whatever thread it ended in."""
-        if not self._is_kept_soon:
-            self._is_kept_soon = True
-            self._loop.call_soon_threadsafe(self._loop.call_later, KEEP_SECONDS, self._keep_now)
+    def _write_soon(self) -> None:
+        """Schedules a write; may be called from any thread."""
+        if not self._is_write_scheduled:
+            self._is_write_scheduled = True
+            self._loop.call_soon_threadsafe(self._loop.call_later, WRITE_DELAY_SECONDS, self._write_now)
 
-    def _keep_now(self) -> None:
-        self._is_kept_soon = False
+    def _write_now(self) -> None:
+        self._is_write_scheduled = False
         if self._has_ended:
             return
-        if self._keeping is None or self._keeping.done():
-            self._keeping = asyncio.create_task(self._keep())
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
         else:
-            self._keep_soon()
+            self._write_soon()
 
-    async def _keep(self) -> None:
-        """Stores the spans that ended, and those that did not as they are, once."""
-        ended = self._collected.take()
-        under_way = {span.get_span_context().span_id: span for span in self._collected.under_way()}
-        begun = [span for span_id, span in under_way.items() if span_id not in self._shown]
-        self._shown = set(under_way)
-        if not await self._recorder.keeping.keep(self.trace_id, [*ended, *begun], self._verdict(None)):
-            self._collected.give_back(ended)
+    async def _write(self) -> None:
+        """Stores the spans that ended, and once each the spans that are still open."""
+        ended = self._buffer.take()
+        open_spans = {span.get_span_context().span_id: span for span in self._buffer.open_spans()}
+        started = [span for span_id, span in open_spans.items() if span_id not in self._written_open]
+        self._written_open = set(open_spans)
+        if not await self._recorder.writer.write(self.trace_id, [*ended, *started], self._overrides(None)):
+            self._buffer.put_back(ended)
 
     async def end(self, failure: str | None = None) -> bool:
-        """Stores the trace. Returns whether it can be found now.
+        """Ends open spans and stores the rest of the trace. Returns whether the trace can be found now.
 
         Args:
-            failure: what the run failed of; the root says it if it says no failure itself.
+            failure: why the run failed; the status of a root that has no error status of its own.
         """
-        until = time.monotonic() + SETTLE_SECONDS
-        while self._collected.under_way() and time.monotonic() < until:  # noqa: ASYNC110  # ends in any thread
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while self._buffer.open_spans() and time.monotonic() < deadline:  # noqa: ASYNC110  # ends in any thread
             await asyncio.sleep(SETTLE_SECONDS / 20)
-        for span in self._collected.under_way():
+        for span in self._buffer.open_spans():
             span.end()
         self._has_ended = True
-        self._recorder.collecting.forget(self._collected)
-        if self._keeping is not None:
-            await asyncio.wait([self._keeping])
-        return await self._recorder.keeping.keep(self.trace_id, self._collected.take(), self._verdict(failure))
+        self._recorder.collector.close_buffer(self._buffer)
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        return await self._recorder.writer.write(self.trace_id, self._buffer.take(), self._overrides(failure))
 
-    def _verdict(self, failure: str | None) -> Verdict:
-        return Verdict(self._identity, self.beginning.span_id, failure)
+    def _overrides(self, failure: str | None) -> RunOverrides:
+        return RunOverrides(self._identity, self.origin.span_id, failure)
 
 
-class _Guests:
-    """The spans that instrumentors make of one component of a run."""
+class _FirstSpanTarget:
+    """A proxy target that adds attributes to the first span an instrumentor starts."""
 
     def __init__(self, recording: Recording, attributes: Mapping[str, Any]) -> None:
         self._recording = recording
-        self._first = dict(attributes)
+        self._attributes = dict(attributes)
 
-    def start_guest(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
-        first, self._first = self._first, {}
-        options["attributes"] = {**(options["attributes"] or {}), **first}
-        return self._recording.start_guest(scope, name, options)
+    def start_proxy_span(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
+        attributes, self._attributes = self._attributes, {}
+        options["attributes"] = {**(options["attributes"] or {}), **attributes}
+        return self._recording.start_proxy_span(scope, name, options)
 
 
-class _NoSpan:
-    """Stands where a span would, if an instrumentor makes it and says itself what is to be said of it."""
+class _IgnoredSpan:
+    """An open span that ignores everything, because an instrumentor describes the real one."""
 
     def output(self, content: str | None) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
     def attribute(self, name: str, value: str | float) -> None:
-        """Says nothing."""
+        """Does nothing."""
 
 
-class _OpenSpan:
-    """A span that is under way, as components see it."""
+class _RecordedSpan:
+    """An open span, as components see it."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
 
     def output(self, content: str | None) -> None:
-        """Says what came out of it."""
+        """Sets the span's output."""
         if content is not None:
             self._span.set_attribute("output.value", content)
 
     def attribute(self, name: str, value: str | float) -> None:
-        """Says something more about it. Who asked is not for components to say."""
+        """Sets an attribute; those of the run's identity are ignored, since components cannot change it."""
         if name not in _IDENTITY:
             self._span.set_attribute(name, value)
 
 
-class _Ids(RandomIdGenerator):
-    """Gives a root the ids that were chosen for it, and every other span random ones."""
+class _IdGenerator(RandomIdGenerator):
+    """Generates the chosen ids for a root, and random ones for every other span."""
 
     def generate_trace_id(self) -> int:
-        given = _given_ids.get()
-        return given[0] if given else super().generate_trace_id()
+        chosen = _chosen_ids.get()
+        return chosen[0] if chosen else super().generate_trace_id()
 
     def generate_span_id(self) -> int:
-        given = _given_ids.get()
-        return given[1] if given else super().generate_span_id()
+        chosen = _chosen_ids.get()
+        return chosen[1] if chosen else super().generate_span_id()
 
 
-def _new_beginning(caller: SpanContext | None) -> Beginning:
+def _new_origin(caller: SpanContext | None) -> TraceOrigin:
     ids = RandomIdGenerator()
     trace_id = ids.generate_trace_id() if caller is None else caller.trace_id
     parent = "" if caller is None else f"{caller.span_id:016x}"
-    return Beginning(f"{trace_id:032x}", f"{ids.generate_span_id():016x}", 0, parent=parent)
+    return TraceOrigin(f"{trace_id:032x}", f"{ids.generate_span_id():016x}", 0, parent=parent)
 
 
 def _caller(traceparent: str | None) -> SpanContext | None:
-    """Returns the span that a caller says its request is part of; None if it says it wrongly, or nothing."""
+    """Returns the caller's span that a `traceparent` header names; None if it names none or is invalid."""
     if traceparent is None:
         return None
     context = TraceContextTextMapPropagator().extract({"traceparent": traceparent}, Context())

@@ -1,4 +1,4 @@
-"""Spans of the OpenTelemetry SDK on their way to the recording that they belong to, from any thread."""
+"""A span processor of the OpenTelemetry SDK that hands every span to the recording it belongs to, from any thread."""
 
 from __future__ import annotations
 
@@ -13,78 +13,78 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
-COLLECTED = create_key("spanwise-collected")
-"""Where a context says which recording its spans belong to. A trace id would not do: callers may share one."""
+BUFFER_KEY = create_key("spanwise-span-buffer")
+"""The context key of the `SpanBuffer` that spans go to. A trace id would not do: callers may share one."""
 
 
-class Collected:
-    """The spans of one recording that are not stored yet."""
+class SpanBuffer:
+    """The spans of one recording that are not stored yet. Its methods may be called from any thread."""
 
     def __init__(self, on_end: Callable[[], None]) -> None:
-        """Begins with none.
+        """Creates an empty buffer.
 
         Args:
-            on_end: called when a span ended, from the thread that ended it.
+            on_end: called whenever a span ended, from the thread that ended it.
         """
         self._on_end = on_end
-        self._is_open = True
-        self._under_way: dict[int, Span] = {}
+        self._is_closed = False
+        self._open: dict[int, Span] = {}
         self._ended: list[ReadableSpan] = []
 
     def start(self, span: Span) -> bool:
-        """Takes note of a span that begins. Returns whether its end is awaited."""
-        if self._is_open:
-            self._under_way[span.get_span_context().span_id] = span
-        return self._is_open
+        """Adds a span that starts, unless the buffer is closed. Returns whether it was added."""
+        if not self._is_closed:
+            self._open[span.get_span_context().span_id] = span
+        return not self._is_closed
 
     def end(self, span_id: int, span: ReadableSpan) -> None:
-        """Takes a span that ended; what ends after the recording is nobody's."""
-        self._under_way.pop(span_id, None)
-        if self._is_open:
+        """Moves a span to those that ended; a closed buffer drops it."""
+        self._open.pop(span_id, None)
+        if not self._is_closed:
             self._ended.append(span)
             self._on_end()
 
     def take(self) -> list[ReadableSpan]:
-        """Returns the spans that ended, and has them no more."""
+        """Removes and returns the spans that ended."""
         taken, self._ended = self._ended, []
         return taken
 
-    def give_back(self, spans: list[ReadableSpan]) -> None:
-        """Takes spans that could not be stored, to be taken again."""
+    def put_back(self, spans: list[ReadableSpan]) -> None:
+        """Returns spans to the buffer that were taken and could not be stored."""
         self._ended = spans + self._ended
 
-    def under_way(self) -> list[Span]:
-        """Returns the spans that have begun and not ended."""
-        return list(self._under_way.copy().values())
+    def open_spans(self) -> list[Span]:
+        """Returns the spans that started and did not end."""
+        return list(self._open.copy().values())
 
     def close(self) -> None:
-        """Takes nothing more."""
-        self._is_open = False
-        self._under_way.clear()
+        """Forgets the open spans; spans that start or end from now on are dropped."""
+        self._is_closed = True
+        self._open.clear()
 
 
-class Collecting(SpanProcessor):
-    """Hands every span to the recording that its context names."""
+class SpanCollector(SpanProcessor):
+    """Collects every span in the buffer that its context names."""
 
     def __init__(self) -> None:
-        """Begins without spans."""
-        self._awaited: dict[int, Collected] = {}
+        """Creates a collector without spans."""
+        self._buffers: dict[int, SpanBuffer] = {}
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Takes note of a span whose context names a recording."""
-        collected = get_value(COLLECTED, parent_context)
-        if isinstance(collected, Collected) and collected.start(span):
-            self._awaited[span.get_span_context().span_id] = collected
+        """Adds a span to the buffer of its context; a context without one is ignored."""
+        buffer = get_value(BUFFER_KEY, parent_context)
+        if isinstance(buffer, SpanBuffer) and buffer.start(span):
+            self._buffers[span.get_span_context().span_id] = buffer
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Hands the span on."""
+        """Hands an ended span to its buffer."""
         context = span.get_span_context()
-        collected = self._awaited.pop(context.span_id, None) if context is not None else None
-        if collected is not None and context is not None:
-            collected.end(context.span_id, span)
+        buffer = self._buffers.pop(context.span_id, None) if context is not None else None
+        if buffer is not None and context is not None:
+            buffer.end(context.span_id, span)
 
-    def forget(self, collected: Collected) -> None:
-        """Awaits no more spans of a recording that is over."""
-        for span in collected.under_way():
-            self._awaited.pop(span.get_span_context().span_id, None)
-        collected.close()
+    def close_buffer(self, buffer: SpanBuffer) -> None:
+        """Closes a buffer and stops waiting for the end of its spans."""
+        for span in buffer.open_spans():
+            self._buffers.pop(span.get_span_context().span_id, None)
+        buffer.close()

@@ -1,6 +1,6 @@
-"""The way of recorded spans into the store: what waits at the same time is one export, durable by one sync.
+"""The batched writer of recorded spans: what waits at the same time becomes one OTLP request and one disk sync.
 
-Spans are kept as they end, so that a crash leaves the trace of what was done.
+Spans are written as they end, so that after a crash the trace shows what was done.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from spanwise.errors import SpanwiseError, StoreClosedError, StoreStoppedError, UnavailableError
-from spanwise.traces.otlp import CONTENT_TYPE, export_of, spans_of
+from spanwise.traces.otlp import CONTENT_TYPE
+from spanwise.traces.recording.otlp_request import encode_request, encode_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,96 +20,107 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
 
-    from spanwise.traces.otlp import Verdict
-    from spanwise.traces.service import Traces
+    from spanwise._engine import IngestReport
+    from spanwise.traces.recording.otlp_request import RunOverrides
 
-MOST_BYTES_TOGETHER = 4 * 1024 * 1024
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""The size up to which waiting writes are combined; a single larger write is sent by itself."""
 RETRY_SECONDS = (0.1, 0.5, 2.0)
 
 _log = logging.getLogger(__name__)
 
 
+class Ingester(Protocol):
+    """What spans are written to, such as `spanwise.traces.service.Traces`."""
+
+    async def ingest(
+        self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None
+    ) -> IngestReport:
+        """Stores one OTLP request; see `Traces.ingest`."""
+        ...
+
+
 @dataclass(frozen=True)
-class _Waiting:
-    """Spans of one trace, as they stand in an export, and who waits for them."""
+class _PendingWrite:
+    """Encoded spans of one trace, and the future of whoever waits for them."""
 
     trace_id: str
     scope_spans: list[bytes]
     size: int
-    kept: asyncio.Future[bool]
+    stored: asyncio.Future[bool]
 
 
-class Keeping:
-    """Stores the spans of every recording, one export at a time."""
+class SpanWriter:
+    """Writes the spans of all recordings, one request at a time."""
 
-    def __init__(self, traces: Traces, resource: Resource) -> None:
-        """Prepares to store.
+    def __init__(self, traces: Ingester, resource: Resource) -> None:
+        """Creates a writer.
 
         Args:
-            traces: where spans go.
-            resource: who they are from.
+            traces: where spans are stored.
+            resource: the resource that produced them.
         """
         self._traces = traces
         self._resource = resource
-        self._waiting: list[_Waiting] = []
-        self._working: asyncio.Task[None] | None = None
+        self._pending: list[_PendingWrite] = []
+        self._task: asyncio.Task[None] | None = None
 
-    async def keep(self, trace_id: str, spans: Sequence[ReadableSpan], verdict: Verdict) -> bool:
-        """Stores spans of one trace. Returns whether they can be found now.
+    async def write(self, trace_id: str, spans: Sequence[ReadableSpan], overrides: RunOverrides) -> bool:
+        """Stores spans of one trace. Returns whether all of them can be found now; failures are logged.
 
         Args:
             trace_id: the trace, for the log.
-            spans: what is stored; a span that has not ended has no end.
-            verdict: what the service knows of the run; it wins over what a component said.
+            spans: the spans; those that did not end are stored without an end time.
+            overrides: what the service knows about the run.
         """
         if not spans:
             return True
-        kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        scope_spans = spans_of(spans, verdict)
-        self._waiting.append(_Waiting(trace_id, scope_spans, sum(map(len, scope_spans)), kept))
-        if self._working is None or self._working.done():
-            self._working = asyncio.create_task(self._work())
-        return await kept
+        stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        scope_spans = encode_spans(spans, overrides)
+        self._pending.append(_PendingWrite(trace_id, scope_spans, sum(map(len, scope_spans)), stored))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_pending())
+        return await stored
 
-    async def _work(self) -> None:
-        while self._waiting:
-            together = self._next()
-            for each, outcome in zip(together, await self._outcomes(together), strict=True):
-                if not each.kept.done():
-                    each.kept.set_result(outcome)
+    async def _write_pending(self) -> None:
+        while self._pending:
+            batch = self._next_batch()
+            for write, is_stored in zip(batch, await self._write_batch(batch), strict=True):
+                if not write.stored.done():
+                    write.stored.set_result(is_stored)
 
-    def _next(self) -> list[_Waiting]:
-        together = [self._waiting.pop(0)]
-        size = together[0].size
-        while self._waiting and size + self._waiting[0].size <= MOST_BYTES_TOGETHER:
-            size += self._waiting[0].size
-            together.append(self._waiting.pop(0))
-        return together
+    def _next_batch(self) -> list[_PendingWrite]:
+        batch = [self._pending.pop(0)]
+        size = batch[0].size
+        while self._pending and size + self._pending[0].size <= MAX_REQUEST_BYTES:
+            size += self._pending[0].size
+            batch.append(self._pending.pop(0))
+        return batch
 
-    async def _outcomes(self, together: list[_Waiting]) -> list[bool]:
-        """Returns which of them were stored whole; says why not."""
+    async def _write_batch(self, batch: list[_PendingWrite]) -> list[bool]:
+        """Returns for each write whether all its spans were stored; logs why not."""
         try:
-            scope_spans = [part for each in together for part in each.scope_spans]
-            rejected, reason = await self._ingest(export_of(scope_spans, self._resource))
+            scope_spans = [part for write in batch for part in write.scope_spans]
+            rejected, reason = await self._ingest(encode_request(scope_spans, self._resource))
         except UnavailableError as error:
-            _log.error("%d traces of runs were not stored: %s", len(together), error)  # the cause is in it
-            return [False] * len(together)
+            _log.error("%d traces of runs were not stored: %s", len(batch), error)  # the cause is in it
+            return [False] * len(batch)
         except SpanwiseError as error:
             rejected, reason = -1, str(error)
         if not rejected:
-            return [True] * len(together)
-        if len(together) > 1:
-            # Whose spans were refused shows when each is alone; what is stored twice is stored once.
-            return [outcome for each in together for outcome in await self._outcomes([each])]
-        _log.error("spans of the trace %s of a run were not accepted: %s", together[0].trace_id, reason)
+            return [True] * len(batch)
+        if len(batch) > 1:
+            # The report does not say whose spans were rejected: write each alone. Storing a span again is harmless.
+            return [is_stored for write in batch for is_stored in await self._write_batch([write])]
+        _log.error("spans of the trace %s of a run were rejected: %s", batch[0].trace_id, reason)
         return [False]
 
     async def _ingest(self, body: bytes) -> tuple[int, str]:
-        """Returns how many spans were rejected, and why.
+        """Returns the number of rejected spans, and the reason of the first.
 
         Raises:
-            UnavailableError: nothing was stored, however often it was tried.
-            SpanwiseError: the export was refused.
+            UnavailableError: every attempt failed; nothing was stored.
+            SpanwiseError: the request was rejected as a whole.
         """
         for seconds in RETRY_SECONDS:
             try:

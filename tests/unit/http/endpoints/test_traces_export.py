@@ -13,7 +13,7 @@ import pytest
 
 from spanwise import AuthorizationConfig, Filter, Service, TraceStore
 from spanwise.errors import UnavailableError
-from spanwise.traces.download import FORMATS, MOST_OPEN, Exporting
+from spanwise.traces.download import FORMATS, MAX_DOWNLOADS, Downloads
 from support.clients.tokens import as_admin, as_caller, signing_key
 
 if TYPE_CHECKING:
@@ -102,17 +102,17 @@ def test_what_cannot_be_exported_is_rejected_before_anything_is_sent(store: Trac
 
 def test_exports_are_bounded_in_number_and_leave_their_place(store: TraceStore) -> None:
     async def scenario() -> None:
-        exporting = Exporting()
-        begun = [await exporting.run(lambda: store.export(EVERYTHING, "ndjson")) for _ in range(MOST_OPEN)]
+        downloads = Downloads()
+        begun = [await downloads.run(lambda: store.export(EVERYTHING, "ndjson")) for _ in range(MAX_DOWNLOADS)]
         for pieces in begun:
             assert await anext(pieces)
         with pytest.raises(UnavailableError, match="more than 8 exports at once"):
-            await exporting.run(lambda: store.export(EVERYTHING, "ndjson"))
+            await downloads.run(lambda: store.export(EVERYTHING, "ndjson"))
         await begun[0].aclose()
-        again = await exporting.run(lambda: store.export(EVERYTHING, "ndjson"))
+        again = await downloads.run(lambda: store.export(EVERYTHING, "ndjson"))
         assert len([piece async for piece in again]) == 1
         for pieces in begun:
             await pieces.aclose()
-        exporting.pool.close()
+        downloads.pool.close()
 
     asyncio.run(scenario())

@@ -13,7 +13,7 @@ from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.responses import event_stream as module
 from spanwise.http.responses.budget import ResponseBudget
 from spanwise.http.responses.event_stream import StreamLimit, content_only, frame
-from spanwise.runs import Entry
+from spanwise.runs import RunEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 SCOPE: dict[str, Any] = {"type": "http", "asgi": {"spec_version": "2.3"}}
 
 
-async def entries(*names: str) -> AsyncGenerator[Entry, None]:
+async def entries(*names: str) -> AsyncGenerator[RunEvent, None]:
     for index, name in enumerate(names):
-        yield Entry(index, name, b"{}")
+        yield RunEvent(index, name, b"{}")
 
 
-async def endless() -> AsyncGenerator[Entry, None]:
+async def endless() -> AsyncGenerator[RunEvent, None]:
     while True:
-        yield Entry(0, "RunContent", b"x" * 1024)
+        yield RunEvent(0, "RunContent", b"x" * 1024)
         await asyncio.sleep(0)
 
 
@@ -60,7 +60,7 @@ def test_a_slot_is_taken_before_the_stream_begins_and_left_when_it_ended() -> No
         with pytest.raises(UnavailableError, match="more than 2 streams"):
             streams.acquire()
     assert streams.open == 1
-    assert sent_by(response) == [frame(Entry(0, "RunStarted", b"{}")), frame(Entry(1, "RunCompleted", b"{}"))]
+    assert sent_by(response) == [frame(RunEvent(0, "RunStarted", b"{}")), frame(RunEvent(1, "RunCompleted", b"{}"))]
     assert streams.open == 0
 
 
@@ -87,14 +87,14 @@ def test_a_stream_that_is_cancelled_at_any_time_leaves_its_slot(steps: int) -> N
 def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
 
-    async def slow() -> AsyncGenerator[Entry, None]:
+    async def slow() -> AsyncGenerator[RunEvent, None]:
         await asyncio.sleep(0.2)
-        yield Entry(0, "RunCompleted", b"{}")
+        yield RunEvent(0, "RunCompleted", b"{}")
 
     with StreamLimit(1).acquire() as slot:
         sent = sent_by(slot.respond(slow()))
     assert sent[0] == b": heartbeat\n\n"
-    assert sent[-1] == frame(Entry(0, "RunCompleted", b"{}"))
+    assert sent[-1] == frame(RunEvent(0, "RunCompleted", b"{}"))
     assert set(sent[:-1]) == {b": heartbeat\n\n"}
 
 

@@ -1,6 +1,6 @@
-"""Spans that others wrote, with a column for each thing that is said of a span.
+"""Spans of other writers, stored with one column for each property, encoded as OTLP.
 
-docs/bulk.md lists the columns. Where several names are known, the first that is there is read.
+docs/bulk.md lists the columns. Where a property has several known column names, the first one present is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from spanwise.traces.otlp import CONTENT_TYPE, attributes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Refuse = Callable[[int, str], None]
+    RejectRow = Callable[[int, str], None]
+    """Called with the row and the reason of a rejected span."""
 
 NAMES = {
     "trace_id": ("trace_id",),
@@ -40,100 +41,111 @@ NAMES = {
     "scope_version": ("scope_version",),
     "created_at": ("created_at",),
 }
-"""What is read, and by which names it is known."""
+"""The column names of each property, in order of preference."""
 
-_NEEDED = ("trace_id", "span_id", "name", "start_time")
+_REQUIRED = ("trace_id", "span_id", "name", "start_time")
 _KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _STATUSES = ("UNSET", "OK", "ERROR")
-_TIMES_OF_EVENTS = ("time", "timestamp", "time_unix_nano")
+_EVENT_TIMES = ("time", "timestamp", "time_unix_nano")
 
-# So many rows are checked together, unless they are large.
-_ROWS = 1024
-_BYTES = 8 * 1024 * 1024
+_CHUNK_ROWS = 1024
+_CHUNK_BYTES = 8 * 1024 * 1024
+"""Rows are encoded and checked in chunks of at most this size, counted before encoding."""
 
 
 def columns_of(names: Iterable[str]) -> dict[str, str]:
-    """Returns under which of `names` stands what is read.
+    """Returns the column name of each property that `names` has.
 
     Raises:
-        DecodeError: something is missing without which a row is no span.
+        DecodeError: a required property is missing.
     """
-    there = list(names)
-    found = {wanted: name for wanted, known in NAMES.items() for name in reversed(known) if name in there}
-    missing = [f"`{name}`" for name in _NEEDED if name not in found]
+    available = list(names)
+    found = {wanted: name for wanted, known in NAMES.items() for name in reversed(known) if name in available}
+    missing = [f"`{name}`" for name in _REQUIRED if name not in found]
     if missing:
         raise DecodeError(
-            f"expected a column `span` of encoded spans, or spans in columns, found {', '.join(there) or 'none'}: "
+            f"expected a column `span` of encoded spans, or spans in columns, found {', '.join(available) or 'none'}: "
             f"without {', '.join(missing)} a row is no span"
         )
     return found
 
 
 @dataclass(frozen=True)
-class _Row:
-    place: int
-    resource: tuple[bytes, bytes]
-    """Resource and scope, encoded."""
+class _EncodedSpan:
+    """One row as OTLP/JSON.
+
+    Attributes:
+        row: its number in the batch.
+        origin: its resource and scope.
+        span: the span itself.
+        created_at: when its trace was first received, in microseconds since 1970; None if unknown.
+    """
+
+    row: int
+    origin: tuple[bytes, bytes]
     span: bytes
     created_at: int | None
 
 
-def read_spans(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[tuple[pa.RecordBatch, list[int | None]]]:
-    """Yields the spans of a batch in the engine's columns, with when their traces were first received.
+def encode_spans(batch: pa.RecordBatch, reject: RejectRow) -> Iterator[tuple[pa.RecordBatch, list[int | None]]]:
+    """Yields the spans of a batch in the engine's columns, in chunks.
 
     Args:
-        batch: spans, a column for each thing that is said of them.
-        refuse: is told the row and the reason of each span that is refused.
+        batch: spans with one column for each property.
+        reject: called for each row that is no valid span.
+
+    Yields:
+        A batch of encoded spans, and for each the time its trace was first received, in microseconds since 1970.
 
     Raises:
-        DecodeError: something is missing without which a row is no span.
+        DecodeError: a required column is missing.
     """
     found = columns_of(batch.schema.names)
-    rows_of_size = _BYTES * batch.num_rows // max(batch.nbytes, 1)
-    step = max(1, min(_ROWS, rows_of_size))
+    rows_of_size = _CHUNK_BYTES * batch.num_rows // max(batch.nbytes, 1)
+    step = max(1, min(_CHUNK_ROWS, rows_of_size))
     for begin in range(0, batch.num_rows, step):
-        lot = batch.slice(begin, step)
-        values = {wanted: _values(lot.column(name)) for wanted, name in found.items()}
-        rows = []
-        for at in range(lot.num_rows):
+        chunk = batch.slice(begin, step)
+        values = {wanted: _values(chunk.column(name)) for wanted, name in found.items()}
+        spans = []
+        for at in range(chunk.num_rows):
             try:
-                rows.append(_row(begin + at, {wanted: column[at] for wanted, column in values.items()}))
+                spans.append(_encode(begin + at, {wanted: column[at] for wanted, column in values.items()}))
             except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
-                refuse(begin + at, str(error))
-        yield from _checked(rows, refuse)
+                reject(begin + at, str(error))
+        yield from _check(spans, reject)
 
 
-def _checked(rows: list[_Row], refuse: Refuse) -> Iterator[tuple[pa.RecordBatch, list[int | None]]]:
-    if not rows:
+def _check(spans: list[_EncodedSpan], reject: RejectRow) -> Iterator[tuple[pa.RecordBatch, list[int | None]]]:
+    if not spans:
         return
     try:
-        batch, rejected, reason = otlp_spans(_export(rows), CONTENT_TYPE)
+        batch, rejected, reason = otlp_spans(_otlp_request(spans), CONTENT_TYPE)
     except DecodeError as error:
-        batch, rejected, reason = None, len(rows), str(error)
+        batch, rejected, reason = None, len(spans), str(error)
     if not rejected:
-        yield pa.record_batch(batch), [row.created_at for row in rows]
-    elif len(rows) == 1:
-        refuse(rows[0].place, reason)
-    else:  # which ones it is shows once they stand alone
-        middle = len(rows) // 2
-        yield from _checked(rows[:middle], refuse)
-        yield from _checked(rows[middle:], refuse)
+        yield pa.record_batch(batch), [span.created_at for span in spans]
+    elif len(spans) == 1:
+        reject(spans[0].row, reason)
+    else:  # the engine does not say which spans it rejected: bisect
+        middle = len(spans) // 2
+        yield from _check(spans[:middle], reject)
+        yield from _check(spans[middle:], reject)
 
 
-def _export(rows: list[_Row]) -> bytes:
-    """Returns rows as an export, those that follow each other and have one resource and scope together."""
-    exported = [
+def _otlp_request(spans: list[_EncodedSpan]) -> bytes:
+    """Returns one OTLP/JSON request; consecutive spans of one resource and scope share an entry."""
+    resource_spans = [
         {
             "resource": msgspec.Raw(resource),
-            "scopeSpans": [{"scope": msgspec.Raw(scope), "spans": [msgspec.Raw(row.span) for row in members]}],
+            "scopeSpans": [{"scope": msgspec.Raw(scope), "spans": [msgspec.Raw(span.span) for span in members]}],
         }
-        for (resource, scope), members in groupby(rows, key=lambda row: row.resource)
+        for (resource, scope), members in groupby(spans, key=lambda span: span.origin)
     ]
-    return msgspec.json.encode({"resourceSpans": exported})
+    return msgspec.json.encode({"resourceSpans": resource_spans})
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Returns values as Python's, instants as nanoseconds since 1970."""
+    """Returns a column as Python values, with timestamps as nanoseconds since 1970."""
     in_nanos = _retyped(column.type, pa.timestamp("ns"))
     if in_nanos == column.type and not pa.types.is_timestamp(column.type):
         values: list[Any] = column.to_pylist()
@@ -145,27 +157,29 @@ def _values(column: pa.Array) -> list[Any]:
     return counted
 
 
-def _retyped(kind: pa.DataType, instants: pa.DataType) -> pa.DataType:
-    """Returns a type with `instants` in the place of every type of instants."""
+def _retyped(kind: pa.DataType, timestamps: pa.DataType) -> pa.DataType:
+    """Returns a type in which every timestamp type, at any depth, is replaced by `timestamps`."""
     if pa.types.is_timestamp(kind):
-        return instants
+        return timestamps
     if pa.types.is_dictionary(kind):
-        return _retyped(kind.value_type, instants)
+        return _retyped(kind.value_type, timestamps)
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_retyped(field.type, instants)) for field in kind.fields])
+        return pa.struct([field.with_type(_retyped(field.type, timestamps)) for field in kind.fields])
     if pa.types.is_map(kind):
-        return pa.map_(_retyped(kind.key_type, instants), _retyped(kind.item_type, instants))
+        return pa.map_(_retyped(kind.key_type, timestamps), _retyped(kind.item_type, timestamps))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         of = pa.list_ if pa.types.is_list(kind) else pa.large_list
-        return of(kind.value_field.with_type(_retyped(kind.value_type, instants)))
+        return of(kind.value_field.with_type(_retyped(kind.value_type, timestamps)))
     return kind
 
 
-def _row(place: int, row: dict[str, Any]) -> _Row:
-    """Returns one row, encoded.
+def _encode(number: int, row: dict[str, Any]) -> _EncodedSpan:
+    """Returns row `number`, encoded.
 
     Raises:
-        ValueError: a value says nothing that a span can say; so too `TypeError`, `MsgspecError`.
+        ValueError: a value is out of range.
+        TypeError: a value is of the wrong type.
+        MsgspecError: a value is no valid JSON, or cannot be encoded.
     """
     status = {"code": _code(row, "status", _STATUSES), "message": row.get("status_message") or ""}
     span = {
@@ -184,10 +198,10 @@ def _row(place: int, row: dict[str, Any]) -> _Row:
     }
     resource = {"attributes": _attributes(row.get("resource_attributes"), "resource_attributes")}
     scope = {"name": row.get("scope_name") or "", "version": row.get("scope_version") or ""}
-    shared = (msgspec.json.encode(resource), msgspec.json.encode(scope))
+    origin = (msgspec.json.encode(resource), msgspec.json.encode(scope))
     received = row.get("created_at")
     created_at = None if received is None else int(_nanos(received, "created_at")) // 1000
-    return _Row(place, shared, msgspec.json.encode(span), created_at)
+    return _EncodedSpan(number, origin, msgspec.json.encode(span), created_at)
 
 
 def _id(value: object) -> str:
@@ -218,10 +232,10 @@ def _code(row: dict[str, Any], name: str, words: tuple[str, ...]) -> int:
 
 
 def _attributes(value: object, name: str) -> list[dict[str, Any]]:
-    """Returns the attributes of a map, of a struct, or of a JSON object in text."""
+    """Returns the OTLP/JSON attributes of a map, a struct, or a JSON object in text."""
     if isinstance(value, str | bytes):
         value = msgspec.json.decode(value) if value else None
-    elif isinstance(value, list):  # a map of Arrow
+    elif isinstance(value, list):  # an Arrow map
         value = dict(value)
     if not isinstance(value, dict | None):
         raise TypeError(f"expected `{name}` to be a map or a JSON object, got `{value}`")
@@ -237,7 +251,7 @@ def _objects(value: object, name: str) -> list[dict[str, Any]]:
 
 
 def _event(event: dict[str, Any]) -> dict[str, Any]:
-    time = next((event[name] for name in _TIMES_OF_EVENTS if event.get(name) is not None), 0)
+    time = next((event[name] for name in _EVENT_TIMES if event.get(name) is not None), 0)
     attributes = _attributes(event.get("attributes"), "events.attributes")
     return {"timeUnixNano": _nanos(time, "events.time"), "name": event.get("name") or "", "attributes": attributes}
 

@@ -1,7 +1,9 @@
-"""The traces and spans tables of agno's databases as spans, in SQLite or PostgreSQL.
+"""The traces and spans tables that agno keeps in SQLite or PostgreSQL, as a source of spans.
+
+A trace without spans cannot be imported: the row of a trace holds nothing that its spans do not.
 
 Source: agno 2.7.2 to 2.9.0, `agno/tracing/schemas.py`: ids are hexadecimal, times ISO 8601 text, attributes a JSON
-object. A trace of which no span is there cannot be imported; its row has nothing that its spans do not say.
+object.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from spanwise._engine import otlp_spans
 from spanwise.errors import ConfigurationError
+from spanwise.traces.bulk_import.source import RejectedSpans, with_created_at
 from spanwise.traces.otlp import CONTENT_TYPE, attributes_of
-from spanwise.traces.sources import Refused, with_received
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 TRACES_TABLE = "agno_traces"
 SPANS_TABLE = "agno_spans"
 
-_ROWS = 1024
+_FETCHED_ROWS = 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _STATUSES = {"OK": 1, "ERROR": 2}
@@ -47,26 +49,27 @@ _SPAN_COLUMNS = (
 
 @dataclass
 class AgnoDatabase:
-    """The tables of one database.
+    """The tables of one database; a `Source`.
 
     Attributes:
-        url: its address, as SQLAlchemy writes it.
-        traces_table: the table with a row for each trace.
-        spans_table: the table with a row for each span.
-        schema: the schema of both, where the database has schemas.
+        url: its SQLAlchemy URL.
+        traces_table: the table with one row for each trace.
+        spans_table: the table with one row for each span.
+        schema: the schema of both tables, for databases that have schemas.
+        rejected: what was found unusable so far.
     """
 
     url: str
     traces_table: str = TRACES_TABLE
     spans_table: str = SPANS_TABLE
     schema: str | None = None
-    refused: list[Refused] = field(default_factory=list)
+    rejected: list[RejectedSpans] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Connects, looks at the tables, and counts the spans.
+        """Connects, checks the tables and counts the spans.
 
         Raises:
-            ConfigurationError: there is no such database or table, or it has other columns.
+            ConfigurationError: there is no such database or table, or a column is missing.
         """
         self.name = "the database"
         try:
@@ -83,24 +86,28 @@ class AgnoDatabase:
 
     @property
     def fingerprint(self) -> None:
-        """Returns None: agno may write while it is read. Importing again what is there changes nothing."""
+        """Returns None: agno may write while the tables are read. Importing the same spans again is harmless."""
         return
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        """Yields the spans, those of a trace together; tells `advance` how many more were read."""
+        """Yields the spans as batches of `SCHEMA`, ordered by trace.
+
+        Args:
+            advance: called with the number of spans read since the last call.
+        """
         spans, traces = self._spans, self._traces
-        joined = spans.outerjoin(traces, spans.c.trace_id == traces.c.trace_id)
+        joined_tables = spans.outerjoin(traces, spans.c.trace_id == traces.c.trace_id)
         columns = [spans.c[name] for name in _SPAN_COLUMNS]
-        query = sa.select(*columns, traces.c.created_at.label("received")).select_from(joined)
-        query = query.order_by(spans.c.trace_id, spans.c.span_id).execution_options(yield_per=_ROWS)
+        query = sa.select(*columns, traces.c.created_at.label("trace_created_at")).select_from(joined_tables)
+        query = query.order_by(spans.c.trace_id, spans.c.span_id).execution_options(yield_per=_FETCHED_ROWS)
         try:
             with self._engine.connect() as connection:
-                for rows in connection.execute(query).mappings().partitions(_ROWS):
+                for rows in connection.execute(query).mappings().partitions(_FETCHED_ROWS):
                     yield from self._batches(rows)
                     advance(len(rows))
-                self._refuse_empty_traces(connection)
+                self._reject_empty_traces(connection)
         except SQLAlchemyError as error:
-            self.refused.append(Refused(self.name, _first_line(error)))
+            self.rejected.append(RejectedSpans(self.name, _first_line(error)))
         finally:
             self._engine.dispose()
 
@@ -108,29 +115,29 @@ class AgnoDatabase:
         usable = []
         for row in rows:
             try:
-                received = _micros(row["received"]) if row["received"] else None
-                usable.append((row, _span(row), received))
+                created_at = _micros(row["trace_created_at"]) if row["trace_created_at"] else None
+                usable.append((row, _span(row), created_at))
             except (ValueError, TypeError) as error:
-                self._refuse(row, str(error))
-        batch, rejected, reason = otlp_spans(_export([span for _, span, _ in usable]), CONTENT_TYPE)
+                self._reject(row, str(error))
+        batch, rejected, reason = otlp_spans(_otlp_request([span for _, span, _ in usable]), CONTENT_TYPE)
         if not rejected:
-            yield with_received(pa.record_batch(batch), [received for _, _, received in usable])
+            yield with_created_at(pa.record_batch(batch), [created_at for _, _, created_at in usable])
         elif len(usable) == 1:
-            self._refuse(rows[0], reason)
-        else:  # which ones is known once each stands alone
+            self._reject(rows[0], reason)
+        else:  # the engine does not say which spans it rejected: try each alone
             for row, _, _ in usable:
                 yield from self._batches([row])
 
-    def _refuse(self, row: sa.RowMapping, reason: str) -> None:
+    def _reject(self, row: sa.RowMapping, reason: str) -> None:
         where = f"{self.name}, span `{row['span_id']}` of trace `{row['trace_id']}`"
-        self.refused.append(Refused(where, reason, 1))
+        self.rejected.append(RejectedSpans(where, reason, 1))
 
-    def _refuse_empty_traces(self, connection: sa.Connection) -> None:
+    def _reject_empty_traces(self, connection: sa.Connection) -> None:
         spans, traces = self._spans, self._traces
         has_spans = sa.exists().where(spans.c.trace_id == traces.c.trace_id)
         count = connection.execute(sa.select(sa.func.count()).select_from(traces).where(~has_spans)).scalar_one()
         if count:
-            self.refused.append(Refused(self.name, f"{count} traces of which no span is there", count))
+            self.rejected.append(RejectedSpans(self.name, f"{count} traces without spans", count))
 
     def _table(self, name: str, columns: tuple[str, ...]) -> sa.Table:
         if not sa.inspect(self._engine).has_table(name, schema=self.schema):
@@ -148,7 +155,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _span(row: sa.RowMapping) -> dict[str, Any]:
-    """Returns a row as a span of OTLP/JSON."""
+    """Returns a row as an OTLP/JSON span."""
     attributes = row["attributes"]
     if isinstance(attributes, str | bytes):
         attributes = msgspec.json.decode(attributes)
@@ -170,7 +177,7 @@ def _span(row: sa.RowMapping) -> dict[str, Any]:
 
 
 def _micros(text: str) -> int:
-    """Returns an instant in microseconds since 1970; without an offset it is UTC."""
+    """Returns an ISO 8601 time in microseconds since 1970; a time without an offset is UTC."""
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
@@ -178,5 +185,5 @@ def _micros(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def _export(spans: list[dict[str, Any]]) -> bytes:
+def _otlp_request(spans: list[dict[str, Any]]) -> bytes:
     return msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})

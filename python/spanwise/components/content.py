@@ -1,0 +1,41 @@
+"""What components return, as JSON can hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from spanwise.errors import ComponentError
+
+
+def text_of(content: object) -> str | None:
+    """Returns content as text: a string as it is, None as None, everything else as JSON.
+
+    Raises:
+        ComponentError: JSON cannot hold it.
+    """
+    if content is None or isinstance(content, str):
+        return content
+    return _json_text(content)
+
+
+def plain(content: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
+    """Returns content as plain values: text, numbers, lists and dicts.
+
+    Raises:
+        ComponentError: JSON cannot hold it.
+    """
+    return content if content is None or isinstance(content, str) else msgspec.json.decode(_json_text(content))
+
+
+def content_type_of(content: object) -> str | None:
+    """Returns the name of the type of content, as the member `content_type` has it; None for None."""
+    return None if content is None else type(content).__name__
+
+
+def _json_text(content: object) -> str:
+    try:
+        return msgspec.json.encode(content).decode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ComponentError(f"a component returned what JSON cannot hold: {error}") from error

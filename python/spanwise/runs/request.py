@@ -1,0 +1,90 @@
+"""The request for a new run, and the records with which a run and its session begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from spanwise.database import RunRecord, SessionRecord
+from spanwise.runs.sessions import session_name
+
+if TYPE_CHECKING:
+    from spanwise.components import Component
+    from spanwise.traces.recording.recorder import TraceOrigin
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """The request for a new run, independent of the protocol it came by.
+
+    Attributes:
+        message: the message for the component.
+        user_id: the caller, by the precedence of identity.
+        session_id: the session, likewise; None for a new one.
+        owner: the only user whose sessions and runs the caller may access; None for everyone's.
+        traceparent: the trace context header of the request.
+        session_state: merged into the state of the session.
+        dependencies: what the component needs for this run.
+        metadata: what the caller noted about this run; it becomes part of the result.
+    """
+
+    message: str = ""
+    user_id: str | None = None
+    session_id: str | None = None
+    owner: str | None = None
+    traceparent: str | None = None
+    session_state: dict[str, Any] = {}
+    dependencies: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+
+
+def new_session(component: Component, request: RunRequest, session_id: str, now: int) -> SessionRecord:
+    """Returns the session in which a run begins, unless the database has it already.
+
+    Args:
+        component: what will run.
+        request: the request for the run.
+        session_id: the id of the session.
+        now: the time in seconds since 1970.
+    """
+    return SessionRecord(
+        session_id=session_id,
+        user_id=request.user_id,
+        kind=component.kind,
+        component_id=component.id,
+        name=session_name(request.message),
+        state={},
+        metadata={},
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def new_run(
+    component: Component, request: RunRequest, ids: tuple[str, str], origin: TraceOrigin, now: int
+) -> RunRecord:
+    """Returns the record of a run that starts.
+
+    Args:
+        component: what will run.
+        request: the request for the run.
+        ids: the ids of the run and of its session.
+        origin: the root of its trace.
+        now: the time in seconds since 1970.
+    """
+    run_id, session_id = ids
+    return RunRecord(
+        run_id=run_id,
+        session_id=session_id,
+        user_id=request.user_id,
+        kind=component.kind,
+        component_id=component.id,
+        status="RUNNING",
+        message=request.message,
+        result={},
+        paused=None,
+        trace=msgspec.to_builtins(origin),
+        created_at=now,
+        updated_at=now,
+    )

@@ -1,0 +1,1 @@
+"""Bulk import of spans from files and databases, bypassing the write-ahead log."""

@@ -1,0 +1,96 @@
+"""What spans are imported from: the protocol of a source, the columns it yields, and what it rejects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from spanwise._engine import span_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+COLUMNS = ("created_at", "span", "resource", "resource_schema_url", "scope", "scope_schema_url")
+"""The columns that an import reads. The other columns of an export are derived from these."""
+
+# Files of other writers may lack every column but the encoded spans themselves.
+SCHEMA = pa.schema([pa.schema(span_schema()).field(name).with_nullable(name != "span") for name in COLUMNS])
+"""The schema of the batches that a source yields: encoded spans with their resource and scope."""
+
+
+@dataclass(frozen=True)
+class RejectedSpans:
+    """Spans that were not imported, and why.
+
+    Attributes:
+        where: the file or database, and the position in it if known.
+        reason: the reason, for people.
+        count: the number of spans; 0 for what is not counted in spans, such as an unreadable file.
+    """
+
+    where: str
+    reason: str
+    count: int = 0
+
+
+class Source(Protocol):
+    """A file or database that spans are read from.
+
+    Attributes:
+        name: its name, for people.
+        size: how much there is to read, in a unit of its own.
+        rejected: what was found unusable so far.
+    """
+
+    name: str
+    size: int
+    rejected: list[RejectedSpans]
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Returns a text that identifies this content; None if it may change while it is read."""
+
+    def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        """Yields the spans as batches of `SCHEMA`.
+
+        Args:
+            advance: called with how much more was read, in the unit of `size`.
+        """
+
+
+def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns a batch of encoded spans with exactly the columns of `SCHEMA`; missing ones are null.
+
+    Raises:
+        pyarrow.ArrowException: a column cannot be cast to its type.
+    """
+    columns = [_column(batch, field) for field in SCHEMA]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def with_created_at(batch: pa.RecordBatch, created_at: list[int | None]) -> pa.RecordBatch:
+    """Returns a batch of `SCHEMA` with the given creation times.
+
+    Args:
+        batch: encoded spans.
+        created_at: for each span, when its trace was first received, in microseconds since 1970; None if unknown.
+    """
+    columns = conform(batch)
+    field = columns.schema.field("created_at")
+    return columns.set_column(columns.schema.get_field_index(field.name), field, pa.array(created_at, field.type))
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    if field.name not in batch.schema.names:
+        missing = [None] * batch.num_rows
+        return pa.array(missing, field.type)
+    column = batch.column(field.name)
+    if column.type == field.type:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_dictionary(field.type):
+        return column.cast(field.type.value_type).dictionary_encode()
+    return column.cast(field.type)

@@ -1,0 +1,161 @@
+"""Files of spans: OTLP, Parquet or Arrow, compressed or not.
+
+The format is detected from the first bytes of a file, never from its name. Files are read piece by piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from spanwise._engine import otlp_spans
+from spanwise.errors import ConfigurationError, DecodeError
+from spanwise.traces.bulk_import.otlp_file import Content, compression_of, messages, read_head
+from spanwise.traces.bulk_import.source import COLUMNS, RejectedSpans, conform, with_created_at
+from spanwise.traces.bulk_import.span_columns import columns_of, encode_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+_MAX_REPORTED = 100
+"""Rejections reported one by one; the rest are counted together."""
+
+
+@dataclass
+class SpanFile:
+    """One file of spans; a `Source`.
+
+    Attributes:
+        path: the file.
+        rejected: what was found unusable so far.
+    """
+
+    path: Path
+    rejected: list[RejectedSpans] = field(default_factory=list)
+    _rows: int = 0
+
+    def __post_init__(self) -> None:
+        """Reads the file's size and modification time.
+
+        Raises:
+            ConfigurationError: the file cannot be accessed.
+        """
+        self.name = str(self.path)
+        try:
+            self._stat = self.path.stat()
+        except OSError as error:
+            raise ConfigurationError(f"cannot read `{self.path}`: {error.strerror}") from error
+        self.size = self._stat.st_size
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns the file's path, size and modification time."""
+        return f"{self.path.resolve()}\0{self.size}\0{self._stat.st_mtime_ns}"
+
+    def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        """Yields the spans as batches of `SCHEMA`. Reading ends where the file is unreadable, which is a rejection.
+
+        Args:
+            advance: called with the number of bytes read since the last call.
+        """
+        reported = 0
+
+        def report(position: int) -> None:
+            nonlocal reported
+            advance(max(position - reported, 0))
+            reported = max(position, reported)
+
+        try:
+            for batch in self._read(report):
+                yield from self._conform(batch)
+        except (DecodeError, OSError, pa.ArrowException) as error:
+            self.rejected.append(RejectedSpans(self.name, str(error)))
+        report(self.size)
+
+    def _conform(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if "span" in batch.schema.names:
+            yield conform(batch)
+        else:
+            for spans, created_at in encode_spans(batch, self._reject_row):
+                yield with_created_at(spans, created_at)
+        self._rows += batch.num_rows
+
+    def _reject_row(self, row: int, reason: str) -> None:
+        self._reject(f"{self.name}, span {self._rows + row}", reason, 1)
+
+    def _reject(self, where: str, reason: str, count: int) -> None:
+        """Records a rejection: the first ones each, the rest as one total."""
+        if len(self.rejected) < _MAX_REPORTED:
+            self.rejected.append(RejectedSpans(where, reason, count))
+            return
+        others = sum(each.count for each in self.rejected[_MAX_REPORTED:])
+        self.rejected[_MAX_REPORTED:] = [RejectedSpans(self.name, "others, for similar reasons", others + count)]
+
+    def _read(self, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        head = read_head(self.path, None)
+        compression = compression_of(head)
+        if compression is not None:
+            head = read_head(self.path, compression)
+        if head.startswith(b"PAR1") and compression is None:
+            return _parquet(self.path, self.size, report)
+        if head.startswith(b"ARROW1") and compression is None:
+            return _arrow_file(self.path, self.size, report)
+        content = Content(self.path, compression, report)
+        if head.startswith(b"\xff\xff\xff\xff"):
+            return iter(pa.ipc.open_stream(content.stream))
+        if not head:
+            return iter(())
+        found = messages(content, head)
+        if found is None:
+            raise DecodeError("expected spans as OTLP, Parquet or Arrow, found something else")
+        return self._otlp(found)
+
+    def _otlp(self, found: Iterator[tuple[bytes, str]]) -> Iterator[pa.RecordBatch]:
+        for message, content_type in found:
+            batch, rejected, reason = otlp_spans(message, content_type)
+            if rejected:
+                self._reject(self.name, reason, rejected)
+            yield pa.record_batch(batch)
+
+
+def files_in(path: Path) -> list[SpanFile]:
+    """Returns the file at `path`, or every file of a folder in order of name, hidden ones excluded.
+
+    Raises:
+        ConfigurationError: `path` does not exist or cannot be accessed.
+    """
+    if not path.is_dir():
+        return [SpanFile(path)]
+    within = (found for found in sorted(path.rglob("*")) if found.is_file())
+    return [SpanFile(found) for found in within if not any(p.startswith(".") for p in found.relative_to(path).parts)]
+
+
+def is_sqlite(path: Path) -> bool:
+    """Returns whether a file is a SQLite database."""
+    return path.is_file() and read_head(path, None).startswith(_SQLITE_MAGIC)
+
+
+def _parquet(path: Path, size: int, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+    file: Any = pq.ParquetFile(path, memory_map=True)
+    rows, read = max(file.metadata.num_rows, 1), 0
+    available = file.schema_arrow.names
+    is_encoded = "span" in available
+    names = [name for name in COLUMNS if name in available] if is_encoded else list(columns_of(available).values())
+    for batch in file.iter_batches(batch_size=16_384, columns=names):
+        yield batch
+        read += batch.num_rows
+        report(size * read // rows)
+
+
+def _arrow_file(path: Path, size: int, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+    with pa.memory_map(str(path)) as mapped:
+        file = pa.ipc.open_file(mapped)
+        for index in range(file.num_record_batches):
+            yield file.get_batch(index)
+            report(size * (index + 1) // file.num_record_batches)

@@ -96,7 +96,7 @@ def main() -> None:
             group = opened.enter_context(MemoryGroup(LIMIT))
         except OSError as error:
             say(f"not limited: {error}\n")
-        flags = ("--min-free-bytes", "0", "--streams-at-once", "256")
+        flags = ("--min-free-bytes", "0", "--max-event-streams", "256")
         service = opened.enter_context(serve(folder, *flags))
         if group:
             group.add(service.process.pid)

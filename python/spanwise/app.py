@@ -135,9 +135,9 @@ class Service:
             description=describe(TABLE, self.name, self._registry.inputs()),
             public_description=describe(TABLE, self.name),
             origins=read_origins(self.settings.cors_origins),
-            answers=Answers(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
+            answers=Answers(self.settings.response_buffer_bytes, self.settings.write_deadline_seconds),
             readers=self._readers,
-            streams=Streams(self.settings.streams_at_once),
+            streams=Streams(self.settings.max_event_streams),
             sockets=self._sockets,
         )
         return build_application(backend, self._lifespan)
@@ -148,7 +148,7 @@ class Service:
 
     @cached_property
     def _sockets(self) -> Sockets:
-        return Sockets(self.settings.sockets_at_once, self.settings.sockets_of_a_user)
+        return Sockets(self.settings.max_websockets, self.settings.max_websockets_per_user)
 
     @cached_property
     def _admission(self) -> Admission:
@@ -164,7 +164,7 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        return Runs(database, recorder, self.settings.runs_at_once, Room(self.settings.event_bytes))
+        return Runs(database, recorder, self.settings.max_concurrent_runs, Room(self.settings.event_buffer_bytes))
 
     @property
     def _keeps_runs(self) -> bool:

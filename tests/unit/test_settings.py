@@ -62,7 +62,7 @@ def test_the_environment_names_the_file_and_the_flag_wins_over_it(tmp_path: Path
     [
         ({"prot": 1}, {}, {}, "unknown setting `prot` in code"),
         ({}, {"prot": "1"}, {}, "unknown setting `prot` in the command line"),
-        ({}, {}, {"SPANWISE_PROT": "1"}, "unknown environment variable `SPANWISE_PROT`: it names no setting"),
+        ({}, {}, {"SPANWISE_PROT": "1"}, "unknown environment variable `SPANWISE_PROT`: there is no such setting"),
         ({"port": "80"}, {}, {}, "setting `port` from code: Expected `int`, got `str`"),
         ({}, {"port": "65536"}, {}, "setting `port` from the command line: Expected `int` <= 65535"),
         ({}, {}, {"SPANWISE_PORT": "x"}, "setting `port` from the environment: Expected `int`, got `str`"),
@@ -170,7 +170,7 @@ def test_a_secret_is_said_once_or_stands_in_a_file(tmp_path: Path) -> None:
     file.write_text(f" {address}\n", "utf-8")
     assert load_settings({"database_url_file": str(file)}, environ={}).database == address
     for said, words in (
-        ({"database_url_file": str(file), "database_url": address}, "are both given"),
+        ({"database_url_file": str(file), "database_url": address}, "are both set"),
         ({"database_url_file": str(tmp_path / "absent")}, "cannot read `.*absent`: No such file"),
         ({"database_url_file": str(write(tmp_path, " \n"))}, "is empty"),
     ):

@@ -14,7 +14,7 @@ from spanwise.cli._flags import errors_as_lines, settings_flags
 from spanwise.cli._log import log_to_stderr
 from spanwise.errors import ConfigurationError
 from spanwise.http.server import serve
-from spanwise.malloc_trim import give_back_freed
+from spanwise.malloc_trim import start_trimming
 
 
 @click.command()
@@ -31,7 +31,7 @@ def command(target: str | None, config: Path | None, **flags: str | tuple[str, .
 def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
-    give_back_freed()
+    start_trimming()
     log_to_stderr(settings)
     uvloop.run(serve(service.app, settings, service.open, service.drain, service.close))
 

@@ -138,7 +138,7 @@ class TokenAdmission:
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
-        self._pace = RefusalPace(settings.refusals_per_second)
+        self._pace = RefusalPace(settings.rejections_per_second)
 
     @property
     def jwks_age_seconds(self) -> float | None:

@@ -28,7 +28,7 @@ class Searching:
         Args:
             settings: how many threads, how many may wait, how long.
         """
-        self.pool = Pool("search", settings.search_threads, settings.search_waiting)
+        self.pool = Pool("search", settings.search_threads, settings.search_queue_size)
         self.seconds = Durations("spanwise_search_seconds", "How long searches took, by phase.", "phase")
         self._deadline_seconds = settings.search_deadline_seconds
         self._cancels: set[Cancel] = set()

@@ -42,10 +42,10 @@ class Traces:
             raise ConfigurationError("expected one or more trace stores, each with an id")
         self._stores = {db_id: OpeningStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
-        _engine.limit_pages(settings.page_bytes)
+        _engine.limit_pages(settings.page_buffer_bytes)
         self._searching = Searching(settings)
         self._exporting = Exporting()
-        self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
+        self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)
         self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
         self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
 

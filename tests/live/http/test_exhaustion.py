@@ -82,7 +82,7 @@ def test_two_thousand_slow_heads_are_closed_and_keep_nobody_out(start: Callable[
 @pytest.mark.parametrize("begin", [b"", b"GET /", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"])
 def test_more_connections_than_there_may_be_wait_and_are_let_in(start: Callable[..., Running], begin: bytes) -> None:
     """Those that hold a place say nothing, too little, or nothing more after their answer."""
-    service = start("--connections", "8", "--header-deadline-seconds", "1")
+    service = start("--max-connections", "8", "--header-deadline-seconds", "1")
     service.http.close()
     with crowd(service, 8) as connections, crowd(service, 200) as waiting:
         for connection in connections:
@@ -141,7 +141,7 @@ def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., Running])
 
 
 def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Callable[..., Running]) -> None:
-    service = start("--answer-waiting-bytes", "1000", "--write-deadline-seconds", "5")
+    service = start("--response-buffer-bytes", "1000", "--write-deadline-seconds", "5")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
         connection.sendall(ASK)

@@ -36,7 +36,7 @@ MOST_MEBIBYTES = 64
 
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with hosting(tmp_path_factory.mktemp("loaded"), "--sockets-at-once", "512") as service:
+    with hosting(tmp_path_factory.mktemp("loaded"), "--max-websockets", "512") as service:
         yield service
         assert service.stop() == 0
 

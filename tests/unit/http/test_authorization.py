@@ -72,7 +72,7 @@ def test_code_says_whether_it_is_on_before_settings_do() -> None:
 
 
 def test_who_is_refused_waits_in_turn_and_who_is_known_does_not() -> None:
-    ours = admission(KEYS, Settings(authorization=True, refusals_per_second=5))
+    ours = admission(KEYS, Settings(authorization=True, rejections_per_second=5))
     answered: list[str] = []
 
     async def ask(name: str, headers: dict[str, str]) -> None:

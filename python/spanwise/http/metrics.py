@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from spanwise.metrics import CONTENT_TYPE, Counter, Durations, Gauge, exposition
+from spanwise.metrics import CONTENT_TYPE, Counter, Gauge, Histogram, exposition
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,9 +24,13 @@ class Traffic:
 
     def __init__(self) -> None:
         """Begins at nothing."""
-        self.requests = Counter("spanwise_requests_total", "Requests that were answered.", "method", "route", "status")
-        self.seconds = Durations("spanwise_request_seconds", "From the headers to the answer.", "method", "route")
-        self.errors = Counter("spanwise_errors_total", "Requests that were refused or failed.", "error_code")
+        self.requests = Counter(
+            "spanwise_http_requests_total", "HTTP requests with a response.", "method", "route", "status"
+        )
+        self.seconds = Histogram(
+            "spanwise_http_request_duration_seconds", "From the headers to the response.", "method", "route"
+        )
+        self.errors = Counter("spanwise_errors_total", "Requests that were rejected or failed.", "error_code")
 
     def add(self, route: tuple[str, str], status: int, seconds: float) -> None:
         """Counts one request.
@@ -48,29 +52,21 @@ async def metrics(_request: Request, _body: bytes, backend: Backend) -> Response
     """`GET /metrics`, for Prometheus."""
     traffic = backend.traffic
     bodies = {name: reader.in_memory for name, reader in backend.readers.items()}
-    waiting = {"waiting": backend.answers.in_memory}
-    events = {"run": backend.runs.event_bytes}
     age = backend.admission.jwks_age_seconds
-    ages = {} if age is None else {"url": age}
-    are_open = {
-        "run": backend.runs.under_way,
-        "stream": backend.streams.open,
-        "socket": backend.sockets.open,
-    }
+    ages = [] if age is None else [Gauge.single("spanwise_jwks_age_seconds", "Since the last fetch of the JWKS.", age)]
     families: list[Family] = [
         traffic.requests,
         traffic.seconds,
         traffic.errors,
-        Gauge("spanwise_body_bytes", "Bytes of request bodies in memory.", "kind", bodies),
-        Gauge("spanwise_answer_bytes", "Bytes of answers that wait for their readers.", "state", waiting),
-        Gauge("spanwise_event_bytes", "Bytes of events of runs in memory.", "kind", events),
-        Gauge(
-            "spanwise_jwks_age_seconds",
-            "Since the last good fetch of keys.",
-            "source",
-            ages,
+        Gauge("spanwise_request_buffer_bytes", "Request bodies in memory.", "kind", bodies),
+        Gauge.single(
+            "spanwise_response_buffer_bytes", "Response bytes that clients have not read.", backend.answers.in_memory
         ),
-        Gauge("spanwise_open", "Runs that are under way, streams and sockets that are open.", "kind", are_open),
+        Gauge.single("spanwise_event_buffer_bytes", "Run events in memory.", backend.runs.event_bytes),
+        Gauge.single("spanwise_active_runs", "Runs in progress.", backend.runs.under_way),
+        Gauge.single("spanwise_open_event_streams", "Open event streams.", backend.streams.open),
+        Gauge.single("spanwise_open_websockets", "Open WebSockets.", backend.sockets.open),
+        *ages,
         *await backend.traces.measure(),
     ]
     return Response(exposition(families), headers={"Content-Type": CONTENT_TYPE})

@@ -10,7 +10,7 @@ import msgspec
 from spanwise import _engine
 from spanwise._engine import TraceStore
 from spanwise.errors import ConfigurationError, NotFoundError
-from spanwise.metrics import Counter, Gauge
+from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Exporting
 from spanwise.traces.lazy_store import OpeningStore
 from spanwise.traces.pools import Pool
@@ -46,8 +46,8 @@ class Traces:
         self._searching = Searching(settings)
         self._exporting = Exporting()
         self._ingests = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)
-        self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
-        self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
+        self._spans = Counter("spanwise_ingest_spans_total", "Spans received by OTLP.", "outcome")
+        self._export_bytes = Counter("spanwise_ingest_bytes_total", "Bytes of stored OTLP requests, as sent.")
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -118,26 +118,20 @@ class Traces:
         """Returns what was counted, and what can be read now of pools and stores."""
         pools = {"search": self._searching.pool, "export": self._exporting.pool, "ingest": self._ingests}
         stats = await asyncio.to_thread(self._stats)
-        names = sorted({name for numbers in stats.values() for name in numbers})
         return [
             self._spans,
             self._export_bytes,
             self._searching.seconds,
-            Gauge("spanwise_pool_taken", "Requests that run or wait.", "pool", {n: p.taken for n, p in pools.items()}),
-            Gauge(
-                "spanwise_pool_places",
-                "Requests that may run or wait.",
-                "pool",
-                {n: p.places for n, p in pools.items()},
-            ),
+            Gauge("spanwise_pool_tasks", "Running and queued tasks.", "pool", {n: p.taken for n, p in pools.items()}),
+            Gauge("spanwise_pool_capacity", "Task limit.", "pool", {n: p.places for n, p in pools.items()}),
             *(
                 Gauge(
-                    f"spanwise_store_{name}",
-                    f"The trace store's own account of its {name.replace('_', ' ')}.",
+                    name,
+                    help_text,
                     "db_id",
-                    {db_id: numbers[name] for db_id, numbers in stats.items() if name in numbers},
+                    {db_id: numbers[member] for db_id, numbers in stats.items() if member in numbers},
                 )
-                for name in names
+                for member, (name, help_text) in STORE_GAUGES.items()
             ),
         ]
 

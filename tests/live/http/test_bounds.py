@@ -68,6 +68,6 @@ def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
 
 
 def event_bytes(service: Running) -> float:
-    found = re.search(r'^spanwise_event_bytes\{kind="run"\} (\S+)', service.http.get("/metrics").text, re.MULTILINE)
+    found = re.search(r"^spanwise_event_buffer_bytes (\S+)", service.http.get("/metrics").text, re.MULTILINE)
     assert found
     return float(found[1])

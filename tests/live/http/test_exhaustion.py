@@ -106,7 +106,8 @@ ASK = b"GET /traces/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: i
 
 
 def waiting_bytes(service: Running) -> int:
-    (line,) = [line for line in service.http.get("/metrics").text.splitlines() if line.startswith("spanwise_answer_b")]
+    lines = service.http.get("/metrics").text.splitlines()
+    (line,) = [line for line in lines if line.startswith("spanwise_response_buffer_bytes ")]
     return int(float(line.rpartition(" ")[2]))
 
 

@@ -44,7 +44,9 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def gauges(service: Running) -> dict[str, float]:
     """Returns how many runs, streams and sockets are open."""
     text = service.http.get("/metrics").text
-    return {kind: float(value) for kind, value in re.findall(r'spanwise_open\{kind="(\w+)"\} (\S+)', text)}
+    found = dict(re.findall(r"^(spanwise_\w+) (\S+)$", text, re.MULTILINE))
+    names = {"run": "active_runs", "stream": "open_event_streams", "socket": "open_websockets"}
+    return {kind: float(found[f"spanwise_{name}"]) for kind, name in names.items()}
 
 
 def resident_mebibytes(service: Running) -> float:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import ROOT
 
-from spanwise.auth.config import AuthorizationConfig, completed
+from spanwise.auth.config import AuthorizationConfig, resolve_config
 from spanwise.errors import ConfigurationError
 from spanwise.settings import TABLE, Settings, load_settings
 
@@ -145,10 +145,10 @@ def test_each_source_can_say_what_authorization_config_says() -> None:
     assert {f"jwt_{name}" for name in in_code} <= TABLE.keys()
     environ = {"SPANWISE_JWT_AUDIENCE": "theirs", "SPANWISE_JWT_LEEWAY": "3", "JWT_ALGORITHM": "ES256"}
     settings = load_settings(flags={"jwt_user_isolation": "false"}, environ=environ)
-    whole = completed(AuthorizationConfig(audience="ours", leeway=10, issuer=None), settings)
+    whole = resolve_config(AuthorizationConfig(audience="ours", leeway=10, issuer=None), settings)
     assert (whole.audience, whole.leeway, whole.algorithm, whole.user_isolation) == ("ours", 10, "ES256", False)
-    assert completed(AuthorizationConfig(), settings).leeway == 3
-    assert completed(AuthorizationConfig(), Settings()).scopes_claim == "scopes"
+    assert resolve_config(AuthorizationConfig(), settings).leeway == 3
+    assert resolve_config(AuthorizationConfig(), Settings()).scopes_claim == "scopes"
 
 
 def test_a_secret_has_no_flag_and_is_not_printed() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from spanwise.auth.minting import MINTABLE, new_signing_key, read_signing_key
+from spanwise.auth.minting import SIGNING_ALGORITHMS, new_signing_key, read_signing_key
 from spanwise.cli._flags import errors_as_lines
 from spanwise.errors import ConfigurationError
 
@@ -26,7 +26,7 @@ def command() -> None:
 @command.command()
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="The folder to write to.")
 @click.option(
-    "--algorithm", default="RS256", show_default=True, type=click.Choice(MINTABLE), help="What it signs with."
+    "--algorithm", default="RS256", show_default=True, type=click.Choice(SIGNING_ALGORITHMS), help="What it signs with."
 )
 @errors_as_lines
 def keygen(out: Path, algorithm: str) -> None:

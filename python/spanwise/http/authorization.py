@@ -9,11 +9,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from spanwise.auth.audit import AuditLog, Decision, Verdict
-from spanwise.auth.config import completed, configured_sources, key_material
+from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
+from spanwise.auth.config import configured_sources, key_material, resolve_config
 from spanwise.auth.identity import EVERYONE, Identity, bearer_token
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.rate_limit import RefusalPace
+from spanwise.auth.rate_limit import RateLimiter
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
@@ -134,11 +134,11 @@ class TokenAdmission:
         Raises:
             ConfigurationError: there is no key, or one is not usable.
         """
-        self._config = completed(config, settings)
+        self._config = resolve_config(config, settings)
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
-        self._pace = RefusalPace(settings.rejections_per_second)
+        self._rejections = RateLimiter(settings.rejections_per_second)
 
     @property
     def jwks_age_seconds(self) -> float | None:
@@ -183,7 +183,7 @@ class TokenAdmission:
             token = await self._verifier.verify_or_fetch(bearer_token(authorization))
         except UnauthenticatedError as error:
             self._write(asked, None, error)
-            if delay := self._pace.delay():
+            if delay := self._rejections.delay():
                 await asyncio.sleep(delay)
             raise
         return Identity.of(token, self._config)
@@ -194,7 +194,7 @@ class TokenAdmission:
         Raises:
             ForbiddenError: its token does not allow it.
         """
-        self._decide(identity, asked, lambda: identity.demand(need, asked.resource))
+        self._decide(identity, asked, lambda: identity.authorize(need, asked.resource))
 
     def _decide(self, identity: Identity, asked: Asked, decide: Callable[[], None]) -> None:
         try:
@@ -213,9 +213,15 @@ class TokenAdmission:
         return True
 
     def _write(self, asked: Asked, identity: Identity | None, error: Exception | None) -> None:
-        verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED
+        verdict = (
+            AuditDecision.ALLOWED
+            if error is None
+            else AuditDecision.FORBIDDEN
+            if identity
+            else AuditDecision.UNAUTHENTICATED
+        )
         self._audit.write(
-            Decision(
+            AuditEvent(
                 sub=identity.user_id if identity else None,
                 method=asked.method,
                 route=asked.route,
@@ -231,7 +237,7 @@ def _demand(identity: Identity, row: Row, component_id: str | None) -> None:
     if row.lists and row.need is not None:
         identity.visible_ids(row.need)
     else:
-        identity.demand(row.need, component_id)
+        identity.authorize(row.need, component_id)
 
 
 def _say_who(request: Request, identity: Identity) -> None:

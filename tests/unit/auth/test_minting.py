@@ -16,7 +16,7 @@ from support.forged_tokens import key
 
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.minting import MINTABLE, SigningKey, read_signing_key
+from spanwise.auth.minting import SIGNING_ALGORITHMS, SigningKey, read_signing_key
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.cli.token import command
 from spanwise.errors import ConfigurationError
@@ -37,7 +37,7 @@ def run(*arguments: str) -> str:
     return outcome.output
 
 
-@pytest.mark.parametrize("algorithm", MINTABLE)
+@pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
 def test_what_is_printed_works(algorithm: str, tmp_path: Path) -> None:
     serve, mint = run("keygen", "--out", str(tmp_path / "keys"), "--algorithm", algorithm).splitlines()
     *environ, program, verb, flag = shlex.split(serve)
@@ -65,7 +65,7 @@ def test_a_token_says_what_it_is_told_to(tmp_path: Path) -> None:
     assert verified.claims["exp"] - verified.claims["iat"] == 300
 
 
-@pytest.mark.parametrize("algorithm", MINTABLE)
+@pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
 def test_what_is_private_is_for_its_owner_only(algorithm: str, tmp_path: Path) -> None:
     umask = os.umask(0)
     try:
@@ -125,7 +125,7 @@ def test_what_is_no_signing_key_is_refused(text: str) -> None:
         read_signing_key(text)
 
 
-@pytest.mark.parametrize("algorithm", MINTABLE)
+@pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
 def test_a_key_is_read_as_it_was_written(algorithm: str) -> None:
     made = key("ours", algorithm)
     read = read_signing_key(made.private_text)

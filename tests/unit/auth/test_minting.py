@@ -84,7 +84,7 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     before = (tmp_path / "private.pem").read_bytes()
     outcome = CliRunner().invoke(command, ["keygen", "--out", str(tmp_path)])
     assert outcome.exit_code == 1
-    assert outcome.output == f"Error: `{tmp_path / 'private.pem'}` exists, and a key is never overwritten\n"
+    assert outcome.output == f"Error: `{tmp_path / 'private.pem'}` already exists; keys are never overwritten\n"
     assert (tmp_path / "private.pem").read_bytes() == before
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_takes_no_key_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     outcome = CliRunner().invoke(command, ["keygen", "--out", str(file / "keys")])
-    assert outcome.output == f"Error: cannot make the folder `{file / 'keys'}`: Not a directory\n"
+    assert outcome.output == f"Error: cannot create the folder `{file / 'keys'}`: Not a directory\n"
     outcome = CliRunner().invoke(command, ["keygen", "--out", "/proc"])
     assert outcome.output == "Error: cannot write `/proc/private.pem`: No such file or directory\n"
     assert outcome.exit_code == 1

@@ -328,7 +328,7 @@ def test_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "polars", None)
     answer = CliRunner().invoke(commands, ["bench"])
     assert answer.exit_code == 1
-    assert "spanwise bench needs duckdb, polars" in answer.output
+    assert "missing packages: duckdb, polars" in answer.output
     assert "pip install 'spanwise[bench]'" in answer.output
 
 

@@ -77,7 +77,7 @@ def command(**options: object) -> None:
     """
     _expect_packages()
     run: ModuleType = import_module("spanwise.bench.run")
-    run.run(run.Options(**options, say=click.echo))
+    run.run(run.Options(**options, log=click.echo))
 
 
 def _expect_packages() -> None:

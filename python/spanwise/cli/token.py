@@ -60,7 +60,9 @@ def keygen(out: Path, algorithm: str) -> None:
 )
 @click.option("--sub", required=True, help="User id of the caller.")
 @click.option("--scope", "scopes", multiple=True, help="Scope of the token, such as `traces:read`. May be repeated.")
-@click.option("--minutes", default=60, show_default=True, type=click.IntRange(1), help="Lifetime of the token in minutes.")
+@click.option(
+    "--minutes", default=60, show_default=True, type=click.IntRange(1), help="Lifetime of the token in minutes."
+)
 @click.option("--session-id", help="Session that the token is limited to.")
 @click.option("--audience", help="Audience of the token (`aud`).")
 @click.option("--issuer", help="Issuer of the token (`iss`).")

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.service import Running
 
 from spanwise import TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ def main() -> None:
         data = Path(folder) / "data"
         data.mkdir()
         store = TraceStore.open(str(data / "traces"))
-        for export in exports(TRACES, SEED, NOW):
+        for export in export_requests(TRACES, SEED, NOW):
             assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
         store.close()
         with Running(data) as service:

@@ -27,7 +27,7 @@ from confining import MEBIBYTE, MemoryGroup, taken_by
 from support.service import Running
 
 from spanwise import Filter, TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "600"))
 LIMIT = int(os.environ.get("BENCH_MEMORY", "1024")) * MEBIBYTE
@@ -39,7 +39,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def fill(folder: Path) -> None:
     """Stores traces that were there before."""
     store = TraceStore.open(str(folder))
-    for export in exports(FILLED, 7, NOW):
+    for export in export_requests(FILLED, 7, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
     store.close()
 

@@ -26,7 +26,7 @@ from support.callers import as_admin, jwks_file
 from support.service import Running
 
 from spanwise import Filter, TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ class Alone(NamedTuple):
 def fill(folder: Path) -> dict[str, Alone]:
     """Makes the store. Returns, for each search, what a page is by the engine alone."""
     store = TraceStore.open(str(folder))
-    for export in exports(TRACES, SEED, NOW):
+    for export in export_requests(TRACES, SEED, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
     store.flush()
     found = {}

@@ -12,7 +12,7 @@ from spanwise.app import Service
 from spanwise.cli._flags import errors_as_lines
 from spanwise.cli.serve import run
 from spanwise.demo.captures import trace_ids
-from spanwise.demo.filling import SEED, TRACES, begin, fill, finish
+from spanwise.demo.fill import SEED, TRACES, fill, load_or_create_plan, mark_complete
 from spanwise.demo.hosted import hosted
 from spanwise.http.server import expect_free
 from spanwise.traces import TraceStore
@@ -69,18 +69,18 @@ def command(data_dir: Path, traces: int | None, seed: int | None, host: str | No
 
 
 def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | None) -> None:
-    filling = begin(record, traces, seed)
-    if filling.complete and Path(store_path).exists():
-        click.echo(f"Using the {filling.traces:,} traces of seed {filling.seed} in {record.parent}.")
+    plan = load_or_create_plan(record, traces, seed)
+    if plan.complete and Path(store_path).exists():
+        click.echo(f"Using the {plan.traces:,} traces of seed {plan.seed} in {record.parent}.")
         return
     store = TraceStore.open(store_path)
     try:
-        label = f"Writing {filling.traces:,} traces to {record.parent}"
-        with click.progressbar(length=filling.traces, label=label) as bar:
-            rejected = fill(store, filling, bar.update)
+        label = f"Writing {plan.traces:,} traces to {record.parent}"
+        with click.progressbar(length=plan.traces, label=label) as bar:
+            rejected = fill(store, plan, bar.update)
     finally:
         store.close()
-    finish(record, filling)
+    mark_complete(record, plan)
     if rejected:
         click.echo(f"{rejected} spans were rejected.")
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Self
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from spanwise import TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def main() -> None:
         data = Path(folder) / "data"
         data.mkdir()
         store = TraceStore.open(str(data / "traces"))
-        for export in exports(TRACES, SEED, NOW):
+        for export in export_requests(TRACES, SEED, NOW):
             assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
         store.close()
         with RunningService(data) as service:

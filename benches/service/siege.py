@@ -26,7 +26,7 @@ from besieging import TRACES, Outcome, bomb, search, stream, trace_id, write
 from confining import MEBIBYTE, MemoryGroup, taken_by
 
 from spanwise import Filter, TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 from support.services.process import RunningService
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "600"))
@@ -39,7 +39,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def fill(folder: Path) -> None:
     """Stores traces that were there before."""
     store = TraceStore.open(str(folder))
-    for export in exports(FILLED, 7, NOW):
+    for export in export_requests(FILLED, 7, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
     store.close()
 
@@ -96,7 +96,7 @@ def main() -> None:
             group = opened.enter_context(MemoryGroup(LIMIT))
         except OSError as error:
             say(f"not limited: {error}\n")
-        flags = ("--min-free-bytes", "0", "--streams-at-once", "256")
+        flags = ("--min-free-bytes", "0", "--max-event-streams", "256")
         service = opened.enter_context(serve(folder, *flags))
         if group:
             group.add(service.process.pid)

@@ -160,7 +160,7 @@ def windows(service: RunningService, work: Work) -> list[Window]:
                 least = min(least, taken_by(service.process.pid), key=lambda taken: taken.private)
             forget(service)
         text = service.http.get("/metrics").text
-        opened = sum(float(value) for value in re.findall(r"^spanwise_open\{.*\} (\S+)$", text, re.MULTILINE))
+        opened = sum(float(value) for value in re.findall(r"^spanwise_(?:active|open)_\w+ (\S+)$", text, re.MULTILINE))
         found.append(Window(work.taken(), least, opened))
         before, stolen = stolen, stolen_seconds()
         share = (stolen - before) / WINDOW_SECONDS

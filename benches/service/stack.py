@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from spanwise import Filter, TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 from support.clients.tokens import as_admin, jwks_file
 from support.services.process import RunningService
 
@@ -61,7 +61,7 @@ class Alone(NamedTuple):
 def fill(folder: Path) -> dict[str, Alone]:
     """Makes the store. Returns, for each search, what a page is by the engine alone."""
     store = TraceStore.open(str(folder))
-    for export in exports(TRACES, SEED, NOW):
+    for export in export_requests(TRACES, SEED, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
     store.flush()
     found = {}

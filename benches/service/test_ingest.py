@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_ingest(clients: int, receiver: RunningService, benchmark: BenchmarkFixt
 
     def draw() -> tuple[tuple[list[bytes]], dict[str, object]]:
         """Every round sends traces that were never sent before: what is known already costs less."""
-        sent = list(exports(TRACES, next(seeds), NOW))
+        sent = list(export_requests(TRACES, next(seeds), NOW))
         spans.append(sum(export.spans for export in sent))
         return ([export.body for export in sent],), {}
 

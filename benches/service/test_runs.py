@@ -43,7 +43,7 @@ class Hosting:
         self.runner = runner
         self.traces = Traces({"default": str(folder / "traces")}, settings)
         recorder = Recorder(self.traces, "bench")
-        self.runs = Runs(SqliteDatabase(folder / "runs.db"), recorder, RUNS, MemoryBudget(settings.event_bytes))
+        self.runs = Runs(SqliteDatabase(folder / "runs.db"), recorder, RUNS, MemoryBudget(settings.event_buffer_bytes))
 
     async def open(self) -> None:
         await self.traces.open()

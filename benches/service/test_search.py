@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import TraceStore
-from spanwise.demo import CONTENT_TYPE, exports
-from spanwise.demo.exports import write_trace
-from spanwise.demo.timetable import timetable
+from spanwise.demo import CONTENT_TYPE, export_requests
+from spanwise.demo.otlp_requests import write_trace
+from spanwise.demo.schedule import schedule
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     data_dir = tmp_path_factory.mktemp("search") / "data"
     data_dir.mkdir()
     store = TraceStore.open(str(data_dir / "traces"))
-    for export in exports(TRACES, SEED, NOW):
+    for export in export_requests(TRACES, SEED, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
     store.flush()
     store.close()
@@ -63,7 +63,7 @@ def connection(service: RunningService) -> Iterator[HTTPConnection]:
 def totals() -> dict[str, int]:
     """How many items each request finds, by the generator's own account."""
     failed: list[tuple[bool, str | None]] = []
-    for appointment in timetable(TRACES, SEED, NOW):
+    for appointment in schedule(TRACES, SEED, NOW):
         spans = write_trace(appointment).spans
         if any(span.status == 2 for span in spans):
             start = spans[-1].start / 1e9

@@ -1,4 +1,4 @@
-"""`python -m spanwise` is the command `spanwise`."""
+"""Runs the command `spanwise` as `python -m spanwise`."""
 
 from spanwise.cli import main
 

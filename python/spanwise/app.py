@@ -23,7 +23,7 @@ from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.limits import SocketLimits
 from spanwise.registry import Registry
-from spanwise.runs import Room, Runs
+from spanwise.runs import MemoryBudget, Runs
 from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
@@ -136,9 +136,9 @@ class Service:
             openapi=describe(TABLE, self.name, self._registry.inputs()),
             public_openapi=describe(TABLE, self.name),
             cors_origins=parse_origins(self.settings.cors_origins),
-            response_budget=ResponseBudget(self.settings.answer_waiting_bytes, self.settings.write_deadline_seconds),
+            response_budget=ResponseBudget(self.settings.response_buffer_bytes, self.settings.write_deadline_seconds),
             body_readers=self._body_readers,
-            streams=StreamLimit(self.settings.streams_at_once),
+            streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
         )
         return build_application(backend, self._lifespan)
@@ -149,7 +149,7 @@ class Service:
 
     @cached_property
     def _sockets(self) -> SocketLimits:
-        return SocketLimits(self.settings.sockets_at_once, self.settings.sockets_of_a_user)
+        return SocketLimits(self.settings.max_websockets, self.settings.max_websockets_per_user)
 
     @cached_property
     def _authorizer(self) -> Authorizer:
@@ -165,7 +165,9 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        return Runs(database, recorder, self.settings.runs_at_once, MemoryBudget(self.settings.event_bytes))
+        return Runs(
+            database, recorder, self.settings.max_concurrent_runs, MemoryBudget(self.settings.event_buffer_bytes)
+        )
 
     @property
     def _needs_run_database(self) -> bool:

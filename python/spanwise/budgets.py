@@ -1,7 +1,7 @@
-"""The settings that part the memory: what each kind of thing may take of it, together.
+"""The memory budgets: the settings that divide the memory of the process among the things that use it.
 
-What a budget counts takes several times as much while it is worked with. All budgets, each so many times, and the
-program itself are within what the process may have: `docs/decisions/2026-11-21-memory.md`.
+Working on data takes several times the bytes that its budget counts. All budgets, each multiplied by that factor, fit
+in the memory of the process together with the program itself: `docs/decisions/2026-11-21-memory.md`.
 """
 
 from __future__ import annotations
@@ -10,74 +10,80 @@ from typing import Annotated, get_args, get_type_hints
 
 from msgspec import Meta, field
 
-from spanwise.memory import allowed_bytes, share
+from spanwise.memory import memory_limit, share
 from spanwise.token_settings import TokenSettings
 
 MEBIBYTE = 1024 * 1024
 PROGRAM_BYTES = 80 * MEBIBYTE
-"""What the program takes while nothing waits."""
-MERGED_BYTES = 1024
-"""About what a trace takes while segments are merged: its row twice, and its place."""
-MERGING_PARTS = 12
-MOST_SEGMENT_TRACES = 1_000_000
-MOST_SEGMENTS = 64
-"""Where segments may be that large; beyond them the smallest are merged, however large they become."""
-DECODING_BYTES = 120 * MEBIBYTE
-"""What the largest export takes at most while it is decoded."""
-HEAD_TIMES = 2
-"""Spans that are in no segment may take so many times their bytes; those that take more are sealed sooner."""
+"""Memory that the idle program takes."""
+MERGE_BYTES_PER_TRACE = 1024
+"""Approximate memory per trace while segments are merged: two copies of its row, and its location."""
+MERGE_DIVISOR = 12
+"""Merging may use this fraction of the memory limit."""
+MAX_SEGMENT_TRACES = 1_000_000
+MAX_SEGMENTS = 64
+"""Segments of a store whose segments hold up to `MAX_SEGMENT_TRACES`; above it the smallest are merged, at any size."""
+MAX_DECODE_BYTES = 120 * MEBIBYTE
+"""Memory that decoding the largest ingest request takes."""
+HEAD_MEMORY_FACTOR = 2
+"""Memory that unsealed spans may take, as a multiple of their bytes; the head is sealed early above it."""
 
 
-def _part(part: str, times: int, description: str) -> Meta:
-    return Meta(ge=1, description=description, extra={"default": f"{part} of the memory", "times": times})
+def _budget(fraction: str, factor: int, description: str) -> Meta:
+    return Meta(ge=1, description=description, extra={"default": f"{fraction} of the memory", "factor": factor})
 
 
 class Budgets(TokenSettings, frozen=True, kw_only=True):
-    """What may be in memory at once, in bytes."""
+    """How many bytes each kind of data may hold in memory at the same time."""
 
-    search_waiting_bytes: Annotated[
-        int, _part("a sixteenth", 1, "Bodies of searches in memory, together; beyond them the answer is 503.")
+    search_buffer_bytes: Annotated[
+        int, _budget("a sixteenth", 1, "Total search request bodies in memory; above this, searches get a 503.")
     ] = field(default_factory=lambda: share(16, MEBIBYTE))
-    ingest_waiting_bytes: Annotated[
-        int, _part("a sixteenth", 1, "Bodies of exports in memory, together; beyond them the answer is 503.")
+    ingest_buffer_bytes: Annotated[
+        int, _budget("a sixteenth", 1, "Total ingest request bodies in memory; above this, ingest requests get a 503.")
     ] = field(default_factory=lambda: share(16, 20 * MEBIBYTE))
-    form_waiting_bytes: Annotated[
-        int, _part("a sixteenth", 1, "Forms in memory, together; beyond them the answer is 503.")
+    form_buffer_bytes: Annotated[
+        int, _budget("a sixteenth", 1, "Total form bodies in memory; above this, requests with a form get a 503.")
     ] = field(default_factory=lambda: share(16, 10 * MEBIBYTE))
-    decoding_bytes: Annotated[
+    decode_buffer_bytes: Annotated[
         int,
-        _part("an eighth", 1, "What exports of a store take at most while they are decoded, together; others wait."),
-    ] = field(default_factory=lambda: share(8, DECODING_BYTES))
+        _budget("an eighth", 1, "Memory for decoding ingest requests, per store; above this, requests wait."),
+    ] = field(default_factory=lambda: share(8, MAX_DECODE_BYTES))
     unsealed_bytes: Annotated[
         int,
-        _part("a quarter", HEAD_TIMES, "Spans of a store that are in no segment yet; beyond them the answer is 503."),
+        _budget(
+            "a quarter",
+            HEAD_MEMORY_FACTOR,
+            "Spans not yet sealed into a segment, per store; above this, ingest requests get a 503.",
+        ),
     ] = field(default_factory=lambda: share(4, 16 * MEBIBYTE))
-    page_bytes: Annotated[
-        int, _part("an eighth", 2, "Traces of all pages that are made at once; others wait. A page with more is 413.")
-    ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
-    answer_waiting_bytes: Annotated[
+    page_buffer_bytes: Annotated[
         int,
-        _part(
-            "an eighth", 1, "Answers in memory that their readers did not take yet, together; beyond them it is 503."
+        _budget(
+            "an eighth", 2, "Trace documents held by all pages being built; others wait. A larger page gets a 413."
         ),
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
-    event_bytes: Annotated[
-        int, _part("an eighth", 1, "Events of runs in memory, together; beyond them no run begins, the answer is 503.")
+    response_buffer_bytes: Annotated[
+        int,
+        _budget("an eighth", 1, "Response bytes that clients have not read yet; above this, requests get a 503."),
+    ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
+    event_buffer_bytes: Annotated[
+        int, _budget("an eighth", 1, "Run events in memory; above this, no run starts and requests for one get a 503.")
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
 
 
-def segment_traces() -> int:
-    """Returns how many traces segments are merged to: a twelfth of what the process may have is enough for them."""
-    return min(MOST_SEGMENT_TRACES, allowed_bytes() // MERGING_PARTS // MERGED_BYTES)
+def max_segment_traces() -> int:
+    """Returns the size of a full segment in traces, such that merging stays within its share of the memory."""
+    return min(MAX_SEGMENT_TRACES, memory_limit() // MERGE_DIVISOR // MERGE_BYTES_PER_TRACE)
 
 
-def most_segments() -> int:
-    """Returns how many segments there may be: the smaller they stay, the more."""
-    return MOST_SEGMENTS * MOST_SEGMENT_TRACES // segment_traces()
+def max_segments() -> int:
+    """Returns how many segments a store may have: more of them where memory keeps each one smaller."""
+    return MAX_SEGMENTS * MAX_SEGMENT_TRACES // max_segment_traces()
 
 
-def times() -> dict[str, int]:
-    """Returns how often what each budget counts is in memory at most."""
+def memory_factors() -> dict[str, int]:
+    """Returns, for each budget, the peak memory use as a multiple of the bytes that the budget counts."""
     hints = get_type_hints(Budgets, include_extras=True)
     metas = {name: get_args(hints[name])[1] for name in Budgets.__annotations__}
-    return {name: meta.extra["times"] for name, meta in metas.items()}
+    return {name: meta.extra["factor"] for name, meta in metas.items()}

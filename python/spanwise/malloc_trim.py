@@ -1,7 +1,7 @@
-"""Does what is freed go back to the system?
+"""Returns freed heap memory to the operating system (`malloc_trim`).
 
-The GNU C Library keeps it, in heaps of which there are eight a processor, and in holes between what is in use: after
-half a minute of exports it kept four times what was in use. See `docs/decisions/2026-11-21-memory.md`.
+The GNU C Library keeps freed memory: in up to eight heaps (arenas) per processor, and in gaps between blocks in use.
+After half a minute of ingest it kept four times what was in use. See `docs/decisions/2026-11-21-memory.md`.
 """
 
 from __future__ import annotations
@@ -18,92 +18,94 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Source: the GNU C Library, `malloc.h`."""
 
 MEBIBYTE = 1024 * 1024
-LARGE_BYTES = MEBIBYTE
-"""A block of this size or more comes from the system, and goes back to it at once."""
-END_BYTES = 8 * MEBIBYTE
-"""So much stays free at the end of a heap."""
-LOOK_SECONDS = 0.25
-PAUSE_SECONDS = (5.0, 60.0)
-"""While the process is large all the same, what is free is given back so often: the sooner, the more there was."""
+MMAP_THRESHOLD_BYTES = MEBIBYTE
+"""Blocks of this size or more are mapped separately, and unmapped as soon as they are freed."""
+TRIM_THRESHOLD_BYTES = 8 * MEBIBYTE
+"""Free memory that may stay at the end of a heap."""
+POLL_SECONDS = 0.25
+TRIM_INTERVAL_SECONDS = (5.0, 60.0)
+"""The shortest and the longest interval between trims of a large process; it doubles after a trim that freed little."""
 
 _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class Freed:
-    """Gives back what is freed, each time that the process has grown by so much since it was least, and now and then.
+class HeapTrimmer:
+    """Trims the heap when the process has grown by a slack since its minimum, and periodically while it stays large.
 
-    What was in use then, and is freed later, does not show: the process stays as large as it is.
+    The periodic trim is needed because memory that was in use at one trim and is freed later does not make the
+    process grow.
     """
 
-    def __init__(self, kept: int) -> None:
-        """Finds the library's own functions.
+    def __init__(self, slack: int) -> None:
+        """Looks up the functions of the C library.
 
         Args:
-            kept: by how many bytes the process may grow.
+            slack: by how many bytes the process may grow before a trim.
 
         Raises:
-            AttributeError: it is another library, which has no such functions.
-            OSError: this system does not say how much memory a process takes.
+            AttributeError: the C library has no such functions.
+            OSError: this system does not report the memory of a process.
         """
         library = ctypes.CDLL(None)
-        self._set_option, self._give_back = library.mallopt, library.malloc_trim
-        self._kept = kept
-        self._first = self._least = private_bytes()
-        self._pause, self._again = PAUSE_SECONDS[0], 0.0
+        self._mallopt, self._malloc_trim = library.mallopt, library.malloc_trim
+        self._slack = slack
+        self._baseline = self._minimum = private_bytes()
+        self._interval, self._next_trim = TRIM_INTERVAL_SECONDS[0], 0.0
 
-    def bound(self) -> None:
-        """Has fewer heaps, without large blocks, and with little free at the end of each."""
-        self._set_option(_ARENA_MAX, 2 * (os.cpu_count() or 1))
-        self._set_option(_MMAP_THRESHOLD, LARGE_BYTES)
-        self._set_option(_TRIM_THRESHOLD, END_BYTES)
+    def configure(self) -> None:
+        """Limits the number of heaps, maps large blocks separately, and trims the end of each heap early."""
+        self._mallopt(_ARENA_MAX, 2 * (os.cpu_count() or 1))
+        self._mallopt(_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
+        self._mallopt(_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
 
-    def look(self, now: float) -> bool:
-        """Gives back what is free, if it is time to; returns whether it was.
+    def trim_if_due(self, now: float) -> bool:
+        """Trims the heap if a trim is due; returns whether it was.
 
         Args:
-            now: seconds, from whenever.
+            now: monotonic time in seconds.
         """
         private = private_bytes()
-        has_grown = private > self._least + self._kept
-        is_time = has_grown or (private > self._first + self._kept and now >= self._again)
-        if is_time:
-            self._give_back(0)
-            self._least = private_bytes()
-            was_worth_it = private - self._least > self._kept // 4
-            self._pause = PAUSE_SECONDS[0] if was_worth_it else min(2 * self._pause, PAUSE_SECONDS[1])
-            self._again = now + self._pause
-        self._least = min(self._least, private)
-        return is_time
+        has_grown = private > self._minimum + self._slack
+        is_due = has_grown or (private > self._baseline + self._slack and now >= self._next_trim)
+        if is_due:
+            self._malloc_trim(0)
+            self._minimum = private_bytes()
+            was_worth_it = private - self._minimum > self._slack // 4
+            shortest, longest = TRIM_INTERVAL_SECONDS
+            self._interval = shortest if was_worth_it else min(2 * self._interval, longest)
+            self._next_trim = now + self._interval
+        self._minimum = min(self._minimum, private)
+        return is_due
 
 
 def private_bytes() -> int:
-    """Returns how much memory the process takes that is no file's.
+    """Returns the resident memory of the process that is not shared with files.
 
     Raises:
-        OSError: this system does not say.
+        OSError: this system does not report it.
     """
     _, resident, shared, *_ = map(int, _STATM.read_text("ascii").split())
     return (resident - shared) * _PAGE_BYTES
 
 
-def kept_bytes() -> int:
-    """Returns how much of what is freed may stay."""
+def trim_slack() -> int:
+    """Returns how many freed bytes the process may keep."""
     return share(16, 16 * MEBIBYTE)
 
 
-def give_back_freed() -> bool:
-    """Has this process give back what it freed, from now on; returns whether it can."""
+def start_trimming() -> bool:
+    """Starts a thread that trims the heap of this process; returns whether the C library and the system support it."""
     try:
-        freed = Freed(kept_bytes())
+        trimmer = HeapTrimmer(trim_slack())
     except (AttributeError, OSError):
         return False
-    freed.bound()
-    Thread(target=_watch, args=(freed,), name="spanwise-freed", daemon=True).start()
+    trimmer.configure()
+    Thread(target=_watch, args=(trimmer,), name="spanwise-malloc-trim", daemon=True).start()
     return True
 
 
-def _watch(freed: Freed) -> None:
+def _watch(trimmer: HeapTrimmer) -> None:
     while True:
-        time.sleep(LOOK_SECONDS)
-        freed.look(time.monotonic())
+        time.sleep(POLL_SECONDS)
+        trimmer.trim_if_due(time.monotonic())

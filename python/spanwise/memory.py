@@ -1,4 +1,4 @@
-"""How much memory may this process have?"""
+"""How much memory the process may use: the machine's, or the limit of its control groups."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_PLANNED = 1024 * 1024 * 1024
-"""More than this is not worth it: what is larger is mapped."""
+MAX_BUDGET_BYTES = 1024 * 1024 * 1024
+"""Budgets do not grow beyond this: larger data is memory-mapped."""
 
 _ROOT = Path("/")
 
 
-def allowed_bytes(root: Path = _ROOT) -> int:
-    """Returns what the machine has, or the least limit of the control groups that the process is in.
+def memory_limit(root: Path = _ROOT) -> int:
+    """Returns the memory of the machine, or the smallest limit of the process's control groups, in bytes.
 
     Args:
-        root: where `proc` and `sys` are.
+        root: the folder that holds `proc` and `sys`.
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *_group_limits(root)])
+    return min([machine, *_cgroup_limits(root)])
 
 
 @cache
-def planned_bytes() -> int:
-    """Returns how much memory to plan with; the other half is for the program itself, and for what nobody can plan."""
-    return min(MOST_PLANNED, allowed_bytes() // 2)
+def memory_budget() -> int:
+    """Returns the bytes that the budgets divide: half the limit. The program and everything unplanned take the rest."""
+    return min(MAX_BUDGET_BYTES, memory_limit() // 2)
 
 
-def share(parts: int, least: int) -> int:
-    """Returns one of so many parts of the memory to plan with, but at least what one large request takes."""
-    return max(planned_bytes() // parts, least)
+def share(divisor: int, minimum: int) -> int:
+    """Returns the memory budget divided by `divisor`, but at least `minimum`, which one large request takes."""
+    return max(memory_budget() // divisor, minimum)
 
 
-def _group_limits(root: Path) -> Iterator[int]:
-    """Yields the limits of every group of the process and of the groups these are in.
+def _cgroup_limits(root: Path) -> Iterator[int]:
+    """Yields the limits of the process's control groups and of all their parents.
 
     Source: Linux, "Control Group v2", memory.max; "Memory Resource Controller", memory.limit_in_bytes.
     """
@@ -59,7 +59,7 @@ def _group_limits(root: Path) -> Iterator[int]:
 
 
 def _read(path: Path) -> str:
-    """Returns a file's text; none where this system has no such file, or it is not ours to read."""
+    """Returns the text of a file, empty if the file does not exist or cannot be read."""
     try:
         return path.read_text("utf-8")
     except OSError:

@@ -1,6 +1,6 @@
-"""What the service counts about itself, and how it is written for Prometheus.
+"""Metric types, and the text format in which Prometheus reads them.
 
-Everything is counted on the event loop, so nothing here locks.
+Metrics are updated on the event loop only, so nothing here locks.
 Source: Prometheus, "Text-based format", version 0.0.4.
 """
 
@@ -14,35 +14,50 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper bounds of the buckets of a duration."""
+DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The upper bounds of the buckets of a histogram, in seconds."""
+
+STORE_GAUGES = {
+    "traces": ("spanwise_store_traces", "Traces that a search without a filter finds."),
+    "segments": ("spanwise_store_segments", "Sealed segments."),
+    "generations": ("spanwise_store_head_generations", "Generations of the head, including the open one."),
+    "unsealed_bytes": ("spanwise_store_unsealed_bytes", "Bytes in the write-ahead log that are not sealed yet."),
+    "unsealed_objects": ("spanwise_store_unsealed_wal_objects", "Write-ahead log objects that are not sealed yet."),
+    "waiting_bytes": ("spanwise_store_write_queue_bytes", "Bytes of ingest requests that wait to be written."),
+    "wal_through": ("spanwise_store_wal_last_object", "Number of the newest write-ahead log object."),
+    "wal_folded_through": ("spanwise_store_wal_checkpoint", "Number of the last write-ahead log object in segments."),
+    "manifest": ("spanwise_store_manifest_version", "Number of the newest manifest."),
+    "is_acknowledging": ("spanwise_store_is_writable", "1 if the store accepts spans, 0 if it must be reopened first."),
+    "is_merging": ("spanwise_store_is_merging", "1 while segments are being merged."),
+}
+"""The name and the help text of the gauge for each number in the statistics of a trace store."""
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Family(Protocol):
-    """All samples of one name."""
+    """A metric family: all samples of one name."""
 
     name: str
     help: str
     kind: str
 
     def samples(self) -> Iterator[str]:
-        """Yields the lines of the samples."""
+        """Yields the sample lines."""
 
 
 class Counter:
-    """What only grows, once for each combination of labels."""
+    """A number that only grows, for each combination of label values."""
 
     kind = "counter"
 
     def __init__(self, name: str, help: str, *labels: str) -> None:  # noqa: A002  # the format's own word
-        """Begins at nothing.
+        """Creates a counter without samples.
 
         Args:
-            name: the name of the samples.
+            name: the metric name.
             help: what is counted.
-            labels: the names of the labels.
+            labels: the label names.
         """
         self.name = name
         self.help = help
@@ -50,27 +65,27 @@ class Counter:
         self._counts: dict[tuple[str, ...], float] = {}
 
     def add(self, *values: str, by: float = 1) -> None:
-        """Adds `by` to the sample whose labels have `values`."""
+        """Adds `by` to the sample with these label values."""
         self._counts[values] = self._counts.get(values, 0) + by
 
     def samples(self) -> Iterator[str]:
-        """Yields one line a combination of labels."""
+        """Yields one line for each combination of label values."""
         for values, count in sorted(self._counts.items()):
             yield sample(self.name, dict(zip(self._labels, values, strict=True)), count)
 
 
-class Durations:
-    """How long something took, in seconds, once for each combination of labels."""
+class Histogram:
+    """Durations in seconds, for each combination of label values."""
 
     kind = "histogram"
 
     def __init__(self, name: str, help: str, *labels: str) -> None:  # noqa: A002  # the format's own word
-        """Begins with nothing seen.
+        """Creates a histogram without samples.
 
         Args:
-            name: the name of the samples.
+            name: the metric name.
             help: what is measured.
-            labels: the names of the labels.
+            labels: the label names.
         """
         self.name = name
         self.help = help
@@ -79,55 +94,60 @@ class Durations:
         self._sums: dict[tuple[str, ...], float] = {}
 
     def add(self, *values: str, seconds: float) -> None:
-        """Adds one duration to the samples whose labels have `values`."""
-        buckets = self._buckets.setdefault(values, [0] * (len(SECONDS) + 1))
-        buckets[bisect_left(SECONDS, seconds)] += 1
+        """Adds one duration to the samples with these label values."""
+        buckets = self._buckets.setdefault(values, [0] * (len(DURATION_BUCKETS) + 1))
+        buckets[bisect_left(DURATION_BUCKETS, seconds)] += 1
         self._sums[values] = self._sums.get(values, 0.0) + seconds
 
     def samples(self) -> Iterator[str]:
-        """Yields the buckets, the sum and the count of every combination of labels."""
+        """Yields the buckets, the sum and the count for each combination of label values."""
         for values, buckets in sorted(self._buckets.items()):
             labels = dict(zip(self._labels, values, strict=True))
             counts = list(accumulate(buckets))
-            for bound, count in zip((*SECONDS, "+Inf"), counts, strict=True):
+            for bound, count in zip((*DURATION_BUCKETS, "+Inf"), counts, strict=True):
                 yield sample(f"{self.name}_bucket", {**labels, "le": str(bound)}, count)
             yield sample(f"{self.name}_sum", labels, self._sums[values])
             yield sample(f"{self.name}_count", labels, counts[-1])
 
 
 class Gauge:
-    """What was read at one moment, once for each value of a label."""
+    """Numbers read at one moment: one for each value of a label, or a single one without a label."""
 
     kind = "gauge"
 
-    def __init__(self, name: str, help: str, label: str, numbers: Mapping[str, float]) -> None:  # noqa: A002  # the same
-        """Keeps what was read.
+    def __init__(self, name: str, help: str, label: str | None, numbers: Mapping[str, float]) -> None:  # noqa: A002  # likewise
+        """Creates a gauge with the numbers that were read.
 
         Args:
-            name: the name of the samples.
+            name: the metric name.
             help: what was read.
-            label: the name of the one label.
-            numbers: what was read, by the value of the label.
+            label: the label name; None if there is only one number.
+            numbers: the numbers by label value.
         """
         self.name = name
         self.help = help
         self._label = label
         self._numbers = numbers
 
+    @classmethod
+    def single(cls, name: str, help: str, number: float) -> Gauge:  # noqa: A002  # likewise
+        """Returns a gauge without labels."""
+        return cls(name, help, None, {"": number})
+
     def samples(self) -> Iterator[str]:
-        """Yields one line a value of the label."""
+        """Yields one line for each label value."""
         for value, number in self._numbers.items():
-            yield sample(self.name, {self._label: value}, number)
+            yield sample(self.name, {self._label: value} if self._label else {}, number)
 
 
 def sample(name: str, labels: Mapping[str, str], number: float) -> str:
-    """Returns one line."""
-    written = ",".join(f'{label}="{value.translate(_ESCAPES)}"' for label, value in labels.items())
-    return f"{name}{{{written}}} {number:.17g}" if labels else f"{name} {number:.17g}"
+    """Returns one sample line."""
+    pairs = ",".join(f'{label}="{value.translate(_ESCAPES)}"' for label, value in labels.items())
+    return f"{name}{{{pairs}}} {number:.17g}" if labels else f"{name} {number:.17g}"
 
 
 def exposition(families: Iterable[Family]) -> str:
-    """Returns the text that Prometheus reads; families without a sample are left out."""
+    """Returns the text that Prometheus scrapes; families without samples are left out."""
     lines: list[str] = []
     for family in families:
         samples = list(family.samples())

@@ -1,7 +1,7 @@
-"""Every setting of the service, in one typed place.
+"""All settings of the service: their types, defaults and descriptions, and where their values come from.
 
-A value comes from the first of these that has it: code, flag, environment, TOML file, default.
-A name that is no setting is an error wherever it stands: a misspelt setting never goes unnoticed.
+A value comes from the first of these that has it: code, flag, environment, TOML file, default. An unknown name is an
+error in each of them, so a misspelt setting never goes unnoticed.
 """
 
 from __future__ import annotations
@@ -25,187 +25,189 @@ ENVIRONMENT_PREFIX = "SPANWISE_"
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
 DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
-"""The name of a trace store that was given none."""
+"""The name of the trace store when `stores` is not set."""
 
 
 def is_bucket(url: str) -> bool:
-    """Returns whether an address is none of a local folder."""
+    """Returns whether `url` addresses a bucket, not a local folder."""
     scheme, separator, _ = url.partition("://")
     return bool(separator) and scheme.lower() != "file"
 
 
 class Settings(Budgets, frozen=True, kw_only=True):
-    """How one service runs. Sizes are bytes, durations seconds."""
+    """How one service runs. Sizes are in bytes, durations in seconds."""
 
     data_dir: Annotated[
         str,
         Meta(
             min_length=1,
-            description="The folder that holds all data, or the address of a bucket for the traces: `s3://`, `gs://` "
-            "or `az://`.",
+            description="The folder for all data, or a bucket for the traces: `s3://`, `gs://` or `az://`.",
         ),
     ] = DEFAULT_FOLDER
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
-    authorization: Annotated[
-        bool, Meta(description="Whether every caller needs a token, except for the public pages.")
-    ] = False
+    authorization: Annotated[bool, Meta(description="Whether every route that is not public requires a token.")] = False
     stores: Annotated[
         dict[Text, Text],
         Meta(
-            description="Trace stores by the name that `db_id` gives, the first one being meant without; a path or an "
-            "address each, as `name=path`. The flag may be repeated; the environment separates by commas.",
+            description="Trace stores as `name=path` or `name=url`. `db_id` in a request selects one by name; the "
+            "first is the default. Repeat the flag for each store; in the environment, separate stores by commas.",
             extra={"default": "`traces` in the data folder", "flag": "--store"},
         ),
     ] = field(default_factory=dict)
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Meta(description="The least severe event that is logged."),
+        Meta(description="The lowest severity to log."),
     ] = "info"
     log_format: Annotated[
         Literal["auto", "text", "json"],
-        Meta(description="How an event is written; `auto` is text on a terminal and JSON elsewhere."),
+        Meta(description="The format of log lines; `auto` is text on a terminal and JSON elsewhere."),
     ] = "auto"
     cors_origins: Annotated[
         str,
         Meta(
-            description="Origins, separated by commas, whose pages may read answers; `*` is any.",
+            description="Origins whose pages may read responses (CORS), separated by commas; `*` allows any.",
             extra={"default": "none"},
         ),
     ] = ""
     search_threads: Annotated[
         int,
-        Meta(ge=1, le=1024, description="Searches that run at once.", extra={"default": "two per core"}),
+        Meta(ge=1, le=1024, description="Threads that run searches.", extra={"default": "two per core"}),
     ] = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
-    search_waiting: Annotated[
-        int, Meta(ge=0, description="Searches that may wait for a thread; beyond them the answer is 503.")
+    search_queue_size: Annotated[
+        int, Meta(ge=0, description="Searches that may wait for a thread; above this, searches get a 503.")
     ] = 64
-    search_body_bytes: Annotated[int, Meta(ge=1, description="The largest body of a search.")] = MEBIBYTE
+    max_search_body_bytes: Annotated[int, Meta(ge=1, description="The largest search request body.")] = MEBIBYTE
     search_deadline_seconds: Annotated[
         float,
-        Meta(gt=0, description="The longest a search may take, waiting included; then the answer is 503."),
+        Meta(gt=0, description="The longest a search may take, including the wait for a thread; then it gets a 503."),
     ] = 10.0
-    ingest_threads: Annotated[int, Meta(ge=1, le=1024, description="Exports that are stored at once.")] = 32
-    ingest_waiting: Annotated[
-        int, Meta(ge=0, description="Exports that may wait for a thread; beyond them the answer is 503.")
+    ingest_threads: Annotated[int, Meta(ge=1, le=1024, description="Threads that ingest spans.")] = 32
+    ingest_queue_size: Annotated[
+        int, Meta(ge=0, description="Ingest requests that may wait for a thread; above this, they get a 503.")
     ] = 256
-    ingest_body_bytes: Annotated[
+    max_ingest_body_bytes: Annotated[
         int,
-        Meta(ge=1, description="The largest body of an export, as sent; the engine limits what it unpacks to."),
+        Meta(ge=1, description="The largest ingest request body, as sent; the decompressed size has its own limit."),
     ] = 20 * MEBIBYTE
-    form_body_bytes: Annotated[int, Meta(ge=1, description="The largest form that is sent to a run.")] = 10 * MEBIBYTE
-    runs_at_once: Annotated[
-        int, Meta(ge=1, description="Runs that are under way at once; beyond them the answer is 503.")
+    max_form_body_bytes: Annotated[int, Meta(ge=1, description="The largest form of a run request.")] = 10 * MEBIBYTE
+    max_concurrent_runs: Annotated[
+        int, Meta(ge=1, description="Runs in progress at the same time; above this, run requests get a 503.")
     ] = 2048
-    streams_at_once: Annotated[
-        int, Meta(ge=1, description="Streams of events that are open at once; beyond them the answer is 503.")
+    max_event_streams: Annotated[
+        int, Meta(ge=1, description="Open event streams (server-sent events); above this, requests get a 503.")
     ] = 512
-    sockets_at_once: Annotated[
-        int, Meta(ge=1, description="WebSockets that are open at once; beyond them the answer is 503.")
+    max_websockets: Annotated[
+        int, Meta(ge=1, description="Open WebSockets; above this, upgrade requests get a 503.")
     ] = 256
-    sockets_of_a_user: Annotated[
-        int, Meta(ge=1, description="WebSockets of one verified user at once; beyond them the answer is 503.")
+    max_websockets_per_user: Annotated[
+        int, Meta(ge=1, description="Open WebSockets per verified user; above this, upgrade requests get a 503.")
     ] = 16
-    refusals_per_second: Annotated[
+    rejections_per_second: Annotated[
         int,
-        Meta(ge=1, description="Answers a second to callers that nobody knows (401); beyond them they wait in turn."),
+        Meta(ge=1, description="Rate limit for 401 responses; above this, unauthenticated requests wait in a queue."),
     ] = 1000
     join_callers_trace: Annotated[
         bool,
         Meta(
-            description="Whether a run goes on in the trace that its caller names; if not, its own trace links to it."
+            description="Whether a run is recorded in the trace of the caller's `traceparent`; otherwise it has its "
+            "own trace, linked to the caller's."
         ),
     ] = False
     factory_deadline_seconds: Annotated[
-        float, Meta(gt=0, description="The longest a factory may take to build a component; then the answer is 500.")
+        float,
+        Meta(gt=0, description="The longest a factory may take to build a component; then the request gets a 500."),
     ] = 30.0
     body_deadline_seconds: Annotated[
         float,
-        Meta(gt=0, description="The longest a request's body may take to arrive; then the answer is 408."),
+        Meta(gt=0, description="The longest a request body may take to arrive; then the request gets a 408."),
     ] = 30.0
-    connections: Annotated[
-        int, Meta(ge=1, le=65535, description="Connections at once; beyond them a caller waits to be let in.")
+    max_connections: Annotated[
+        int, Meta(ge=1, le=65535, description="Open connections; above this, new ones wait to be accepted.")
     ] = 4096
     header_deadline_seconds: Annotated[
         float,
         Meta(
             gt=0,
             le=3600,
-            description="The longest the head of a request may take, and a connection be idle before it; then the "
+            description="The longest that request headers may take to arrive, or a connection may be idle; then the "
             "connection is closed.",
         ),
     ] = 10.0
     write_deadline_seconds: Annotated[
         float,
-        Meta(gt=0, le=3600, description="The longest a reader may take nothing; then the connection is closed."),
+        Meta(
+            gt=0,
+            le=3600,
+            description="The longest a client may read nothing of its response; then the connection is closed.",
+        ),
     ] = 60.0
     drain_seconds: Annotated[
         float,
-        Meta(gt=0, le=3600, description="The longest what is under way may take after the signal to end."),
+        Meta(gt=0, le=3600, description="How long open requests and runs may take to finish at shutdown."),
     ] = 8.0
     min_free_bytes: Annotated[
         int,
-        Meta(ge=0, description="Exports are answered 503 while the disk has less than this free; 0 never refuses."),
+        Meta(ge=0, description="Free disk space below which ingest requests get a 503; 0 disables the check."),
     ] = 1024 * MEBIBYTE
     retain_seconds: Annotated[
-        int, Meta(ge=0, description="Traces that started longer ago are deleted by themselves; 0 keeps them.")
+        int, Meta(ge=0, description="Delete traces that started longer ago than this; 0 keeps them.")
     ] = 0
     retain_bytes: Annotated[
         int,
-        Meta(
-            ge=0, description="The oldest traces are deleted while documents have more compressed bytes; 0 keeps them."
-        ),
+        Meta(ge=0, description="Delete the oldest traces while compressed documents exceed this size; 0 keeps them."),
     ] = 0
     cache_dir: Annotated[
         str,
         Meta(
-            description="The folder that keeps copies of what lies in buckets; it may be removed at any time.",
+            description="The folder for cached copies of objects in buckets; it may be deleted at any time.",
             extra={"default": "`spanwise` in the user's cache folder"},
         ),
     ] = ""
     cache_bytes: Annotated[
-        int, Meta(ge=0, description="Documents of one bucket that are kept there, those read lately; 0 keeps none.")
+        int, Meta(ge=0, description="Recently read documents to cache there, per bucket; 0 caches none.")
     ] = 4096 * MEBIBYTE
     recover: Annotated[
         bool,
-        Meta(description="Whether damaged segments are set aside when the store is opened, instead of refusing."),
+        Meta(description="Whether opening a store quarantines damaged segments instead of failing."),
     ] = False
     database_url: Annotated[
         str,
         Meta(
-            description="The PostgreSQL database of sessions and runs, `postgresql://user:password@host/name`.",
-            extra={"default": "the file `runs.db` of the data folder, or of `./spanwise-data` if that is a bucket"},
+            description="The PostgreSQL database for sessions and runs, `postgresql://user:password@host/name`.",
+            extra={"default": "the file `runs.db` in the data folder, or in `./spanwise-data` if that is a bucket"},
         ),
     ] = ""
     database_url_file: Annotated[
-        str, Meta(description="A file that holds `database_url`, which is a secret.", extra={"default": "none"})
+        str,
+        Meta(description="A file that contains `database_url`, to keep it secret.", extra={"default": "none"}),
     ] = ""
 
     @property
     def trace_stores(self) -> dict[str, str]:
-        """Returns where the traces are, by the name of the store: without `stores`, a folder in the data folder."""
+        """Returns the paths or addresses of the trace stores by name; without `stores`, one in the data folder."""
         return self.stores or {DEFAULT_STORE: f"{self.data_dir.rstrip('/')}/traces"}
 
     @property
     def trace_store(self) -> str:
-        """Returns where the traces of the first store are, the one that is meant without a name."""
+        """Returns the path or address of the first trace store, which is the default."""
         return next(iter(self.trace_stores.values()))
 
     def __repr__(self) -> str:
-        """Returns no values: one of them may be a secret."""
+        """Returns no values, because one of them may be a secret."""
         return "Settings(...)"
 
     @property
     def database(self) -> str:
-        """Returns where sessions and runs are: the address of a server, or a file inside the data folder.
+        """Returns the database of sessions and runs: the URL of a server, or the path of a file in the data folder.
 
-        A bucket holds no database, so beside one the file is in the folder that would be the default.
+        If the data folder is a bucket, the file is in the default data folder.
 
         Raises:
-            ConfigurationError: the address is given twice, or its file cannot be read.
+            ConfigurationError: both settings are set, or the file of the URL cannot be read.
         """
         if self.database_url and self.database_url_file:
-            raise ConfigurationError("settings `database_url` and `database_url_file` are both given")
+            raise ConfigurationError("`database_url` and `database_url_file` are both set; expected one")
         if self.database_url_file:
             return _secret(Path(self.database_url_file), "database_url_file")
         folder = DEFAULT_FOLDER if is_bucket(self.data_dir) else self.data_dir
@@ -213,15 +215,15 @@ class Settings(Budgets, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True):
-    """One row of the table of settings.
+    """One setting.
 
     Attributes:
         name: its name in code and in a TOML file.
-        type: what a value must be.
-        default: what holds without a value, for people.
-        description: what it means.
-        flag: the command line flag that sets it; None if everyone on the machine would read the value there.
-        alias: a second environment variable that sets it, known from other programs.
+        type: the type of its value, with bounds.
+        default: its default value, as text for the documentation.
+        description: its description for `--help` and the documentation.
+        flag: its command line flag; None for secrets, because other users of the machine can read command lines.
+        alias: a second environment variable for it, which other programs use too.
     """
 
     name: str
@@ -233,19 +235,19 @@ class Setting(Struct, frozen=True):
 
     @property
     def variable(self) -> str:
-        """Returns the environment variable that sets it."""
+        """Returns the name of its environment variable."""
         return ENVIRONMENT_PREFIX + self.name.upper()
 
     def convert(self, value: object, source: str, *, from_text: bool) -> object:
         """Returns `value` as this setting's type.
 
         Args:
-            value: what was given.
-            source: where it was given, for the message.
-            from_text: whether `value` comes from a place that knows only text.
+            value: the value to convert.
+            source: where the value comes from, for the error message.
+            from_text: whether the source has only text, as flags and the environment do.
 
         Raises:
-            ConfigurationError: it is not of that type, or outside its bounds.
+            ConfigurationError: it is not of that type, or out of bounds.
         """
         try:
             if from_text and is_table(self):
@@ -285,27 +287,27 @@ def _table() -> Iterator[Setting]:
 
 
 def _without_none(hint: object) -> object:
-    """Returns the type of a value: no text means None."""
+    """Returns `hint` without `| None`: every source leaves a setting out instead of setting it to None."""
     given = get_args(get_args(hint)[0])
     return given[0] if type(None) in given else hint
 
 
 TABLE: dict[str, Setting] = {setting.name: setting for setting in _table()}
-"""The settings by name, in the order of the documentation."""
+"""All settings by name, in the order of the documentation."""
 
 
 def is_switch(setting: Setting) -> bool:
-    """Returns whether a setting is only on or off."""
+    """Returns whether a setting is a boolean."""
     return get_args(setting.type)[0] is bool
 
 
 def is_table(setting: Setting) -> bool:
-    """Returns whether a setting is a table of names and values."""
+    """Returns whether a setting maps names to values."""
     return get_origin(get_args(setting.type)[0]) is dict
 
 
 def choices(setting: Setting) -> tuple[str, ...]:
-    """Returns the values a setting is limited to; none if it is not limited to some."""
+    """Returns the values that a setting allows; empty if it is no enumeration."""
     bare = get_args(setting.type)[0]
     return get_args(bare) if get_origin(bare) is Literal else ()
 
@@ -316,16 +318,16 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     config: Path | None = None,
 ) -> Settings:
-    """Returns the settings that hold, the sources from strongest to weakest.
+    """Returns the settings merged from all sources. The parameters are in order of precedence.
 
     Args:
-        code: what the program says.
-        flags: what the command line says, by setting name; a table's entries as they came.
-        environ: the environment; that of the process if not given.
-        config: a TOML file; if not given, the one that `SPANWISE_CONFIG` names, if any.
+        code: values set in code, by setting name.
+        flags: values of command line flags, by setting name; for a repeatable flag, the list of its values.
+        environ: the environment variables; by default those of the process.
+        config: the path of a TOML file; by default the value of `SPANWISE_CONFIG`, if set.
 
     Raises:
-        ConfigurationError: a name is no setting, or a value does not fit its setting.
+        ConfigurationError: a name is unknown, or a value does not fit its setting.
     """
     environ = os.environ if environ is None else environ
     if config is None and CONFIG_VARIABLE in environ:
@@ -345,12 +347,12 @@ def load_settings(
 
 
 def _secret(path: Path, name: str) -> str:
-    """Returns what a file holds, without the spaces around it. No message repeats it."""
+    """Returns the text of a file without surrounding whitespace. Error messages never contain it."""
     try:
         found = path.read_text("utf-8").strip()
     except (OSError, UnicodeError) as error:
-        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigurationError(f"setting `{name}`: cannot read `{path}`: {words}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"setting `{name}`: cannot read `{path}`: {reason}") from None
     if not found:
         raise ConfigurationError(f"setting `{name}`: `{path}` is empty")
     return found
@@ -374,7 +376,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
             continue
         name = by_variable.get(variable)
         if name is None:
-            raise ConfigurationError(f"unknown environment variable `{variable}`: it names no setting")
+            raise ConfigurationError(f"unknown environment variable `{variable}`: there is no such setting")
         if name in found:
             raise ConfigurationError(f"both `{TABLE[name].variable}` and `{TABLE[name].alias}` are set; expected one")
         found[name] = value

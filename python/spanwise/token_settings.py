@@ -1,4 +1,4 @@
-"""The settings that say how tokens are verified; `spanwise.auth.config` says the same in code."""
+"""The settings for verifying tokens; `spanwise.auth.config` is their counterpart in code."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
-"""Text that is not empty."""
+"""Non-empty text."""
 
 
 class TokenSettings(Struct, frozen=True, kw_only=True):
-    """How tokens are verified, and what they are worth. None is what nobody said."""
+    """How tokens are verified, and which claims they must have. None means not set."""
 
     jwt_verification_key: Annotated[
         Text | None,
         Meta(
-            description="A public key as PEM, or a shared secret; it is added to the keys in code.",
+            description="A public key in PEM format, or a shared secret; added to the keys given in code.",
             extra={"default": "none", "flag": None, "alias": "JWT_VERIFICATION_KEY"},
         ),
     ] = None
     jwt_verification_key_file: Annotated[
         Text | None,
         Meta(
-            description="The path of a file that holds the verification key.",
+            description="The path of a file that contains the verification key.",
             extra={"default": "none", "alias": "JWT_VERIFICATION_KEY_FILE"},
         ),
     ] = None
     jwt_jwks_file: Annotated[
         Text | None,
         Meta(
-            description="The path of a JWKS file; it is read again when it changes.",
+            description="The path of a JWKS file; reloaded when it changes.",
             extra={"default": "none", "alias": "JWT_JWKS_FILE"},
         ),
     ] = None
     jwt_jwks_url: Annotated[
         Text | None,
         Meta(
-            description="The address of a JWKS, `https` or `http`; it is fetched again in the background.",
+            description="The `https` or `http` URL of a JWKS; refreshed in the background.",
             extra={"default": "none", "alias": "JWT_JWKS_URL"},
         ),
     ] = None
@@ -45,35 +45,35 @@ class TokenSettings(Struct, frozen=True, kw_only=True):
         str,
         Meta(
             min_length=1,
-            description="What a key is bound to that does not name its own algorithm.",
+            description="The algorithm of keys that do not name their own.",
             extra={"alias": "JWT_ALGORITHM"},
         ),
     ] = "RS256"
     jwt_audience: Annotated[
         Text | None,
-        Meta(description="What `aud` must be or contain.", extra={"default": "not asked for"}),
+        Meta(description="The audience that `aud` must be or contain.", extra={"default": "not checked"}),
     ] = None
     jwt_issuer: Annotated[
         Text | None,
-        Meta(description="What `iss` must be.", extra={"default": "not asked for"}),
+        Meta(description="The issuer that `iss` must be.", extra={"default": "not checked"}),
     ] = None
     jwt_required_typ: Annotated[
         Text | None,
-        Meta(description="The media type that a token's header must name.", extra={"default": "not asked for"}),
+        Meta(description="The media type that `typ` in the token header must be.", extra={"default": "not checked"}),
     ] = None
     jwt_leeway: Annotated[
-        float, Meta(ge=0, le=60, description="By how many seconds the clocks of others may differ from ours.")
+        float, Meta(ge=0, le=60, description="Allowed clock skew in seconds when times in a token are checked.")
     ] = 10.0
-    jwt_user_id_claim: Annotated[str, Meta(min_length=1, description="The claim that says who the caller is.")] = "sub"
+    jwt_user_id_claim: Annotated[str, Meta(min_length=1, description="The claim with the id of the user.")] = "sub"
     jwt_session_id_claim: Annotated[
-        str, Meta(min_length=1, description="The claim that says which session a token is for.")
+        str, Meta(min_length=1, description="The claim with the id of the session that a token is for.")
     ] = "session_id"
     jwt_scopes_claim: Annotated[
-        str, Meta(min_length=1, description="The claim that holds the scopes; `scope` is read where it is absent.")
+        str, Meta(min_length=1, description="The claim with the scopes; `scope` is read if it is absent.")
     ] = "scopes"
-    jwt_admin_scope: Annotated[str, Meta(min_length=1, description="The scope that allows everything.")] = (
+    jwt_admin_scope: Annotated[str, Meta(min_length=1, description="The scope that grants everything.")] = (
         "agent_os:admin"
     )
     jwt_user_isolation: Annotated[
-        bool, Meta(description="Whether a caller without the admin scope sees only what is its own.")
+        bool, Meta(description="Whether callers without the admin scope see only their own data.")
     ] = True

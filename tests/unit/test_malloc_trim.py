@@ -8,22 +8,22 @@ import sys
 import pytest
 
 CHILD = """
-from spanwise.malloc_trim import MEBIBYTE, Freed, private_bytes
+from spanwise.malloc_trim import MEBIBYTE, HeapTrimmer, private_bytes
 
 try:
-    freed = Freed(16 * MEBIBYTE)
+    trimmer = HeapTrimmer(16 * MEBIBYTE)
 except (AttributeError, OSError):
     raise SystemExit(3)
-freed.bound()
+trimmer.configure()
 before = private_bytes()
 blocks = [b"x" * 60_000 for _ in range(2000)]
 full = private_bytes()
 assert full > before + 100 * MEBIBYTE, (before, full)
 between = blocks[::50]
-looks = [freed.look(now) for now in (1, 2)]
+looks = [trimmer.trim_if_due(now) for now in (1, 2)]
 assert looks == [True, False], looks
 del blocks
-looks = [freed.look(now) for now in (3, 100, 101, 200)]
+looks = [trimmer.trim_if_due(now) for now in (3, 100, 101, 200)]
 assert looks == [False, True, False, False], looks
 assert private_bytes() < before + 32 * MEBIBYTE, (before, private_bytes())
 """

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.budgets import HEAD_TIMES, MERGED_BYTES, PROGRAM_BYTES, Budgets, most_segments, segment_traces, times
-from spanwise.malloc_trim import kept_bytes
-from spanwise.memory import allowed_bytes, planned_bytes
+from spanwise.budgets import (
+    HEAD_MEMORY_FACTOR,
+    MERGE_BYTES_PER_TRACE,
+    PROGRAM_BYTES,
+    Budgets,
+    max_segment_traces,
+    max_segments,
+    memory_factors,
+)
+from spanwise.malloc_trim import trim_slack
+from spanwise.memory import memory_budget, memory_limit
 from spanwise.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,11 +49,11 @@ def test_the_least_limit_holds(tmp_path: Path, groups: str, limits: dict[str, st
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert allowed_bytes(tmp_path) == expected
+    assert memory_limit(tmp_path) == expected
 
 
 def test_a_system_without_groups_has_its_own_memory(tmp_path: Path) -> None:
-    assert allowed_bytes(tmp_path) == MACHINE
+    assert memory_limit(tmp_path) == MACHINE
 
 
 @pytest.mark.parametrize(("allowed", "head", "bodies"), [(64, 256, 64), (1, 128, 32), (0.25, 32, 20)])
@@ -53,29 +61,29 @@ def test_what_waits_in_memory_follows_from_what_there_is(
     monkeypatch: pytest.MonkeyPatch, allowed: float, head: int, bodies: int
 ) -> None:
     """Gibibytes that are allowed; mebibytes of spans that are not sealed, and of bodies of exports."""
-    monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: int(allowed * 1024 * MEBIBYTE))
-    planned_bytes.cache_clear()
+    monkeypatch.setattr("spanwise.memory.memory_limit", lambda: int(allowed * 1024 * MEBIBYTE))
+    memory_budget.cache_clear()
     try:
         settings = Settings()
     finally:
-        planned_bytes.cache_clear()
-    assert (settings.unsealed_bytes, settings.ingest_waiting_bytes) == (head * MEBIBYTE, bodies * MEBIBYTE)
+        memory_budget.cache_clear()
+    assert (settings.unsealed_bytes, settings.ingest_buffer_bytes) == (head * MEBIBYTE, bodies * MEBIBYTE)
 
 
 @pytest.mark.parametrize("allowed", [1, 1.5, 2, 8, 64])
 def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.MonkeyPatch, allowed: float) -> None:
     """Each as often as what it counts is in memory at most; spans wait for a commit up to a quarter of the others."""
     bytes_allowed = int(allowed * 1024 * MEBIBYTE)
-    monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: bytes_allowed)
-    monkeypatch.setattr("spanwise.budgets.allowed_bytes", lambda: bytes_allowed)
-    planned_bytes.cache_clear()
+    monkeypatch.setattr("spanwise.memory.memory_limit", lambda: bytes_allowed)
+    monkeypatch.setattr("spanwise.budgets.memory_limit", lambda: bytes_allowed)
+    memory_budget.cache_clear()
     try:
         budgets = Budgets()
-        retained = kept_bytes()
+        freed = trim_slack()
     finally:
-        planned_bytes.cache_clear()
-    taken = sum(count * getattr(budgets, name) for name, count in times().items())
-    waiting = HEAD_TIMES * budgets.unsealed_bytes // 4
-    merging = segment_traces() * MERGED_BYTES
-    assert taken + waiting + retained + merging + PROGRAM_BYTES <= bytes_allowed
-    assert segment_traces() * most_segments() > 60_000_000, "before that no segment becomes larger than planned"
+        memory_budget.cache_clear()
+    taken = sum(most * getattr(budgets, name) for name, most in memory_factors().items())
+    waiting = HEAD_MEMORY_FACTOR * budgets.unsealed_bytes // 4
+    merging = max_segment_traces() * MERGE_BYTES_PER_TRACE
+    assert taken + waiting + freed + merging + PROGRAM_BYTES <= bytes_allowed
+    assert max_segment_traces() * max_segments() > 60_000_000, "before that no segment becomes larger than planned"

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.metrics import SECONDS, Counter, Durations, Gauge, exposition
+from spanwise import TraceStore
+from spanwise.metrics import DURATION_BUCKETS, STORE_GAUGES, Counter, Gauge, Histogram, exposition
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_counter_has_a_sample_for_each_combination_of_labels() -> None:
@@ -18,18 +25,18 @@ def test_a_counter_has_a_sample_for_each_combination_of_labels() -> None:
 
 
 def test_what_has_no_sample_is_left_out() -> None:
-    assert exposition([Counter("a", "A."), Durations("b", "B.", "c"), Gauge("d", "D.", "e", {})]) == "\n"
+    assert exposition([Counter("a", "A."), Histogram("b", "B.", "c"), Gauge("d", "D.", "e", {})]) == "\n"
 
 
 @given(st.lists(st.floats(0, 20)))
 def test_the_buckets_of_durations_are_cumulative(durations: list[float]) -> None:
-    family = Durations("seconds", "Time.")
+    family = Histogram("seconds", "Time.")
     for seconds in durations:
         family.add(seconds=seconds)
     numbers = [line.rsplit(" ", 1) for line in family.samples()]
     buckets = [int(float(number)) for name, number in numbers if "_bucket" in name]
     assert buckets == (
-        [sum(s <= bound for s in durations) for bound in SECONDS] + [len(durations)] if durations else []
+        [sum(s <= bound for s in durations) for bound in DURATION_BUCKETS] + [len(durations)] if durations else []
     )
     if durations:
         assert [name for name, _ in numbers[-2:]] == ["seconds_sum", "seconds_count"]
@@ -45,3 +52,14 @@ def test_a_label_stays_inside_its_quotes(value: str) -> None:
     assert line.endswith(tail)
     inside = line[len(head) : -len(tail)]
     assert inside.replace(r"\\", "").replace(r"\"", "").count('"') == 0
+
+
+def test_every_number_of_a_stores_statistics_is_a_gauge(tmp_path: Path) -> None:
+    store = TraceStore.open(str(tmp_path / "store"))
+    stats = json.loads(store.stats())
+    store.close()
+    assert {name for name, value in stats.items() if isinstance(value, int)} == STORE_GAUGES.keys()
+
+
+def test_a_gauge_without_labels_is_one_sample() -> None:
+    assert list(Gauge.single("name", "Help.", 2).samples()) == ["name 2"]

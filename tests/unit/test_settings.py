@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.auth.config import AuthorizationConfig, completed
+from spanwise.auth.config import AuthorizationConfig, resolve_config
 from spanwise.errors import ConfigurationError
 from spanwise.settings import TABLE, Settings, load_settings
 from support.paths import ROOT
@@ -62,7 +62,7 @@ def test_the_environment_names_the_file_and_the_flag_wins_over_it(tmp_path: Path
     [
         ({"prot": 1}, {}, {}, "unknown setting `prot` in code"),
         ({}, {"prot": "1"}, {}, "unknown setting `prot` in the command line"),
-        ({}, {}, {"SPANWISE_PROT": "1"}, "unknown environment variable `SPANWISE_PROT`: it names no setting"),
+        ({}, {}, {"SPANWISE_PROT": "1"}, "unknown environment variable `SPANWISE_PROT`: there is no such setting"),
         ({"port": "80"}, {}, {}, "setting `port` from code: Expected `int`, got `str`"),
         ({}, {"port": "65536"}, {}, "setting `port` from the command line: Expected `int` <= 65535"),
         ({}, {}, {"SPANWISE_PORT": "x"}, "setting `port` from the environment: Expected `int`, got `str`"),
@@ -145,10 +145,10 @@ def test_each_source_can_say_what_authorization_config_says() -> None:
     assert {f"jwt_{name}" for name in in_code} <= TABLE.keys()
     environ = {"SPANWISE_JWT_AUDIENCE": "theirs", "SPANWISE_JWT_LEEWAY": "3", "JWT_ALGORITHM": "ES256"}
     settings = load_settings(flags={"jwt_user_isolation": "false"}, environ=environ)
-    whole = completed(AuthorizationConfig(audience="ours", leeway=10, issuer=None), settings)
+    whole = resolve_config(AuthorizationConfig(audience="ours", leeway=10, issuer=None), settings)
     assert (whole.audience, whole.leeway, whole.algorithm, whole.user_isolation) == ("ours", 10, "ES256", False)
-    assert completed(AuthorizationConfig(), settings).leeway == 3
-    assert completed(AuthorizationConfig(), Settings()).scopes_claim == "scopes"
+    assert resolve_config(AuthorizationConfig(), settings).leeway == 3
+    assert resolve_config(AuthorizationConfig(), Settings()).scopes_claim == "scopes"
 
 
 def test_a_secret_has_no_flag_and_is_not_printed() -> None:
@@ -170,7 +170,7 @@ def test_a_secret_is_said_once_or_stands_in_a_file(tmp_path: Path) -> None:
     file.write_text(f" {address}\n", "utf-8")
     assert load_settings({"database_url_file": str(file)}, environ={}).database == address
     for arguments, words in (
-        ({"database_url_file": str(file), "database_url": address}, "are both given"),
+        ({"database_url_file": str(file), "database_url": address}, "are both set"),
         ({"database_url_file": str(tmp_path / "absent")}, "cannot read `.*absent`: No such file"),
         ({"database_url_file": str(write(tmp_path, " \n"))}, "is empty"),
     ):

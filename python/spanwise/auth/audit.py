@@ -1,7 +1,8 @@
-"""The audit log: one line for each decision. It names who, what and why not; it never holds a token.
+"""The audit log: one line for each authorization decision, with the caller, the resource and the reason.
 
-A line is one JSON object in ASCII, so whatever a caller puts into a name or a path stays inside its text. Of the
-callers that nobody knows, at most ninety lines a second are written; how many more there were is one line too.
+A line is a JSON object in ASCII and never contains a token. Text that a caller sends, such as a name or a path, cannot
+break out of its JSON string. For unauthenticated requests at most 90 lines per second are written; the number of lines
+left out is logged as well.
 """
 
 from __future__ import annotations
@@ -20,87 +21,90 @@ from msgspec.structs import asdict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_UNKNOWN_PER_SECOND = 90
-LONGEST_TEXT = 512
+MAX_UNAUTHENTICATED_PER_SECOND = 90
+MAX_TEXT_LENGTH = 512
 
 _log = logging.getLogger(__name__)
-_log.setLevel(logging.INFO)  # whatever the log's own level is: the audit is not a matter of severity
+_log.setLevel(logging.INFO)  # the audit log is independent of the configured log level
 
 
-class Verdict(StrEnum):
-    """What was decided about a request."""
+class AuditDecision(StrEnum):
+    """The decision about a request."""
 
     ALLOWED = "allowed"
     FORBIDDEN = "forbidden"
     UNAUTHENTICATED = "unauthenticated"
 
 
-class Decision(Struct, frozen=True, kw_only=True):
-    """One decision.
+class AuditEvent(Struct, frozen=True, kw_only=True):
+    """One decision, as it is logged.
 
     Attributes:
-        sub: the verified caller; None if there is none.
-        method: the method of the request.
-        route: the path as the route table has it; the path itself where the table has none.
-        resource: the id of what was asked for, if it is one thing.
-        decision: what was decided.
-        reason: why not; the text that the caller was given.
-        request_id: the id of the request, as in its answer and in the log.
+        sub: the verified user id; None if the request is unauthenticated.
+        method: the HTTP method.
+        route: the path pattern in the route table; the path of the request if no route matches.
+        resource: the id of the requested resource, if the route has one.
+        decision: the decision.
+        reason: the error message that the caller received, if the request was rejected.
+        request_id: the id of the request, as in its response and in the log.
     """
 
     sub: str | None
     method: str
     route: str
     resource: str | None
-    decision: Verdict
+    decision: AuditDecision
     reason: str | None = None
     request_id: str
 
 
 class AuditLog:
-    """Writes decisions to the log `spanwise.auth.audit`."""
+    """Writes decisions to the logger `spanwise.auth.audit`."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Begins to write.
+        """Creates an audit log.
 
         Args:
-            clock: seconds since 1970.
+            clock: Unix time in seconds.
         """
         self._clock = clock
         self._lock = threading.Lock()
         self._second = 0
-        self._unknown = 0
+        self._unauthenticated = 0
 
-    def write(self, decision: Decision) -> None:
-        """Writes one line, unless it is one too many of an unknown caller in this second."""
+    def write(self, event: AuditEvent) -> None:
+        """Writes one line, unless the limit for unauthenticated requests in this second is reached."""
         now = self._clock()
         with self._lock:
-            left_out = self._begin(int(now))
-            if decision.decision is Verdict.UNAUTHENTICATED:
-                self._unknown += 1
-            is_too_many = self._unknown > MOST_UNKNOWN_PER_SECOND and decision.decision is Verdict.UNAUTHENTICATED
+            left_out = self._roll_over(int(now))
+            if event.decision is AuditDecision.UNAUTHENTICATED:
+                self._unauthenticated += 1
+            is_over_limit = (
+                self._unauthenticated > MAX_UNAUTHENTICATED_PER_SECOND
+                and event.decision is AuditDecision.UNAUTHENTICATED
+            )
         self._write_left_out(now, left_out)
-        if not is_too_many:
-            _write(now, asdict(decision))
+        if not is_over_limit:
+            _write(now, asdict(event))
 
     def close(self) -> None:
-        """Writes how many lines were left out last."""
+        """Writes the number of lines left out in the last second."""
         now = self._clock()
         with self._lock:
-            left_out = self._begin(-1)
+            left_out = self._roll_over(-1)
         self._write_left_out(now, left_out)
 
-    def _begin(self, second: int) -> int:
-        """Returns how many lines the second before left out, if `second` is another one."""
+    def _roll_over(self, second: int) -> int:
+        """Starts a new second if `second` is one; returns how many lines were left out in the last."""
         if second == self._second:
             return 0
-        left_out = max(0, self._unknown - MOST_UNKNOWN_PER_SECOND)
-        self._second, self._unknown = second, 0
+        left_out = max(0, self._unauthenticated - MAX_UNAUTHENTICATED_PER_SECOND)
+        self._second, self._unauthenticated = second, 0
         return left_out
 
     def _write_left_out(self, now: float, left_out: int) -> None:
         if left_out:
-            _write(now, {"decision": Verdict.UNAUTHENTICATED, "left_out": left_out})
+            _write(now, {"decision": AuditDecision.UNAUTHENTICATED, "left_out": left_out})
 
 
 def _write(now: float, members: dict[str, object]) -> None:
@@ -110,4 +114,4 @@ def _write(now: float, members: dict[str, object]) -> None:
 
 
 def _cut(value: object) -> object:
-    return f"{value[:LONGEST_TEXT]}..." if isinstance(value, str) and len(value) > LONGEST_TEXT else value
+    return f"{value[:MAX_TEXT_LENGTH]}..." if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH else value

@@ -1,4 +1,7 @@
-"""What a genuine token says: for whom it is, how long it is good, what it allows."""
+"""Validation of token claims: subject, validity period, issuer, audience and scopes.
+
+Source: `docs/reference/tokens.md#claims`.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +16,27 @@ if TYPE_CHECKING:
 
     from spanwise.auth.config import AuthorizationConfig
 
-LATEST_SECONDS = 253_402_300_799
-"""The last second of the year 9999. A greater `exp` is milliseconds, or meant to be for ever."""
-LONGEST_NAME = 256
+MAX_TIMESTAMP = 253_402_300_799
+"""The end of the year 9999. A greater `exp` is in milliseconds, or means that the token never expires."""
+MAX_NAME_LENGTH = 256
 RESERVED_PREFIXES = ("sa:", "__oauth__:")
 RESERVED_NAMES = frozenset({"__scheduler__"})
 
 
 class ExpiredTokenError(UnauthenticatedError):
-    """The token was good once."""
+    """The token has expired."""
 
 
 @dataclass(frozen=True)
 class VerifiedToken:
-    """What a verified token says.
+    """The contents of a verified token.
 
     Attributes:
-        claims: everything it says, read-only at any depth.
-        scopes: what it allows.
-        user_id: who the caller is; never empty.
-        session_id: the session it is for, if it is for one.
-        expires_at: until when it is good, in seconds since 1970.
+        claims: all claims, deeply immutable.
+        scopes: the scopes.
+        user_id: the id of the user; never empty.
+        session_id: the id of the session that the token is for, if any.
+        expires_at: when the token expires, in Unix time.
     """
 
     claims: Mapping[str, Any]
@@ -44,40 +47,40 @@ class VerifiedToken:
 
 
 def read_claims(claims: Mapping[str, Any], config: AuthorizationConfig, now: float) -> VerifiedToken:
-    """Returns what `claims` say at the moment `now`, in seconds since 1970.
+    """Returns the contents of a token with these claims, valid at `now` in Unix time.
 
     Raises:
-        UnauthenticatedError: a claim is missing, not of its type, or not what `config` asks for.
+        UnauthenticatedError: a claim is missing, has the wrong type, or does not satisfy `config`.
     """
     expires_at = _check_times(claims, config.leeway, now)
     _check_parties(claims, config)
     user_id = _user_id(claims, config.user_id_claim)
     session_id = claims.get(config.session_id_claim)
     if session_id is not None and not _is_name(session_id):
-        _refuse(f'Claim "{config.session_id_claim}" must be a usable string')
+        _reject(f'Claim "{config.session_id_claim}" must be a non-empty printable string')
     scopes = _scopes(claims, config.scopes_claim)
     try:
         return VerifiedToken(frozen(claims), scopes, user_id, session_id, expires_at)
     except ValueError as error:
-        _refuse(f"Claims are not usable: {error}")
+        _reject(f"Invalid claims: {error}")
 
 
-def _refuse(why: str) -> NoReturn:
+def _reject(why: str) -> NoReturn:
     raise UnauthenticatedError(f"Invalid token: {why}")
 
 
 def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float:
-    """Returns when the token expires. It is good before `exp` + leeway, and from `nbf` and `iat` - leeway on."""
+    """Returns the expiry. A token is valid before `exp` + leeway, and from `nbf` and `iat` - leeway on."""
     if claims.get("exp") is None:
-        _refuse('Token is missing the "exp" claim')
+        _reject('Token is missing the "exp" claim')
     for name in ("exp", "nbf", "iat"):
         if name not in claims:
             continue
         instant = claims[name]
-        if isinstance(instant, bool) or not isinstance(instant, int | float) or not 0 <= instant <= LATEST_SECONDS:
-            _refuse(f'Claim "{name}" must be a number of seconds since 1970')
+        if isinstance(instant, bool) or not isinstance(instant, int | float) or not 0 <= instant <= MAX_TIMESTAMP:
+            _reject(f'Claim "{name}" must be a number of seconds since 1970')
         if name != "exp" and instant > now + leeway:
-            _refuse(f"The token is not yet valid ({name})")
+            _reject(f"The token is not yet valid ({name})")
     expires_at = float(claims["exp"])
     if now >= expires_at + leeway:
         raise ExpiredTokenError("Token has expired")
@@ -86,12 +89,12 @@ def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float:
 
 def _check_parties(claims: Mapping[str, Any], config: AuthorizationConfig) -> None:
     if config.issuer is not None and claims.get("iss") != config.issuer:
-        _refuse("Invalid issuer")
+        _reject("Invalid issuer")
     if config.audience is None:
         return
     audience = claims.get("aud")
     if audience is None:
-        _refuse('Token is missing the "aud" claim')
+        _reject('Token is missing the "aud" claim')
     members = audience if isinstance(audience, list) else [audience]
     if config.audience not in members or not all(isinstance(member, str) for member in members):
         raise UnauthenticatedError("Invalid token audience - token not valid for this service")
@@ -100,21 +103,23 @@ def _check_parties(claims: Mapping[str, Any], config: AuthorizationConfig) -> No
 def _user_id(claims: Mapping[str, Any], claim: str) -> str:
     user_id = claims.get(claim)
     if user_id is None:
-        _refuse(f'Token is missing the "{claim}" claim')
+        _reject(f'Token is missing the "{claim}" claim')
     if not isinstance(user_id, str):
-        _refuse("Subject must be a string")
+        _reject("Subject must be a string")
     if not _is_name(user_id) or user_id.startswith(RESERVED_PREFIXES) or user_id in RESERVED_NAMES:
         raise UnauthenticatedError("Invalid token subject")
     return user_id
 
 
 def _is_name(value: object) -> bool:
-    """Returns whether `value` can name someone: printable text that is the same to the eye and to us."""
-    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable() and value == value.strip()
+    """Returns whether `value` is a usable name: printable, of limited length, without surrounding whitespace."""
+    return (
+        isinstance(value, str) and 0 < len(value) <= MAX_NAME_LENGTH and value.isprintable() and value == value.strip()
+    )
 
 
 def _scopes(claims: Mapping[str, Any], claim: str) -> frozenset[str]:
-    """Returns the scopes of the claim, or of `scope` where it is absent: an array, or text split at spaces."""
+    """Returns the scopes in `claim`, or in `scope` if it is absent: an array, or a string separated by spaces."""
     name = claim if claims.get(claim) is not None else "scope"
     value = claims.get(name)
     if value is None:
@@ -122,5 +127,5 @@ def _scopes(claims: Mapping[str, Any], claim: str) -> frozenset[str]:
     if isinstance(value, str):
         return frozenset(value.split(" ")) - {""}
     if not isinstance(value, list) or not all(isinstance(scope, str) for scope in value):
-        _refuse(f'Claim "{name}" must be an array of strings or a string')
+        _reject(f'Claim "{name}" must be an array of strings or a string')
     return frozenset(value)

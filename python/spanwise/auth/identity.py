@@ -1,4 +1,4 @@
-"""The caller of one request: who it is, what it may do, and whose data it sees."""
+"""The caller of a request: its user id, its permissions, and whose data it sees."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A caller. Made from a verified token, or `EVERYONE` where authorization is off; never from what a form says.
+    """A caller: from a verified token, or `EVERYONE` if authorization is off; never from fields of the request.
 
     Attributes:
-        user_id: who it is; None only for an admin, or where authorization is off.
-        session_id: the session its token is for, if it is for one.
-        claims: what its token says, read-only at any depth.
-        scopes: what its token allows.
-        is_admin: whether it may do and see everything.
-        is_isolated: whether it sees only what is its own, unless it is an admin.
+        user_id: the id of the user; None only for an admin, or if authorization is off.
+        session_id: the id of the session that the token is for, if any.
+        claims: the claims of the token, deeply immutable.
+        scopes: the scopes of the token.
+        is_admin: whether the caller may do and see everything.
+        is_isolated: whether the caller sees only its own data, unless it is an admin.
     """
 
     user_id: str | None
@@ -41,13 +41,13 @@ class Identity:
     is_isolated: bool = True
 
     def __post_init__(self) -> None:
-        """Refuses a caller that would be restricted to nobody's data, and so might see everybody's."""
+        """Rejects a caller without a user id to restrict it to, which might otherwise see all data."""
         if not self.user_id and not self.is_admin:
-            raise ValueError("a caller that is no admin must have a user id")
+            raise ValueError("a caller that is not an admin must have a user id")
 
     @classmethod
     def of(cls, token: VerifiedToken, config: AuthorizationConfig) -> Identity:
-        """Returns the caller that a verified token names."""
+        """Returns the caller of a verified token."""
         return cls(
             user_id=token.user_id,
             session_id=token.session_id,
@@ -59,48 +59,48 @@ class Identity:
 
     @property
     def owner_filter(self) -> str | None:
-        """Returns the user to whose traces, sessions and runs this caller is restricted; None for everyone's."""
+        """Returns the user whose traces, sessions and runs this caller sees; None if it sees all of them."""
         return self.user_id if self.is_isolated and not self.is_admin else None
 
     def allows(self, need: Need | None, resource_id: str | None = None) -> bool:
-        """Returns whether this caller may do what a route needs; see `scopes.allows`."""
+        """Returns whether this caller has the scopes that a route needs; see `scopes.allows`."""
         return need is not None and (self.is_admin or granting.allows(self.scopes, need, resource_id))
 
     def visible_ids(self, need: Need) -> frozenset[str] | None:
-        """Returns the ids that a listing may show to this caller: None for all of them, never an empty set.
+        """Returns the ids that a list may show to this caller: None for all of them, never an empty set.
 
         Raises:
-            ForbiddenError: it may see none.
+            ForbiddenError: the caller may see none.
         """
         if self.is_admin:
             return None
         ids = granting.visible_ids(self.scopes, need)
         if ids is not None and not ids:
-            raise granting.refusal(self.scopes, need)
+            raise granting.forbidden(self.scopes, need)
         return ids
 
-    def demand(self, need: Need | None, resource_id: str | None = None) -> None:
-        """Lets pass a caller that may do what a route needs.
+    def authorize(self, need: Need | None, resource_id: str | None = None) -> None:
+        """Checks that this caller has the scopes that a route needs.
 
         Raises:
-            ForbiddenError: it may not.
+            ForbiddenError: it does not.
         """
         if not self.allows(need, resource_id):
-            raise granting.refusal(self.scopes, need, resource_id)
+            raise granting.forbidden(self.scopes, need, resource_id)
 
 
 EVERYONE = Identity(user_id=None, is_admin=True, is_isolated=False)
-"""The caller where authorization is off: everything is open, and nothing about it is verified."""
+"""The caller if authorization is off: it may do everything, and nothing about it is verified."""
 
 
 def bearer_token(authorization: Sequence[str]) -> str:
-    """Returns the token of a request. The header is its only place: no query, no cookie, no form.
+    """Returns the token of a request. Only the header is read: no query parameter, cookie or form field.
 
     Args:
         authorization: the values of all `Authorization` headers of the request.
 
     Raises:
-        UnauthenticatedError: there is none, more than one, or one that is not `Bearer <token>`.
+        UnauthenticatedError: there is no header, more than one, or it is not `Bearer <token>`.
     """
     if not any(authorization):
         raise UnauthenticatedError("Authorization header missing")
@@ -112,6 +112,6 @@ def bearer_token(authorization: Sequence[str]) -> str:
     return found[1]
 
 
-def verified_wins(verified: str | None, given: str | None) -> str | None:
-    """Returns the user or session that holds: the verified one if there is one, else what the request says."""
+def prefer_verified(verified: str | None, given: str | None) -> str | None:
+    """Returns the verified user or session id if there is one, otherwise the id given in the request."""
     return given if verified is None else verified

@@ -1,4 +1,4 @@
-"""A JWKS in a file that may change while the service runs."""
+"""A JWKS file, reloaded when it changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.auth.key_sets import LARGEST_JWKS_BYTES, read_jwks
-from spanwise.auth.keys import KeyFault
+from spanwise.auth.key_sets import MAX_JWKS_BYTES, read_jwks
+from spanwise.auth.keys import InvalidKeyError
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,21 +24,21 @@ _log = logging.getLogger(__name__)
 class JwksFile:
     """The keys of a JWKS file.
 
-    The file is read again at most once a second, when someone asks for its keys. One that is missing or not
-    usable then changes nothing: the last good keys stay. A good one without a key takes that key away.
+    The file is read again when its keys are requested, at most once per second. If it is then missing or invalid, the
+    last valid keys stay in use. Removing a key from a valid file revokes the key.
     """
 
     def __init__(self, source: str, path: str, algorithm: str, clock: Callable[[], float]) -> None:
         """Reads the file.
 
         Args:
-            source: where `path` was given, for messages.
+            source: the name of the setting with `path`, for messages.
             path: the path.
-            algorithm: what a key is bound to that has no `alg`.
-            clock: seconds that only grow.
+            algorithm: the algorithm of keys without `alg`.
+            clock: monotonic time in seconds.
 
         Raises:
-            ConfigurationError: the file cannot be read, is not usable, or holds no key.
+            ConfigurationError: the file cannot be read, is invalid, or contains no key.
         """
         self._source = source
         self._path = Path(path)
@@ -46,17 +46,17 @@ class JwksFile:
         self._clock = clock
         self._lock = threading.Lock()
         self._checked_at = clock()
-        self._fault = ""
+        self._last_error = ""
         try:
             self._text = self._read()
-            self._keys = read_jwks(self._text, algorithm, is_ours=True)
-        except (OSError, KeyFault) as error:
-            raise ConfigurationError(f"the JWKS file that {source} names {_why(error)}") from None
+            self._keys = read_jwks(self._text, algorithm, is_trusted=True)
+        except (OSError, InvalidKeyError) as error:
+            raise ConfigurationError(f"the JWKS file given by {source} {_reason(error)}") from None
         if not self._keys:
-            raise ConfigurationError(f"the JWKS file that {source} names holds no key for signatures")
+            raise ConfigurationError(f"the JWKS file given by {source} contains no signature key")
 
     def keys(self) -> tuple[VerificationKey, ...]:
-        """Returns the keys; the same tuple as long as the file holds the same bytes."""
+        """Returns the keys; the same tuple as long as the file does not change."""
         if self._clock() - self._checked_at >= CHECK_SECONDS and self._lock.acquire(blocking=False):
             try:
                 self._check()
@@ -66,23 +66,23 @@ class JwksFile:
 
     def _check(self) -> None:
         self._checked_at = self._clock()
-        fault = ""
+        error_text = ""
         try:
             text = self._read()
             if text != self._text:
-                self._keys = read_jwks(text, self._algorithm, is_ours=True)
+                self._keys = read_jwks(text, self._algorithm, is_trusted=True)
                 self._text = text
-                _log.info("read the JWKS file that %s names again: %d keys", self._source, len(self._keys))
-        except (OSError, KeyFault) as error:
-            fault = _why(error)
-        if fault and fault != self._fault:
-            _log.error("kept the last good keys: the JWKS file that %s names %s", self._source, fault)
-        self._fault = fault
+                _log.info("reloaded the JWKS file given by %s: %d keys", self._source, len(self._keys))
+        except (OSError, InvalidKeyError) as error:
+            error_text = _reason(error)
+        if error_text and error_text != self._last_error:
+            _log.error("kept the last valid keys: the JWKS file given by %s %s", self._source, error_text)
+        self._last_error = error_text
 
     def _read(self) -> bytes:
         with self._path.open("rb") as file:
-            return file.read(LARGEST_JWKS_BYTES + 1)
+            return file.read(MAX_JWKS_BYTES + 1)
 
 
-def _why(error: OSError | KeyFault) -> str:
+def _reason(error: OSError | InvalidKeyError) -> str:
     return f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)

@@ -1,7 +1,7 @@
-"""A JWKS that an identity provider publishes: fetched in the background, kept while the provider is away.
+"""A JWKS at a URL, as an identity provider publishes it, refreshed in the background.
 
-No request waits for the provider, except those that name a key nobody has seen yet: they share one fetch, and
-there is at most one fetch a second.
+Requests do not wait for the provider, except those whose token names an unknown key: they share one fetch, and there is
+at most one fetch per second. If the provider is unreachable, the last valid keys stay in use.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from urllib.request import (
     Request,
 )
 
-from spanwise.auth.key_sets import LARGEST_JWKS_BYTES, read_jwks
-from spanwise.auth.keys import KeyFault
+from spanwise.auth.key_sets import MAX_JWKS_BYTES, read_jwks
+from spanwise.auth.keys import InvalidKeyError
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spanwise.auth.keys import VerificationKey
 
 REFRESH_SECONDS = 60.0
-LEAST_SECONDS_BETWEEN_FETCHES = 1.0
+MIN_FETCH_INTERVAL_SECONDS = 1.0
 SOCKET_SECONDS = 5.0
 FETCH_SECONDS = 10.0
 
@@ -44,25 +44,25 @@ _log = logging.getLogger(__name__)
 
 
 class FetchError(Exception):
-    """A JWKS could not be fetched. The text never holds the address."""
+    """A JWKS could not be fetched. The message never contains the URL."""
 
 
 class _SafeRedirect(HTTPRedirectHandler):
-    """Follows a redirect only to where the same protection holds: https stays https, http is http or https."""
+    """Follows redirects from https only to https, and from http only to http or https."""
 
     max_redirections = 3
 
-    def redirect_request(self, req: Request, *answer: Any) -> Request | None:  # noqa: ANN401  # urllib's signature
-        """Returns the next request, or refuses."""
+    def redirect_request(self, req: Request, *args: Any) -> Request | None:  # noqa: ANN401  # urllib's signature
+        """Returns the redirected request, or raises FetchError."""
         allowed = {"https"} if req.type == "https" else {"http", "https"}
-        if urlsplit(answer[-1]).scheme not in allowed:
-            answer[0].close()
-            raise FetchError("redirects to another scheme")
-        return super().redirect_request(req, *answer)
+        if urlsplit(args[-1]).scheme not in allowed:
+            args[0].close()
+            raise FetchError("redirects to a different URL scheme")
+        return super().redirect_request(req, *args)
 
 
 def _opener() -> OpenerDirector:
-    """Returns what opens `http` and `https` and nothing else: no `file`, no `ftp`, no `data`."""
+    """Returns an opener for `http` and `https` only, without `file`, `ftp` and `data`."""
     opener = OpenerDirector()
     for handler in (
         ProxyHandler,
@@ -77,19 +77,19 @@ def _opener() -> OpenerDirector:
 
 
 def fetch(url: str) -> bytes:
-    """Returns the bytes at `url`.
+    """Returns the body of the response at `url`.
 
     Raises:
-        FetchError: it is not there, is refused, is too large or too slow.
+        FetchError: the server is unreachable, returns an error, or the response is too large or too slow.
     """
     deadline = time.monotonic() + FETCH_SECONDS
-    request = Request(url, headers={"Accept": "application/json", "User-Agent": "spanwise"})  # noqa: S310  # no other scheme is opened
+    request = Request(url, headers={"Accept": "application/json", "User-Agent": "spanwise"})  # noqa: S310  # the opener accepts no other scheme
     try:
         with _opener().open(request, timeout=SOCKET_SECONDS) as response:
             return b"".join(_read(response, deadline))
     except HTTPError as error:
         error.close()
-        raise FetchError(f"answered {error.code}") from None
+        raise FetchError(f"returned status {error.code}") from None
     except URLError as error:
         raise FetchError(f"could not be reached: {type(error.reason).__name__}") from None
     except (OSError, HTTPException, ValueError) as error:
@@ -97,26 +97,26 @@ def fetch(url: str) -> bytes:
 
 
 def _read(response: HTTPResponse, deadline: float) -> Iterator[bytes]:
-    announced = response.length
+    content_length = response.length
     size = 0
-    while announced is None or size < announced:
-        part = response.read1(65536)
-        size += len(part)
-        if size > LARGEST_JWKS_BYTES:
-            raise FetchError(f"is larger than {LARGEST_JWKS_BYTES} bytes")
+    while content_length is None or size < content_length:
+        chunk = response.read1(65536)
+        size += len(chunk)
+        if size > MAX_JWKS_BYTES:
+            raise FetchError(f"is larger than {MAX_JWKS_BYTES} bytes")
         if time.monotonic() > deadline:
             raise FetchError(f"took longer than {FETCH_SECONDS:g} s")
-        if not part and announced is not None:
-            raise FetchError("ended before its announced length")
-        if not part:
+        if not chunk and content_length is not None:
+            raise FetchError("ended before its Content-Length")
+        if not chunk:
             return
-        yield part
+        yield chunk
 
 
 class JwksUrl:
-    """The keys that an address publishes.
+    """The keys of a JWKS URL.
 
-    A thread fetches them every minute. A fetch that fails changes nothing: the last good keys stay.
+    A thread fetches them every minute. If a fetch fails, the last valid keys stay in use.
     """
 
     def __init__(
@@ -130,14 +130,14 @@ class JwksUrl:
         """Fetches the keys once, and starts the thread.
 
         Args:
-            source: where `url` was given, for messages.
-            url: the address.
-            algorithm: what a key is bound to that has no `alg`.
-            fetch: how the bytes at an address are fetched; raises FetchError.
-            clock: seconds that only grow.
+            source: the name of the setting with `url`, for messages.
+            url: the URL.
+            algorithm: the algorithm of keys without `alg`.
+            fetch: returns the response body of a URL; raises FetchError.
+            clock: monotonic time in seconds.
 
         Raises:
-            ConfigurationError: it cannot be fetched, is no JWKS, or holds no key that is usable.
+            ConfigurationError: it cannot be fetched, is not a JWKS, or contains no usable key.
         """
         self._source = source
         self._url = url
@@ -149,45 +149,45 @@ class JwksUrl:
         self._is_closed = False
         self._text: bytes | None = None
         self._keys: tuple[VerificationKey, ...] = ()
-        self._fault = ""
+        self._last_error = ""
         self._fetched_at = self._attempted_at = clock()
         try:
             self._load()
-        except (FetchError, KeyFault) as error:
-            raise ConfigurationError(f"the JWKS at the address that {source} gives {error}") from None
+        except (FetchError, InvalidKeyError) as error:
+            raise ConfigurationError(f"the JWKS at the URL given by {source} {error}") from None
         if urlsplit(url).scheme == "http" and urlsplit(url).hostname not in {"localhost", "127.0.0.1", "::1"}:
-            _log.warning("%s is not https: whoever is on the way to it can publish keys of their own", source)
+            _log.warning("%s is not https: anyone on the network path to it can replace the keys", source)
         self._thread = threading.Thread(target=self._refresh, name="jwks", daemon=True)
         self._thread.start()
 
     def keys(self) -> tuple[VerificationKey, ...]:
-        """Returns the keys of the last good fetch."""
+        """Returns the keys of the last successful fetch."""
         return self._keys
 
     @property
     def age_seconds(self) -> float:
-        """Returns how long ago the last good fetch was."""
+        """Returns the seconds since the last successful fetch."""
         return self._clock() - self._fetched_at
 
     def refetch(self) -> Future[None] | None:
-        """Asks for a fetch now: for a key that nobody has seen yet.
+        """Requests a fetch now, for a token with an unknown key.
 
         Returns:
-            What is done when the fetch is over, well or not; the same for all who ask meanwhile. None if the last
-            one is less than a second ago: what it did not bring is not there.
+            A future that is done when the fetch has succeeded or failed, shared by all concurrent callers. None if
+            the last fetch is less than a second ago.
         """
         with self._changed:
             if self._waiting is not None:
                 return self._waiting
-            if self._is_closed or self._clock() - self._attempted_at < LEAST_SECONDS_BETWEEN_FETCHES:
+            if self._is_closed or self._clock() - self._attempted_at < MIN_FETCH_INTERVAL_SECONDS:
                 return None
             self._waiting = Future()
-            self._waiting.set_running_or_notify_cancel()  # one who stops waiting must not stop the others
+            self._waiting.set_running_or_notify_cancel()  # a caller that is cancelled must not cancel the others
             self._changed.notify()
             return self._waiting
 
     def close(self) -> None:
-        """Ends the thread; those who wait for a fetch wait no longer."""
+        """Stops the thread, and wakes all callers that wait for a fetch."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -208,23 +208,23 @@ class JwksUrl:
                 return
 
     def _load_or_keep(self) -> None:
-        fault = ""
+        error_text = ""
         try:
             self._load()
-        except (FetchError, KeyFault) as error:
-            fault = str(error)
-        except Exception as error:  # noqa: BLE001  # whatever happens, the thread goes on and nobody waits for ever
-            fault = f"failed: {type(error).__name__}"
-        if fault and fault != self._fault:
-            _log.error("kept the last good keys: the JWKS at the address that %s gives %s", self._source, fault)
-        self._fault = fault
+        except (FetchError, InvalidKeyError) as error:
+            error_text = str(error)
+        except Exception as error:  # noqa: BLE001  # the thread must survive, or callers would wait forever
+            error_text = f"failed: {type(error).__name__}"
+        if error_text and error_text != self._last_error:
+            _log.error("kept the last valid keys: the JWKS at the URL given by %s %s", self._source, error_text)
+        self._last_error = error_text
 
     def _load(self) -> None:
         self._attempted_at = self._clock()
         text = self._fetch(self._url)
         if text != self._text:
-            keys = read_jwks(text, self._algorithm, is_ours=False)
+            keys = read_jwks(text, self._algorithm, is_trusted=False)
             if not keys:
-                raise KeyFault("holds no usable key for signatures")
+                raise InvalidKeyError("contains no usable signature key")
             self._keys, self._text = keys, text
         self._fetched_at = self._clock()

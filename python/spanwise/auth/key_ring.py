@@ -1,4 +1,7 @@
-"""All sources of keys together, and the set of keys that counts now."""
+"""All verification keys from all sources, and the current key set.
+
+Source: `docs/reference/tokens.md#keys`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from spanwise.auth.jwks_file import JwksFile
 from spanwise.auth.jwks_url import JwksUrl, fetch
-from spanwise.auth.key_sets import MOST_KEYS, KeySet
-from spanwise.auth.keys import KeyFault, key_from_text
+from spanwise.auth.key_sets import MAX_KEYS, KeySet
+from spanwise.auth.keys import InvalidKeyError, key_from_text
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KeyRing:
-    """The keys of code, environment, JWKS file and JWKS address; those of the last two may change."""
+    """The keys from code, settings, JWKS file and JWKS URL. The keys of the last two may change."""
 
     def __init__(
         self,
@@ -28,31 +31,31 @@ class KeyRing:
         clock: Callable[[], float] = time.monotonic,
         fetch: Callable[[str], bytes] = fetch,
     ) -> None:
-        """Loads every key; every single one must be usable.
+        """Loads all keys.
 
         Args:
-            material: where keys come from.
-            clock: seconds that only grow.
-            fetch: how the bytes at an address are fetched; raises FetchError.
+            material: the sources of keys.
+            clock: monotonic time in seconds.
+            fetch: returns the response body of a URL; raises FetchError.
 
         Raises:
             ConfigurationError: there is no key, there are too many, or one is not usable. The message names the
-                source and the reason, never the key.
+                source and the reason; it never contains the key.
         """
         if not material.sources:
             raise ConfigurationError(
-                "authorization is on and no key is given: set `JWT_VERIFICATION_KEY`, `JWT_JWKS_FILE` or "
-                "`JWT_JWKS_URL`, or give `AuthorizationConfig` keys"
+                "authorization is on, but there is no verification key: set `JWT_VERIFICATION_KEY`, `JWT_JWKS_FILE` "
+                "or `JWT_JWKS_URL`, or pass keys to `AuthorizationConfig`"
             )
-        if len(material.keys) > MOST_KEYS:
-            raise ConfigurationError(f"there are {len(material.keys)} verification keys; expected at most {MOST_KEYS}")
+        if len(material.keys) > MAX_KEYS:
+            raise ConfigurationError(f"there are {len(material.keys)} verification keys; expected at most {MAX_KEYS}")
         self._keys = tuple(_load(source, text, material.algorithm) for source, text in material.keys)
         self._file = JwksFile(*material.jwks_file, material.algorithm, clock) if material.jwks_file else None
         self._url = JwksUrl(*material.jwks_url, material.algorithm, fetch, clock) if material.jwks_url else None
         self._current = KeySet(self._jwks(), self._keys)
 
     def current(self) -> KeySet:
-        """Returns the set that counts now; the same one as long as nothing changed."""
+        """Returns the current key set; the same object as long as no key changes."""
         jwks = self._jwks()
         current = self._current
         if jwks != current.jwks:
@@ -60,16 +63,16 @@ class KeyRing:
         return current
 
     def refetch(self) -> Future[None] | None:
-        """Asks the JWKS address, if there is one, for a key that nobody has seen yet; see `JwksUrl.refetch`."""
+        """Requests a fetch of the JWKS URL, if there is one; see `JwksUrl.refetch`."""
         return self._url.refetch() if self._url else None
 
     @property
     def jwks_age_seconds(self) -> float | None:
-        """Returns how long ago the JWKS was last fetched; None without an address."""
+        """Returns the seconds since the last successful fetch of the JWKS URL; None without a URL."""
         return self._url.age_seconds if self._url else None
 
     def close(self) -> None:
-        """Ends what runs in the background."""
+        """Stops the background refresh."""
         if self._url:
             self._url.close()
 
@@ -80,5 +83,5 @@ class KeyRing:
 def _load(source: str, text: str, algorithm: str) -> VerificationKey:
     try:
         return key_from_text(text, algorithm)
-    except KeyFault as fault:
-        raise ConfigurationError(f"the key of {source} {fault}") from None
+    except InvalidKeyError as error:
+        raise ConfigurationError(f"the key given by {source} {error}") from None

@@ -1,35 +1,35 @@
-"""Which key may have signed a token: a set of keys at one moment, and the JWKS that such sets are read from."""
+"""Immutable sets of verification keys, and parsing of JWKS."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from spanwise.auth.keys import KeyFault, VerificationKey, key_from_jwk
+from spanwise.auth.keys import InvalidKeyError, VerificationKey, key_from_jwk
 from spanwise.auth.strict_json import read_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LARGEST_JWKS_BYTES = 1024 * 1024
-MOST_KEYS = 100
+MAX_JWKS_BYTES = 1024 * 1024
+MAX_KEYS = 100
 
 _log = logging.getLogger(__name__)
 
 
 class KeySet:
-    """The keys that count at one moment. It never changes; what changes is which set is the current one.
+    """An immutable set of verification keys. When keys change, a new set replaces it.
 
     Attributes:
-        jwks: those of JWKS, found by `kid` where they have one.
+        jwks: the keys from JWKS, found by `kid` if they have one.
     """
 
     def __init__(self, jwks: Iterable[VerificationKey] = (), keys: Iterable[VerificationKey] = ()) -> None:
-        """Orders the keys.
+        """Indexes the keys.
 
         Args:
-            jwks: those of JWKS, found by `kid` where they have one.
-            keys: those without a JWKS around them, in the order in which they are tried.
+            jwks: the keys from JWKS, found by `kid` if they have one.
+            keys: all other keys, in the order in which they are tried.
         """
         self.jwks = tuple(jwks)
         self._named: dict[str, list[VerificationKey]] = {}
@@ -41,69 +41,69 @@ class KeySet:
         self._all = frozenset((*self.jwks, *self._keys))
 
     def candidates(self, kid: str | None, algorithm: str) -> Iterator[VerificationKey]:
-        """Yields the keys that may have signed, in order: those of that `kid`, else the nameless ones, then the rest.
+        """Yields the keys to try: those with this `kid`, or else those without one, then the keys outside JWKS.
 
         Args:
-            kid: the name of the key in the token's header, if there is one.
-            algorithm: the algorithm in the token's header. A key that is bound to another one is left out.
+            kid: the key id in the token header, if any.
+            algorithm: the algorithm in the token header; keys bound to another one are skipped.
         """
         found = self._named.get(kid, self._nameless) if kid is not None else self._nameless
         yield from (key for key in (*found, *self._keys) if key.algorithm == algorithm)
 
     def names(self, kid: str | None) -> bool:
-        """Returns whether a JWKS has a key of this name."""
+        """Returns whether a JWKS has a key with this id."""
         return kid in self._named
 
     def __contains__(self, key: VerificationKey) -> bool:
-        """Returns whether `key` counts in this set."""
+        """Returns whether `key` is in this set."""
         return key in self._all
 
     def __len__(self) -> int:
-        """Returns how many keys count."""
+        """Returns the number of keys."""
         return len(self._all)
 
 
-def read_jwks(source: bytes, algorithm: str, *, is_ours: bool) -> tuple[VerificationKey, ...]:
-    """Returns the keys of a JWKS. Keys that are for something other than signatures are left out.
+def read_jwks(source: bytes, algorithm: str, *, is_trusted: bool) -> tuple[VerificationKey, ...]:
+    """Returns the signature keys of a JWKS. Keys for other uses are skipped.
 
     Args:
         source: the bytes of the JWKS.
-        algorithm: what a key is bound to that has no `alg`.
-        is_ours: whether the operator wrote it. Then every key in it must be usable. In one that a stranger
-            publishes, secrets are refused, and what is not usable is left out, as RFC 7517 (5) advises.
+        algorithm: the algorithm of keys without `alg`.
+        is_trusted: whether the operator wrote it. In a trusted JWKS every key must be usable. In one fetched from a
+            URL, unusable keys and shared secrets are skipped, as RFC 7517 (5) advises.
 
     Raises:
-        KeyFault: it is no JWKS, over its limits, or holds a key that is not usable.
+        InvalidKeyError: it is not a JWKS, is over its limits, or contains an unusable key.
     """
-    if len(source) > LARGEST_JWKS_BYTES:
-        raise KeyFault(f"is larger than {LARGEST_JWKS_BYTES} bytes")
+    if len(source) > MAX_JWKS_BYTES:
+        raise InvalidKeyError(f"is larger than {MAX_JWKS_BYTES} bytes")
     try:
         members = read_object(source)
     except ValueError as error:
-        raise KeyFault(f"is no JWKS: {error}") from None
+        raise InvalidKeyError(f"is not a JWKS: {error}") from None
     jwks = members.get("keys")
     if not (isinstance(jwks, list) and all(isinstance(jwk, dict) for jwk in jwks)):
-        raise KeyFault("is no JWKS: `keys` must be an array of objects")
-    if len(jwks) > MOST_KEYS:
-        raise KeyFault(f"holds {len(jwks)} keys; expected at most {MOST_KEYS}")
-    return tuple(_read_keys(jwks, algorithm, is_ours=is_ours))
+        raise InvalidKeyError("is not a JWKS: `keys` must be an array of objects")
+    if len(jwks) > MAX_KEYS:
+        raise InvalidKeyError(f"contains {len(jwks)} keys; expected at most {MAX_KEYS}")
+    return tuple(_read_keys(jwks, algorithm, is_trusted=is_trusted))
 
 
-def _read_keys(jwks: list[dict[str, Any]], algorithm: str, *, is_ours: bool) -> Iterator[VerificationKey]:
-    for place, jwk in enumerate(jwks):
+def _read_keys(jwks: list[dict[str, Any]], algorithm: str, *, is_trusted: bool) -> Iterator[VerificationKey]:
+    for index, jwk in enumerate(jwks):
         if not _is_for_signatures(jwk):
             continue
         try:
-            yield key_from_jwk(jwk, algorithm) if is_ours else _published_key(jwk, algorithm)
-        except KeyFault as fault:
-            if is_ours:
-                raise KeyFault(f"is not usable: `keys[{place}]` {fault}") from None
-            _log.warning("left out `keys[%d]` of the fetched JWKS: it %s", place, fault)
+            yield key_from_jwk(jwk, algorithm) if is_trusted else _published_key(jwk, algorithm)
+        except InvalidKeyError as error:
+            if is_trusted:
+                raise InvalidKeyError(f"is not usable: `keys[{index}]` {error}") from None
+            _log.warning("skipped `keys[%d]` of the fetched JWKS: it %s", index, error)
 
 
 def _published_key(jwk: dict[str, Any], algorithm: str) -> VerificationKey:
     if jwk.get("kty") == "oct":
-        raise KeyFault("is a secret, and was published")
+        raise InvalidKeyError("is a shared secret, which must not be published")
     return key_from_jwk(jwk, algorithm)
 
 

@@ -1,7 +1,7 @@
-"""One verification key: bound to exactly one algorithm when it is loaded, and refused if it is not fit for it.
+"""Verification keys, each bound to exactly one algorithm when it is loaded.
 
-A token never chooses how it is verified: a key that is an RSA key under RS256 is nothing else, whatever the
-token's header says. Source: design, section 9; RFC 7517, 7518, 8037, 8725.
+The token header never chooses how a token is verified: an RSA key loaded for RS256 verifies RS256 only.
+Source: `docs/reference/tokens.md#keys`; RFC 7517, 7518, 8037, 8725.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Material: TypeAlias = bytes | RSAPublicKey | EllipticCurvePublicKey | Ed25519Pub
 
 RSA_BITS = range(2048, 8193)
 SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-"""The least length of a shared secret: that of the hash (RFC 7518, 3.2)."""
+"""The minimum length of a shared secret: that of the hash (RFC 7518, 3.2)."""
 CURVES = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
 _RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _KEY_TYPES = {
@@ -35,7 +35,7 @@ _KEY_TYPES = {
     **dict.fromkeys(SECRET_BYTES, "oct"),
 }
 ALGORITHMS = tuple(_KEY_TYPES)
-"""Every algorithm a key may be bound to. `none` is not among them."""
+"""The supported algorithms. `none` is not one of them."""
 
 _ED25519_PRIME = 2**255 - 19
 _ED25519_SMALL_ORDER = {
@@ -45,24 +45,24 @@ _ED25519_SMALL_ORDER = {
     2707385501144840649318225287225658788936804267575313519463743609750303402022,
     55188659117513257062467267217118295137698188065244968500265048394206261417927,
 }
-"""The y coordinates of the points under which anyone can sign."""
+"""The y coordinates of the points of small order, for which anyone can forge signatures."""
 
 _jws = jwt.PyJWS(algorithms=ALGORITHMS)
 
 
-class KeyFault(ValueError):  # noqa: N818  # why a key is refused; a ConfigurationError once it has a source
-    """Why a key is not usable. The text never holds the key."""
+class InvalidKeyError(ValueError):
+    """A key is not usable. The message continues a sentence that starts with the source, and never has the key."""
 
 
 @dataclass(frozen=True)
 class VerificationKey:
-    """What a token's signature is verified with.
+    """A key that verifies signatures.
 
     Attributes:
-        algorithm: the only algorithm it verifies.
-        kid: its name in a JWKS, if it has one.
-        fingerprint: the hash of its material: two keys are one if name, algorithm and fingerprint are.
-        material: the public key or the secret; never printed, never compared.
+        algorithm: the only algorithm that it verifies.
+        kid: its id in a JWKS, if any.
+        fingerprint: the hash of its material. Keys are equal if their id, algorithm and fingerprint are.
+        material: the public key or the shared secret; never printed or compared.
     """
 
     algorithm: str
@@ -71,7 +71,7 @@ class VerificationKey:
     material: Material = field(repr=False, compare=False)
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
-        """Returns whether this key made `signature` over `message`, under this key's algorithm."""
+        """Returns whether `signature` is valid for `message` with this key and its algorithm."""
         try:
             return _jws.get_algorithm_by_name(self.algorithm).verify(message, self.material, signature)
         except ValueError:
@@ -79,51 +79,52 @@ class VerificationKey:
 
 
 def key_from_text(text: str, algorithm: str) -> VerificationKey:
-    r"""Returns the key that is a PEM, or a shared secret if `algorithm` takes one.
+    r"""Returns the key in `text`: a shared secret if `algorithm` is an HMAC algorithm, otherwise PEM.
 
-    The environment of many platforms holds no line ends, so `\n` written as two characters is one in a PEM.
+    Environment variables of many platforms cannot contain line breaks, so the two characters `\n` in a PEM are read as
+    a line break.
 
     Raises:
-        KeyFault: it is not usable under `algorithm`.
+        InvalidKeyError: it is not usable for `algorithm`.
     """
     if not text.strip():
-        raise KeyFault("is empty")
+        raise InvalidKeyError("is empty")
     if algorithm in SECRET_BYTES:
         return _bind(_secret(text.encode(), algorithm), algorithm, None)
     pem = text.replace("\\n", "\n").strip().encode()
     if b"PRIVATE KEY-----" in pem:
-        raise KeyFault("is a private key; expected the public key that belongs to it")
+        raise InvalidKeyError("is a private key; expected the public key that belongs to it")
     try:
         material = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
-        raise KeyFault(f"is no public key in PEM form, which {algorithm} needs") from None
+        raise InvalidKeyError(f"is not a public key in PEM format, which {algorithm} requires") from None
     return _bind(material, algorithm, None)
 
 
 def key_from_jwk(jwk: Mapping[str, Any], algorithm: str) -> VerificationKey:
-    """Returns the key that is a JWK.
+    """Returns the key of a JWK.
 
     Args:
         jwk: the members of the JWK.
-        algorithm: what it is bound to if it has no `alg`.
+        algorithm: its algorithm if it has no `alg`.
 
     Raises:
-        KeyFault: it is not usable under its algorithm.
+        InvalidKeyError: it is not usable for its algorithm.
     """
     kid = jwk.get("kid")
     if not (kid is None or isinstance(kid, str)):
-        raise KeyFault("has a `kid` that is no text")
+        raise InvalidKeyError("has a `kid` that is not a string")
     algorithm = jwk.get("alg", algorithm)
     if algorithm not in ALGORITHMS:
-        raise KeyFault(f"has an `alg` that is not served; expected one of {', '.join(ALGORITHMS)}")
+        raise InvalidKeyError(f"has an unsupported `alg`; expected one of {', '.join(ALGORITHMS)}")
     if jwk.get("kty") != _KEY_TYPES[algorithm]:
-        raise KeyFault(f"is bound to {algorithm}, so `kty` must be `{_KEY_TYPES[algorithm]}`")
+        raise InvalidKeyError(f"is bound to {algorithm}, so `kty` must be `{_KEY_TYPES[algorithm]}`")
     if "d" in jwk:
-        raise KeyFault("is a private key; expected the public key that belongs to it")
+        raise InvalidKeyError("is a private key; expected the public key that belongs to it")
     try:
         material = _jws.get_algorithm_by_name(algorithm).from_jwk(dict(jwk))
     except (jwt.PyJWTError, ValueError, TypeError, LookupError, AttributeError, UnsupportedAlgorithm):
-        raise KeyFault(f"has members that make no key for {algorithm}") from None
+        raise InvalidKeyError(f"has members that do not form a key for {algorithm}") from None
     return _bind(_secret(material, algorithm) if isinstance(material, bytes) else material, algorithm, kid)
 
 
@@ -131,28 +132,30 @@ def _secret(secret: bytes, algorithm: str) -> bytes:
     try:
         _jws.get_algorithm_by_name(algorithm).prepare_key(secret)
     except jwt.PyJWTError:
-        raise KeyFault(f"is a key of another kind, not a secret for {algorithm}") from None
+        raise InvalidKeyError(f"is an asymmetric key, not a shared secret for {algorithm}") from None
     return secret
 
 
 def _bind(material: object, algorithm: str, kid: str | None) -> VerificationKey:
-    """Returns the key for `algorithm` alone, if `material` is of the type and the strength it needs."""
+    """Returns a key bound to `algorithm`, if `material` has the required type and strength."""
     match material, _KEY_TYPES[algorithm]:
         case bytes(), "oct":
             if len(material) < SECRET_BYTES[algorithm]:
-                raise KeyFault(f"is too short: {algorithm} needs a secret of {SECRET_BYTES[algorithm]} bytes or more")
+                raise InvalidKeyError(
+                    f"is too short: {algorithm} requires a secret of {SECRET_BYTES[algorithm]} bytes or more"
+                )
             return VerificationKey(algorithm, kid, sha256(material).digest(), material)
         case RSAPublicKey(key_size=bits), "RSA":
             if bits not in RSA_BITS:
-                raise KeyFault(f"has {bits} bits; an RSA key must have {RSA_BITS.start} to {RSA_BITS.stop - 1}")
+                raise InvalidKeyError(f"has {bits} bits; an RSA key must have {RSA_BITS.start} to {RSA_BITS.stop - 1}")
         case EllipticCurvePublicKey(curve=curve), "EC":
             if curve.name != CURVES[algorithm]:
-                raise KeyFault(f"is on the curve {curve.name}; {algorithm} needs {CURVES[algorithm]}")
+                raise InvalidKeyError(f"is on the curve {curve.name}; {algorithm} requires {CURVES[algorithm]}")
         case Ed25519PublicKey(), "OKP":
             encoded = int.from_bytes(material.public_bytes_raw(), "little")
             if encoded % 2**255 % _ED25519_PRIME in _ED25519_SMALL_ORDER:
-                raise KeyFault("is a point of small order, under which anyone can sign")
+                raise InvalidKeyError("is a point of small order, for which anyone can forge signatures")
         case _:
-            raise KeyFault(f"is not of the type that {algorithm} needs")
+            raise InvalidKeyError(f"has the wrong type for {algorithm}")
     public = material.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return VerificationKey(algorithm, kid, sha256(public).digest(), material)

@@ -1,4 +1,4 @@
-"""Keys and tokens for development: what an identity provider does elsewhere. The service never mints."""
+"""Signing keys and tokens for development, in place of an identity provider. The service itself never signs."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ _NEW: dict[str, Callable[[], PrivateMaterial]] = {
     "EdDSA": Ed25519PrivateKey.generate,
     "HS256": lambda: secrets.token_hex(SECRET_BYTES["HS256"]).encode(),
 }
-MINTABLE = tuple(_NEW)
-"""The algorithms that keys are made for."""
+SIGNING_ALGORITHMS = tuple(_NEW)
+"""The algorithms for which keys can be generated."""
 
 _PUBLIC_MEMBERS = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
-"""The members of a public key, in the order in which a thumbprint takes them."""
+"""The members of a public key by type, in the order of a JWK thumbprint (RFC 7638)."""
 
 
 @dataclass(frozen=True)
 class SigningKey:
-    """What tokens are signed with.
+    """A key that signs tokens.
 
     Attributes:
-        algorithm: the algorithm it signs with.
-        material: the private key or the secret; never printed.
+        algorithm: the algorithm of its signatures.
+        material: the private key or the shared secret; never printed.
     """
 
     algorithm: str
@@ -58,21 +58,21 @@ class SigningKey:
 
     @property
     def private_text(self) -> str:
-        """Returns the key as a file holds it: the secret, or PKCS #8 as PEM."""
+        """Returns the contents of a key file: the shared secret, or the private key as PKCS #8 in PEM format."""
         if isinstance(self.material, bytes):
             return self.material.decode() + "\n"
         return self.material.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
     @property
     def public_text(self) -> str | None:
-        """Returns the key that verifies, as PEM; None for a secret, which verifies itself."""
+        """Returns the public key in PEM format; None for a shared secret."""
         if isinstance(self.material, bytes):
             return None
         return self.material.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
     @property
     def jwk(self) -> dict[str, Any] | None:
-        """Returns the key that verifies, named by its thumbprint (RFC 7638); None for a secret."""
+        """Returns the public key as JWK, with its thumbprint (RFC 7638) as `kid`; None for a shared secret."""
         if isinstance(self.material, bytes):
             return None
         algorithm = jwt.get_algorithm_by_name(self.algorithm)
@@ -83,18 +83,18 @@ class SigningKey:
         return {**members, "kid": kid, "alg": self.algorithm, "use": "sig"}
 
     def sign(self, claims: Mapping[str, Any]) -> str:
-        """Returns a token that says `claims`."""
+        """Returns a token with these claims."""
         headers = {"kid": self.jwk["kid"]} if self.jwk else None
         return jwt.encode(dict(claims), self.material, self.algorithm, headers)
 
 
 def new_signing_key(algorithm: str) -> SigningKey:
-    """Returns a fresh key for `algorithm`, which is one of `MINTABLE`."""
+    """Generates a key for `algorithm`, one of `SIGNING_ALGORITHMS`."""
     return SigningKey(algorithm, _NEW[algorithm]())
 
 
 def read_signing_key(text: str) -> SigningKey:
-    """Returns the key in a file: a private key as PEM, or a shared secret. Its type says the algorithm.
+    """Returns the key in a file: a private key in PEM format, or a shared secret. Its type determines the algorithm.
 
     Raises:
         ConfigurationError: it is neither.
@@ -107,7 +107,9 @@ def read_signing_key(text: str) -> SigningKey:
     try:
         material = load_pem_private_key(text.encode(), None)
     except (ValueError, TypeError):
-        raise ConfigurationError("expected a private key in PEM form, without a passphrase, or a secret") from None
+        raise ConfigurationError(
+            "expected a private key in PEM format without a passphrase, or a shared secret"
+        ) from None
     match material:
         case RSAPrivateKey():
             return SigningKey("RS256", material)
@@ -117,4 +119,4 @@ def read_signing_key(text: str) -> SigningKey:
             for algorithm, name in CURVES.items():
                 if curve.name == name:
                     return SigningKey(algorithm, material)
-    raise ConfigurationError("the private key is of a type that signs no tokens here")
+    raise ConfigurationError("this type of private key is not supported")

@@ -1,7 +1,7 @@
-"""The pace of refusals: who floods a service with bad tokens waits for its answers, and nobody else does.
+"""The rate limit for rejected requests: clients that flood the service with bad tokens wait, and nobody else does.
 
-A refusal takes work of the one event loop that serves everybody. A sender takes its answer before it asks again
-over the same connection, so answers at a pace bound how often it asks. Callers that are known never wait here.
+Rejecting a request takes time on the event loop that all clients share. A client reads its response before it sends the
+next request on the same connection, so delaying responses bounds how often it asks. Authenticated callers never wait.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class RefusalPace:
-    """Gives every refusal its turn, in order, at most so many a second."""
+class RateLimiter:
+    """Spaces events evenly, first come first served, at a fixed rate per second."""
 
     def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begins with the first turn free.
+        """Creates a limiter whose first event is not delayed.
 
         Args:
-            per_second: turns of a second; 1 at least.
-            clock: seconds, never going back.
+            per_second: the rate; at least 1.
+            clock: monotonic time in seconds.
         """
         self._interval = 1 / per_second
         self._clock = clock
         self._next = clock()
 
     def delay(self) -> float:
-        """Takes the next turn; returns the seconds until it comes, 0 if it is now."""
+        """Reserves the next slot; returns the seconds until it, 0 if it is now."""
         now = self._clock()
-        turn = max(self._next, now)
-        self._next = turn + self._interval
-        return turn - now
+        slot = max(self._next, now)
+        self._next = slot + self._interval
+        return slot - now

@@ -1,10 +1,10 @@
-"""What a caller may do: what routes need, as data, and whether scopes grant it.
+"""Scopes: the permissions that a route needs, and whether a caller's scopes grant them.
 
-A scope is `resource:action` (everywhere), `resource:<id>:action` (one of them) or `resource:*:action`. Anything
-else grants nothing. Actions are independent: `run` does not imply `read`. `system` is another word for `config`.
-The admin scope is not read here: who holds it is an admin (see `identity`) and needs no other.
+A scope is `resource:action` (all resources), `resource:<id>:action` (one resource) or `resource:*:action`. Any other
+text grants nothing. Actions are independent: `run` does not imply `read`. `system` is an alias of `config`. The admin
+scope is handled in `identity`.
 
-Source: design, section 9.
+Source: `docs/reference/tokens.md#scopes`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _RESOURCE_PARTS = 3
 
 
 class Grant(NamedTuple):
-    """What one scope grants.
+    """The permission of one scope.
 
     Attributes:
-        resource: the kind of thing, such as `agents`.
-        id: the one it is limited to, `*` for all of them; None if the scope has no place for one.
-        action: what may be done, such as `run`.
+        resource: the type of resource, such as `agents`.
+        id: the id of the resource, `*` for all of them; None if the scope has no id part.
+        action: the action, such as `run`.
     """
 
     resource: str
@@ -37,11 +37,11 @@ class Grant(NamedTuple):
 
 @dataclass(frozen=True)
 class Need:
-    """What a route needs: one of these actions on a resource. Written as `Need.of("agents:run", "agents:read")`.
+    """The permission that a route needs: any of these actions, as in `Need.of("agents:run", "agents:read")`.
 
     Attributes:
-        resource: the kind of thing.
-        actions: what may be done with it; one of them is enough.
+        resource: the type of resource.
+        actions: the actions, any of which is sufficient.
     """
 
     resource: str
@@ -49,19 +49,19 @@ class Need:
 
     @classmethod
     def of(cls, *scopes: str) -> Need:
-        """Returns the need for one of `scopes`, all of one resource and of the form `resource:action`."""
+        """Returns the need for any of `scopes`, which have the form `resource:action` and the same resource."""
         grants = [grant for grant in map(parse_scope, scopes) if grant and grant.id is None]
         if not grants or len(grants) != len(scopes) or len({grant.resource for grant in grants}) != 1:
-            raise ValueError(f"expected `resource:action`, of one resource, got {scopes}")
+            raise ValueError(f"expected scopes `resource:action` of one resource, got {scopes}")
         return cls(grants[0].resource, tuple(grant.action for grant in grants))
 
     def __str__(self) -> str:
-        """Returns the scopes, one of which is enough."""
+        """Returns the scopes, any of which is sufficient."""
         return ", ".join(f"{self.resource}:{action}" for action in self.actions)
 
 
 def parse_scope(scope: str) -> Grant | None:
-    """Returns what `scope` grants; None if it is not of the grammar."""
+    """Returns the permission of `scope`; None if it is malformed."""
     parts = scope.split(":")
     if not all(parts):
         return None
@@ -77,7 +77,7 @@ def parse_scope(scope: str) -> Grant | None:
 
 @lru_cache(maxsize=1024)
 def grants_of(scopes: frozenset[str]) -> frozenset[Grant]:
-    """Returns what `scopes` grant."""
+    """Returns the permissions of `scopes`."""
     return frozenset(grant for grant in map(parse_scope, scopes) if grant)
 
 
@@ -86,9 +86,9 @@ def allows(scopes: frozenset[str], need: Need | None, resource_id: str | None = 
 
     Args:
         scopes: the scopes of the caller.
-        need: what the route needs. None is a route without a row in the table: nobody may use it.
-        resource_id: the one thing it is asked of; None if it is asked of all of them. A scope that is limited to
-            one thing never grants what is asked of all.
+        need: what the route needs; None if the route is not in the route table, which nobody may use.
+        resource_id: the id of the requested resource; None if all resources are requested, which a scope limited to
+            one resource never grants.
     """
     if need is None:
         return False
@@ -98,7 +98,7 @@ def allows(scopes: frozenset[str], need: Need | None, resource_id: str | None = 
 
 
 def visible_ids(scopes: frozenset[str], need: Need) -> frozenset[str] | None:
-    """Returns the ids that a listing may show: None for all of them, an empty set if it must be refused."""
+    """Returns the ids that a list may show: None for all of them, an empty set if the request must be rejected."""
     if allows(scopes, need):
         return None
     return frozenset(
@@ -108,13 +108,13 @@ def visible_ids(scopes: frozenset[str], need: Need) -> frozenset[str] | None:
     )
 
 
-def refusal(scopes: frozenset[str], need: Need | None, resource_id: str | None = None) -> ForbiddenError:
+def forbidden(scopes: frozenset[str], need: Need | None, resource_id: str | None = None) -> ForbiddenError:
     """Returns the error for a caller whose scopes do not grant what a route needs.
 
-    Who may do it to some other thing of the kind is told that it may not do it to this one.
+    The message differs for callers that have the permission for another resource of the same type.
     """
     if need is None:
-        return ForbiddenError("Insufficient permissions. This route is open to nobody")
+        return ForbiddenError("Insufficient permissions. No scope allows this route")
     if resource_id is not None and visible_ids(scopes, need):
         action = "run" if "run" in need.actions else need.actions[0]
         return ForbiddenError(f"Access denied to {action} this {need.resource.removesuffix('s')}")

@@ -1,6 +1,6 @@
-"""JSON as it must be where it decides who someone is: nothing about it may be read in two ways.
+"""A strict JSON parser for tokens and keys, which accepts only unambiguous documents.
 
-Refused: a member that stands twice, `NaN` and numbers without bound, text that is not UTF-8, nesting beyond 32.
+It rejects duplicate members, `NaN` and infinite numbers, invalid UTF-8, and nesting deeper than 32 levels.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DEEPEST = 32
+MAX_DEPTH = 32
 
 
 def read_object(source: bytes) -> dict[str, Any]:
-    """Returns the JSON object that `source` is.
+    """Returns the JSON object in `source`.
 
     Raises:
-        ValueError: it is not one, or could be read in more than one way. The text never holds what was read.
+        ValueError: it is not a JSON object, or is ambiguous. The message never contains any of `source`.
     """
     try:
         found = _decoder.decode(source.decode("utf-8"))
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON with unique members and finite numbers") from None
     if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004  # what was sent is at fault, not a caller of ours
+        raise ValueError("it is not a JSON object")  # noqa: TRY004  # an invalid value, not a wrong argument type
     return found
 
 
 def frozen(members: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns `members` so that nobody can change them, at any depth: mappings, and tuples for arrays.
+    """Returns a deeply immutable copy of `members`: read-only mappings, and tuples for arrays.
 
     Raises:
-        ValueError: it is nested too deeply, or a text in it cannot be written as UTF-8.
+        ValueError: it is nested too deeply, or a string in it cannot be encoded as UTF-8.
     """
-    frozen_members: Mapping[str, Any] = _frozen(members, DEEPEST)
+    frozen_members: Mapping[str, Any] = _frozen(members, MAX_DEPTH)
     return frozen_members
 
 
 def _frozen(value: Any, depth_left: int) -> Any:  # noqa: ANN401  # any JSON value
     if depth_left == 0:
-        raise ValueError(f"it is nested deeper than {DEEPEST}")
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
     match value:
         case dict():
             return MappingProxyType({_text(name): _frozen(each, depth_left - 1) for name, each in value.items()})
@@ -59,7 +59,7 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("it holds half a character") from None
+        raise ValueError("it contains an unpaired surrogate") from None
     return text
 
 
@@ -77,8 +77,8 @@ def _finite(literal: str) -> float:
     return number
 
 
-def _refused(_literal: str) -> NoReturn:
+def _reject(_literal: str) -> NoReturn:
     raise ValueError
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refused)
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_reject)

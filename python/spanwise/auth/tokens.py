@@ -1,8 +1,8 @@
-"""Is this token genuine, ours, and still good? And what does it say?
+"""Token verification: signature, header and claims, with a cache of verified tokens.
 
-PyJWT and cryptography verify the signature; everything around it is decided here, because a library accepts
-what a service must not: tokens without end, without subject, for another purpose, or readable in two ways.
-Source: design, section 9; RFC 7515, 7519, 8725.
+PyJWT and cryptography verify the signature. All other checks are made here, because libraries accept tokens that a
+service must reject: tokens without expiry or subject, for another purpose, or with an ambiguous encoding.
+Source: `docs/reference/tokens.md#verification`; RFC 7515, 7519, 8725.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from spanwise.auth.key_ring import KeyRing
     from spanwise.auth.keys import VerificationKey
 
-LONGEST_TOKEN = 8 * 1024
-LONGEST_CACHED_SECONDS = 60.0
-MOST_CACHED = 4096
-MOST_HEADERS = 128
-LONGEST_WAIT_SECONDS = 10.0
-"""For the fetch of a key that nobody has seen yet."""
+MAX_TOKEN_BYTES = 8 * 1024
+MAX_CACHE_SECONDS = 60.0
+MAX_CACHED_TOKENS = 4096
+MAX_CACHED_HEADERS = 128
+MAX_FETCH_WAIT_SECONDS = 10.0
+"""How long a request waits for a fetch of the JWKS when its token names an unknown key."""
 _ACCESS_TYPES = {"jwt", "at+jwt"}
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
 class UnknownKeyError(UnauthenticatedError):
-    """The token names a key that no JWKS has; one that is fetched may have it."""
+    """The token names a key that is in no JWKS; a newly fetched one may contain it."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,19 @@ class _Cached:
 
 
 class TokenVerifier:
-    """Verifies tokens with the keys that count at that moment.
+    """Verifies tokens with the current keys.
 
-    A verified token is remembered by its hash, until it expires but at most a minute, and not longer than the
-    key that verified it counts. A token that was refused is never remembered.
+    Verified tokens are cached by hash until they expire, but for at most a minute and only while the key that verified
+    them is in the current key set. Rejected tokens are never cached.
     """
 
     def __init__(self, config: AuthorizationConfig, keys: KeyRing, clock: Callable[[], float] = time.time) -> None:
-        """Verifies as `config` says.
+        """Creates a verifier.
 
         Args:
-            config: what tokens must say.
-            keys: who may sign them.
-            clock: seconds since 1970.
+            config: the requirements for claims and header.
+            keys: the verification keys.
+            clock: Unix time in seconds.
         """
         self._config = config
         self._keys = keys
@@ -80,14 +80,14 @@ class TokenVerifier:
         self._lock = threading.Lock()
 
     def verify(self, token: str) -> VerifiedToken:
-        """Returns what `token` says, without waiting for anybody.
+        """Returns the contents of `token`, without waiting for a fetch of keys.
 
         Raises:
-            UnauthenticatedError: it is not genuine, not ours, not good any more, or says too little. The text
-                never holds any of it.
+            UnauthenticatedError: its signature, header or claims are invalid. The message never contains any part of
+                the token.
         """
-        if len(token) > LONGEST_TOKEN:
-            raise UnauthenticatedError(f"Invalid token: longer than {LONGEST_TOKEN} bytes")
+        if len(token) > MAX_TOKEN_BYTES:
+            raise UnauthenticatedError(f"Invalid token: longer than {MAX_TOKEN_BYTES} bytes")
         if not _COMPACT.fullmatch(token):
             raise UnauthenticatedError("Invalid token: Not enough segments")
         digest = sha256(token.encode()).digest()
@@ -99,11 +99,11 @@ class TokenVerifier:
         message = token[: -len(signature) - 1].encode()
         key = self._signer(message, signature, _read_header(header, self._config.required_typ))
         verified = read_claims(_read_segment(claims, "payload"), self._config, now)
-        self._remember(digest, _Cached(verified, key, now, min(verified.expires_at, now + LONGEST_CACHED_SECONDS)))
+        self._remember(digest, _Cached(verified, key, now, min(verified.expires_at, now + MAX_CACHE_SECONDS)))
         return verified
 
     async def verify_or_fetch(self, token: str) -> VerifiedToken:
-        """Returns what `token` says. If it names a key that nobody has seen yet, waits for one fetch of the JWKS.
+        """Returns the contents of `token`. If it names an unknown key, waits for one fetch of the JWKS.
 
         Raises:
             UnauthenticatedError: see `verify`.
@@ -115,7 +115,7 @@ class TokenVerifier:
             if fetched is None:
                 raise
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.wrap_future(fetched), LONGEST_WAIT_SECONDS)
+            await asyncio.wait_for(asyncio.wrap_future(fetched), MAX_FETCH_WAIT_SECONDS)
         return self.verify(token)
 
     def _signer(self, message: bytes, signature: str, header: _Header) -> VerificationKey:
@@ -138,16 +138,16 @@ class TokenVerifier:
     def _remember(self, digest: bytes, cached: _Cached) -> None:
         with self._lock:
             self._cache.pop(digest, None)
-            if len(self._cache) >= MOST_CACHED:
+            if len(self._cache) >= MAX_CACHED_TOKENS:
                 del self._cache[next(iter(self._cache))]
             self._cache[digest] = cached
 
 
-@lru_cache(maxsize=MOST_HEADERS)
+@lru_cache(maxsize=MAX_CACHED_HEADERS)
 def _read_header(segment: str, required_typ: str | None) -> _Header:
-    """Returns what the header says, if there is nothing in it that we would have to understand and do not.
+    """Returns the header, if it has no critical extensions.
 
-    Tokens of one signer have one header, so it is read once; one that is refused is never remembered.
+    Tokens of one signer share a header, so headers are cached; rejected ones are not.
     """
     header = _read_segment(segment, "header")
     algorithm = header.get("alg")
@@ -170,12 +170,12 @@ def _check_typ(header: Mapping[str, Any], required_typ: str | None) -> None:
 
 
 def _media_type(typ: str) -> str:
-    """Returns a media type as it is compared: without case, `application/` left out (RFC 7515, 4.1.9)."""
+    """Returns a media type normalized for comparison: lower case, without `application/` (RFC 7515, 4.1.9)."""
     return typ.lower().removeprefix("application/")
 
 
 def _read_segment(segment: str, name: str) -> dict[str, Any]:
-    """Returns the JSON object in a segment, which must be written in the one way there is."""
+    """Returns the JSON object in a segment, which must have the canonical encoding."""
     decoded = _decoded(segment)
     try:
         if decoded is not None:
@@ -186,7 +186,7 @@ def _read_segment(segment: str, name: str) -> dict[str, Any]:
 
 
 def _decoded(segment: str) -> bytes | None:
-    """Returns the bytes that a segment stands for; None if it is not written in the one way there is."""
+    """Returns the bytes of a segment; None if it is not canonical base64url."""
     try:
         decoded = base64.urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
     except ValueError:

@@ -1,1 +1,1 @@
-"""How fast is it, beside the engines people would use instead? Everything here needs the extra `bench`."""
+"""The benchmark of Spanwise against DuckDB, Polars and DataFusion. It needs the extra `bench`."""

@@ -1,4 +1,4 @@
-"""What is it measured on, and what does a process use of it? Linux only, where it reads `/proc`."""
+"""Information about the machine, and resource usage of processes; Linux only, from `/proc`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _PROBE_BYTES = 256 * _MEBIBYTE
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """When and where a stage was measured.
+    """When and on which machine a stage was measured.
 
     Attributes:
-        when: the time it ended, ISO 8601, UTC.
-        load: the average number of running processes in the minute before it began.
-        processor: its name.
-        cores: how many there are.
-        memory_bytes: of the machine.
+        when: the end of the stage, in ISO 8601, UTC.
+        load: the load average of the minute before the stage started.
+        processor: the name of the processor.
+        cores: the number of cores.
+        memory_bytes: the memory of the machine.
         system: the kernel and its version.
-        versions: of Python and of every package that took part.
+        versions: the versions of Python and of the packages involved.
     """
 
     when: str
@@ -38,7 +38,7 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 
 def circumstances(load: float) -> Circumstances:
-    """Returns what can be said of this machine now; `load` was read before the stage began."""
+    """Returns the circumstances now; `load` was read before the stage started."""
     packages = ("spanwise", "duckdb", "polars", "datafusion", "pyarrow", "numpy")
     return Circumstances(
         when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -52,35 +52,35 @@ def circumstances(load: float) -> Circumstances:
 
 
 def is_readable() -> bool:
-    """Returns whether this machine tells what is asked for here."""
+    """Returns whether this system has `/proc`."""
     return Path("/proc/self/status").exists()
 
 
 def load() -> float:
-    """Returns the average number of running processes in the last minute."""
+    """Returns the load average of the last minute."""
     return os.getloadavg()[0]
 
 
 def anonymous_bytes(process: int | None = None) -> int:
-    """Returns the private memory of a process, `RssAnon`; this one's if not told."""
+    """Returns the private memory of a process, `RssAnon`; by default of this process."""
     return _status_bytes(process, "RssAnon")
 
 
 def file_bytes(process: int) -> int:
-    """Returns what a process has mapped of files and touched, `RssFile`."""
+    """Returns the resident memory of a process that is mapped from files, `RssFile`."""
     return _status_bytes(process, "RssFile")
 
 
 def written_bytes(process: int) -> int:
-    """Returns how many bytes a process has had written to disk so far."""
+    """Returns how many bytes a process has written to disk so far."""
     lines = Path(f"/proc/{process}/io").read_text("ascii").splitlines()
     return int(dict(line.split(": ") for line in lines)["write_bytes"])
 
 
 def disk_megabytes_a_second(folder: Path) -> float:
-    """Returns how fast one process writes a large file there, synced at its end: MB/s."""
+    """Returns the throughput of writing one large file to `folder`, including an fsync, in MB/s."""
     probe = folder / "disk-probe"
-    # Not zeros: a disk may have its own ideas about them.
+    # Random bytes, because file systems and disks may compress zeros.
     block = os.urandom(_MEBIBYTE)
     try:
         begun = time.perf_counter()
@@ -95,7 +95,7 @@ def disk_megabytes_a_second(folder: Path) -> float:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Returns the size of all files below a folder."""
+    """Returns the total size of the files below a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 

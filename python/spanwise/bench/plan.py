@@ -1,4 +1,4 @@
-"""What a bench is to do, and where its files are."""
+"""What a benchmark measures, and where its files are."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from spanwise.bench.data.shape import Shape
     from spanwise.bench.results import Results
-    from spanwise.bench.shape import Shape
 
 
 class Effort(NamedTuple):
-    """How much is measured.
+    """How long to measure, and against which engines.
 
     Attributes:
-        runs: timed runs of each query and engine, at most.
-        query_seconds: when so long was spent on a query, no further run begins.
-        ingest_seconds: how long spans are sent, and searches are timed while they are.
-        peers: the names of the engines beside Spanwise.
+        runs: the maximum number of timed runs per query and engine.
+        query_seconds: the time limit per query; no further run starts after it.
+        ingest_seconds: how long spans are sent, and searches are timed meanwhile.
+        peers: the names of the other engines.
     """
 
     runs: int
@@ -31,22 +31,22 @@ class Effort(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One bench: the data set, the effort, where everything is kept, and whom to tell how it goes."""
+    """One benchmark: the data set, the effort, the target folder, the results so far, and a function for log lines."""
 
     shape: Shape
     effort: Effort
     target: Path
     results: Results
-    say: Callable[[str], None]
+    log: Callable[[str], None]
 
     @property
     def folder(self) -> Path:
-        """Returns the folder of the data set: its store, its rows, its results."""
+        """Returns the folder of the data set, with its store, rows and results."""
         return self.target / self.shape.folder
 
     @property
     def command(self) -> str:
-        """Returns the command that measures the same."""
+        """Returns the command that repeats this benchmark."""
         shape, effort = self.shape, self.effort
         what = f"--traces {shape.traces} --documents {shape.documents} --seed {shape.seed} --runs {effort.runs}"
         how_long = f"--query-seconds {effort.query_seconds:g} --ingest-seconds {effort.ingest_seconds:g}"
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
 
     @property
     def data_dir(self) -> Path:
-        """Returns the data folder that `spanwise serve` takes."""
+        """Returns the data folder for `spanwise serve`."""
         return self.folder / "data"
 
     @property
@@ -64,10 +64,10 @@ class Plan(NamedTuple):
 
     @property
     def rows_file(self) -> Path:
-        """Returns the file of the rows, as the generator knows them."""
+        """Returns the file of the generated rows."""
         return self.folder / "rows.arrow"
 
     def rows(self) -> pa.Table:
-        """Returns the rows, a table of `rows.SCHEMA`, newest first, in memory; of rows without documents a sample."""
+        """Reads the rows as a table of `rows.SCHEMA`, newest first; a sample of them if they have no documents."""
         with pa.OSFile(str(self.rows_file)) as file, pa.ipc.open_file(file) as reader:
             return reader.read_all()

@@ -1,4 +1,4 @@
-"""The questions, read from `queries.json`, and their literals filled in."""
+"""The query templates in `queries.json`, and queries with literals filled in."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from spanwise.bench.peers import Question
+from spanwise.bench.peers import Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwise.bench.literals import Literals
+    from spanwise.bench.data.literals import Literals
+    from spanwise.bench.data.shape import Shape
     from spanwise.bench.peers import Expression
-    from spanwise.bench.shape import Shape
 
 LIMIT = 20
 _ATTEMPTS = 50
 
 
-class Query(msgspec.Struct, frozen=True):
-    """One question without its literals.
+class QueryTemplate(msgspec.Struct, frozen=True):
+    """A query without its literals.
 
     Attributes:
-        name: what the tables call it.
-        kind: what the growth plot calls it.
-        filter: the expression, with placeholders.
-        group_by: whether runs or sessions are asked for.
-        share: the least share of all traces that can match; 0 is unknown.
-        page: which page is asked for.
+        name: its name in the tables of the report.
+        kind: its panel in the growth plot.
+        filter: the filter expression, with placeholders.
+        group_by: whether it returns runs or sessions.
+        share: the minimum fraction of all traces that match; 0 if unknown.
+        page: the page number.
     """
 
     name: str
@@ -41,40 +41,43 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Returns the name with the page, if that is not the first."""
+        """Returns the name, followed by the page number if it is not the first page."""
         return self.name if self.page == 1 else f"{self.name}, page {self.page:,}"
 
 
-class _File(msgspec.Struct):
+class _QueryFile(msgspec.Struct):
     about: str
-    queries: list[Query]
+    queries: list[QueryTemplate]
 
 
-def queries(shape: Shape) -> list[Query]:
-    """Returns every query for a data set; the deep pages stand before the sessions."""
+def query_templates(shape: Shape) -> list[QueryTemplate]:
+    """Returns all templates for a data set: runs, then runs at a deep page, then sessions."""
     source = files(__package__).joinpath("queries.json").read_bytes()
-    found = msgspec.json.decode(source, type=_File).queries
-    reaching = [query for query in found if query.share * shape.traces >= shape.deep_page * LIMIT]
-    deep = [msgspec.structs.replace(query, page=shape.deep_page) for query in reaching]
-    runs = [query for query in found if query.group_by == "run"]
-    return [*runs, *deep, *(query for query in found if query.group_by == "session")]
+    found = msgspec.json.decode(source, type=_QueryFile).queries
+    reaching = [template for template in found if template.share * shape.traces >= shape.deep_page * LIMIT]
+    deep = [msgspec.structs.replace(template, page=shape.deep_page) for template in reaching]
+    runs = [template for template in found if template.group_by == "run"]
+    return [*runs, *deep, *(template for template in found if template.group_by == "session")]
 
 
-def questions(query: Query, literals: Literals) -> Iterator[Question]:
-    """Yields the query with fresh literals, for ever; the same are not drawn twice while others can be had."""
+def bind_literals(template: QueryTemplate, literals: Literals) -> Iterator[Query]:
+    """Yields an endless series of queries with fresh literals, without repetitions as long as possible."""
     seen: set[bytes] = set()
     while True:
         for _ in range(_ATTEMPTS):
-            expression = fill(query.filter, literals)
+            expression = fill(template.filter, literals)
             key = msgspec.json.encode(expression)
             if key not in seen:
                 break
         seen.add(key)
-        yield Question(expression, query.group_by, query.page, LIMIT)
+        yield Query(expression, template.group_by, template.page, LIMIT)
 
 
 def fill(template: Expression, literals: Literals) -> Expression:
-    """Returns an expression with every placeholder filled; `$hour.begin` and `$hour.end` are of the same hour."""
+    """Returns an expression with all placeholders filled.
+
+    Members of one placeholder, such as `$hour.begin` and `$hour.end`, come from the same literal.
+    """
     filled: Expression = _fill(template, literals, {})
     return filled
 

@@ -1,4 +1,4 @@
-"""What was measured of one data set, kept in a JSON file beside its store: each stage writes its own part."""
+"""The results for one data set, in a JSON file next to its store. Each stage writes its own part."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spanwise.bench.data.shape import Shape  # likewise
 from spanwise.bench.machine import Circumstances  # msgspec reads the types
-from spanwise.bench.shape import Shape  # likewise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +16,9 @@ FILE = "results.json"
 
 
 class Built(msgspec.Struct):
-    """The store: how long it took to fill and to compact, and its size. Bytes are those of spans as they were sent.
+    """The build of the store: how long it took to fill and to compact it, and its size.
 
-    Of rows without documents there is no span, and the second time is that of their indexes.
+    For rows without documents there are no spans, and `compact_seconds` is the time for building the indexes.
     """
 
     fill_seconds: float
@@ -30,14 +30,14 @@ class Built(msgspec.Struct):
 
 
 class Checked(msgspec.Struct):
-    """How many answers of each query were compared with those of DuckDB; all were equal."""
+    """How many results of each query were compared with those of DuckDB; all were equal."""
 
     answers: dict[str, int]
     circumstances: Circumstances
 
 
-class Row(msgspec.Struct):
-    """One query beside the peers. `times` are milliseconds, one for each run, by the name of the engine."""
+class QueryTimes(msgspec.Struct):
+    """The times of one query on all engines: milliseconds for each run, by the name of the engine."""
 
     query: str
     title: str
@@ -49,16 +49,16 @@ class Row(msgspec.Struct):
 
 
 class Engines(msgspec.Struct):
-    """All queries, or those that are timed already; and what each engine takes in memory with all rows: bytes."""
+    """The times of the queries measured so far, and the memory of each engine with all rows loaded, in bytes."""
 
-    rows: list[Row]
+    rows: list[QueryTimes]
     memory: dict[str, int]
     circumstances: Circumstances
     is_complete: bool = True
 
 
-class PageRow(msgspec.Struct):
-    """One query over HTTP with full trees; `times` in milliseconds, `answer_bytes` the median size of an answer."""
+class PageTimes(msgspec.Struct):
+    """The times of one query over HTTP with span trees, in milliseconds, and the median size of the responses."""
 
     title: str
     limit: int
@@ -68,39 +68,39 @@ class PageRow(msgspec.Struct):
 
 
 class Pages(msgspec.Struct):
-    """All queries over HTTP."""
+    """The times of all queries over HTTP."""
 
-    rows: list[PageRow]
+    rows: list[PageTimes]
     circumstances: Circumstances
 
 
 class Durable(msgspec.Struct):
-    """Spans over HTTP until they are on disk. `disk_bytes` is what the server had written in that time."""
+    """Ingest over HTTP until the spans are on disk. `disk_bytes` counts everything the server wrote in that time."""
 
     connections: int
     seconds: float
     spans: int
     sent_bytes: int
-    refusals: int
+    rejections: int = msgspec.field(name="refusals")
     disk_bytes: int
     disk_megabytes_a_second: float
     client_cpu_seconds: float
 
 
 class Busy(msgspec.Struct):
-    """Searches while spans come in: times in milliseconds, idle and busy; new traces asked for, and found at once."""
+    """Search times in milliseconds, without and with concurrent ingest, and how many new traces were found at once."""
 
     idle: list[float]
     busy: list[float]
     spans: int
     seconds: float
-    refusals: int
+    rejections: int = msgspec.field(name="refusals")
     asked: int
     found: int
 
 
 class Ingest(msgspec.Struct):
-    """Both ways of ingest."""
+    """The results of both ingest benchmarks."""
 
     durable: Durable
     busy: Busy
@@ -108,7 +108,7 @@ class Ingest(msgspec.Struct):
 
 
 class Opened(msgspec.Struct):
-    """From the start of `spanwise serve` to ready, over this store and over an empty one; memory once it is ready."""
+    """The time until `spanwise serve` is ready, with this store and with an empty one, and its memory then."""
 
     seconds: list[float]
     empty_seconds: list[float]
@@ -118,7 +118,7 @@ class Opened(msgspec.Struct):
 
 
 class Results(msgspec.Struct, omit_defaults=True):
-    """Everything that was measured of one data set; `command` is what measured the last of it."""
+    """All results for one data set; `command` is the command that measured the last of them."""
 
     shape: Shape
     command: str = ""
@@ -131,13 +131,13 @@ class Results(msgspec.Struct, omit_defaults=True):
 
 
 def read(folder: Path, shape: Shape) -> Results:
-    """Returns what `folder` holds of a data set; nothing yet if there is no file."""
+    """Reads the results in `folder`; returns empty results if there is no file."""
     file = folder / FILE
     return msgspec.json.decode(file.read_bytes(), type=Results) if file.exists() else Results(shape)
 
 
 def write(folder: Path, results: Results) -> None:
-    """Replaces the results in one step."""
+    """Replaces the results file atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     staged = folder / f"{FILE}.new"
     staged.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
@@ -145,7 +145,7 @@ def write(folder: Path, results: Results) -> None:
 
 
 def read_all(target: Path) -> list[Results]:
-    """Returns the results of every data set below `target`, the smallest first."""
+    """Reads the results of all data sets below `target`, ordered by size."""
     files = target.glob(f"bench-store-*/{FILE}")
     found = [msgspec.json.decode(file.read_bytes(), type=Results) for file in files]
     return sorted(found, key=lambda results: (results.shape.traces, results.shape.documents, results.shape.seed))

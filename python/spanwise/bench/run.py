@@ -1,25 +1,25 @@
-"""One bench from its options: the stages in order, then the report."""
+"""Runs a benchmark: the stages in order, then the report."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.bench import machine, results, stages
+from spanwise.bench.data.shape import Shape
 from spanwise.bench.peers import PEERS
 from spanwise.bench.plan import Effort, Plan
 from spanwise.bench.report import write_report
-from spanwise.bench.shape import Shape
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spanwise.bench.shape import Documents
+    from spanwise.bench.data.shape import Documents
 
 
 class Options(NamedTuple):
-    """What the command line says; an empty tuple of stages or peers is all of them."""
+    """The command line options; an empty tuple of stages or peers means all of them."""
 
     traces: int
     documents: Documents
@@ -33,29 +33,29 @@ class Options(NamedTuple):
     target: Path
     report: Path | None
     readme: Path | None
-    say: Callable[[str], None]
+    log: Callable[[str], None]
 
 
 def run(options: Options) -> None:
-    """Does the stages that are asked for.
+    """Runs the chosen stages.
 
     Raises:
-        ConfigurationError: the disk is too full, a stage needs the store, which is not built, or this is not Linux.
-        WrongAnswerError: an answer differs from that of a peer.
-        ServerError: a server that is measured does not answer as it should.
+        ConfigurationError: the disk is too full, the store that a stage needs is not built, or this is not Linux.
+        WrongResultError: a result differs from that of a peer.
+        ServerError: the measured server does not start, or rejects a request.
     """
     if not machine.is_readable():
-        raise ConfigurationError("the bench reads memory and disk figures from `/proc`, which only Linux has")
+        raise ConfigurationError("the benchmark reads memory and disk statistics from `/proc`, which only Linux has")
     shape = Shape(options.traces, options.documents, options.seed)
     folder = options.target / shape.folder
-    # Rows without documents are more than peers could hold in memory.
+    # Data sets without documents do not fit into the memory of the peers.
     peers = () if shape.documents == "none" else options.peer or PEERS
     plan = Plan(
         shape=shape,
         effort=Effort(options.runs, options.query_seconds, options.ingest_seconds, peers),
         target=options.target,
         results=results.read(folder, shape),
-        say=options.say,
+        log=options.log,
     )
     every = stages.WITHOUT_DOCUMENTS if shape.documents == "none" else stages.STAGES
     chosen = options.only or (*every, "report")
@@ -63,4 +63,4 @@ def run(options: Options) -> None:
     if "report" in chosen:
         report = options.report or options.target / "benchmarks.md"
         write_report(results.read_all(options.target), report, options.readme)
-        options.say(f"report: {report}")
+        options.log(f"report: {report}")

@@ -1,4 +1,4 @@
-"""Figures out of times, and how they are written."""
+"""Statistics of measured times, and text formatting for the report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["geometric_mean", "median", "megabytes", "milliseconds", "prose", "ratio", "share", "table"]
+__all__ = ["geometric_mean", "median", "megabytes", "milliseconds", "percentile", "prose", "ratio", "table"]
 
 _FINE, _WHOLE, _PLAIN = 1, 10, 100
 
 
-def share(times: Sequence[float], part: float) -> float:
-    """Returns the time that so large a part of `times` does not exceed: the nearest rank, so one of them."""
+def percentile(times: Sequence[float], part: float) -> float:
+    """Returns a percentile of `times` by the nearest-rank method, so one of them; `part` is between 0 and 1."""
     return sorted(times)[max(0, math.ceil(part * len(times)) - 1)]
 
 
@@ -26,30 +26,30 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def milliseconds(value: float) -> str:
-    """Returns a time with three digits that count, and its unit."""
+    """Returns a time with three significant digits and its unit."""
     if value < _FINE:
         return f"{value:.3f} ms"
     return f"{value:.2f} ms" if value < _PLAIN else f"{value:,.0f} ms"
 
 
 def ratio(value: float) -> str:
-    """Returns how many times faster: `12x`."""
+    """Returns a speed-up factor, such as `12x`."""
     if value < _FINE:
         return f"{value:.2f}x"
     return f"{value:,.0f}x" if value >= _WHOLE else f"{value:.1f}x"
 
 
 def megabytes(value: float) -> str:
-    """Returns bytes as MB."""
+    """Returns a number of bytes in MB."""
     return f"{value / 1e6:,.0f} MB"
 
 
 def prose(text: str) -> str:
-    """Returns a paragraph in lines of the width that the other pages have."""
+    """Returns a paragraph wrapped at 120 columns."""
     return fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, of_words: bool = False) -> str:
-    """Returns a Markdown table; all columns but the first are set to the right, unless they hold words."""
+    """Returns a Markdown table; all columns but the first are right-aligned, unless `of_words`."""
     marks = ["---", *["---" if of_words else "---:"] * (len(head) - 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))

@@ -1,6 +1,6 @@
-"""How is Spanwise run by hand? One command is one file here, named after it, with a click command `command`.
+"""The command line interface. Each command is a module of this package with a click command named `command`.
 
-Where the name is a word of Python's own, the file's ends with an underscore.
+A module has the name of its command, with a trailing underscore if the name is a Python keyword.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ __all__ = ["main"]
 
 
 class CommandFiles(click.Group):
-    """The commands of this folder, each imported only when it is used."""
+    """A group of the commands in this package, each imported only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """Returns the names of the files beside this one."""
-        return sorted(_files())
+        """Returns the names of the commands."""
+        return sorted(_modules())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # likewise
-        """Returns the command of one file."""
-        file = _files().get(cmd_name)
+        """Returns the command with this name."""
+        file = _modules().get(cmd_name)
         if file is None:
             return None
         command: click.Command = import_module(f"{__name__}.{file}").command
         return command
 
 
-def _files() -> dict[str, str]:
-    """Returns the name of each command's file, by the command's name."""
+def _modules() -> dict[str, str]:
+    """Returns the module names by command name."""
     names = (file.name for file in pkgutil.iter_modules(__path__))
     return {name.removesuffix("_"): name for name in names if not name.startswith("_")}
 
@@ -42,9 +42,9 @@ def _files() -> dict[str, str]:
 @click.group(cls=CommandFiles)
 @click.version_option(package_name="spanwise")
 def commands() -> None:
-    """Receives, keeps and searches the traces of AI agents."""
+    """Collect, store and search traces of AI agents."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command that `arguments` name; those of the process if not given."""
+    """Runs the command given by `arguments`, by default the arguments of the process."""
     commands.main(arguments, prog_name="spanwise")

@@ -1,4 +1,4 @@
-"""The log: one event is one line, whatever was put into it."""
+"""Log formatters that write each event as exactly one line, whatever text it contains."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 class LineFormatter(logging.Formatter):
-    """Lines for people: control characters as escapes, the lines of a traceback indented, so none can be forged."""
+    """Formats events as text. Escaped control characters and indented tracebacks keep log lines from being forged."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the event's line, and below it the traceback if there is one."""
+        """Returns the line of the event, followed by the traceback if there is one."""
         line = f"{_instant(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}"
         traceback = self.formatException(record.exc_info).splitlines() if record.exc_info else []
         return "\n  ".join(text.translate(_CONTROLS) for text in (line, *traceback))
 
 
 class JsonFormatter(logging.Formatter):
-    """Lines for programs: one JSON object in ASCII, with the request that the event belongs to."""
+    """Formats events as JSON objects in ASCII, with the ids of the request that they belong to."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the event's line."""
+        """Returns the line of the event."""
         event = {"time": _instant(record), "level": record.levelname.lower(), "logger": record.name}
         event |= current_request.get()
         if record.name == audit.__name__:
-            event |= json.loads(record.getMessage())  # a decision is an object already
+            event |= json.loads(record.getMessage())  # audit events are JSON already
         else:
             event["message"] = record.getMessage()
         if record.exc_info:
@@ -49,9 +49,9 @@ def _instant(record: logging.LogRecord) -> str:
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Sends what `spanwise` and the frameworks it hosts log to standard error, as `settings` say."""
+    """Configures the loggers of Spanwise and the frameworks it hosts to write to standard error."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_FORMATTERS[_form(settings.log_format)]())
+    handler.setFormatter(_FORMATTERS[_resolve(settings.log_format)]())
     for name in ("spanwise", *LOGGERS):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
@@ -62,7 +62,7 @@ def log_to_stderr(settings: Settings) -> None:
 _FORMATTERS = {"text": LineFormatter, "json": JsonFormatter}
 
 
-def _form(wanted: Literal["auto", "text", "json"]) -> str:
-    if wanted != "auto":
-        return wanted
+def _resolve(log_format: Literal["auto", "text", "json"]) -> str:
+    if log_format != "auto":
+        return log_format
     return "text" if sys.stderr.isatty() else "json"

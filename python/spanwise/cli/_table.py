@@ -1,4 +1,4 @@
-"""A table for people, of values that anybody may have sent."""
+"""A plain-text table of untrusted values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WIDEST = 40
+MAX_CELL_WIDTH = 40
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "?")
 
 
 def table(columns: Mapping[str, str], items: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a line of titles and a line for each item; no cell is longer than `WIDEST`.
+    """Returns a header line and a line for each item; cells are cut to `MAX_CELL_WIDTH`.
 
     Args:
-        columns: by title, the member that a column shows; one that is missing shows as `-`.
-        items: what the lines are about.
+        columns: the member of an item that each column shows, by column title; missing members are shown as `-`.
+        items: the items.
     """
     rows = [list(columns), *([_cell(item.get(member)) for member in columns.values()] for item in items)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -25,10 +25,10 @@ def table(columns: Mapping[str, str], items: Sequence[Mapping[str, Any]]) -> str
 
 
 def printable(text: str) -> str:
-    """Returns `text` without control characters: what was sent must not steer a terminal."""
+    """Returns `text` without control characters, which could manipulate the terminal."""
     return text.translate(_CONTROLS)
 
 
 def _cell(value: object) -> str:
     text = "-" if value is None else printable(str(value))
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
+    return text if len(text) <= MAX_CELL_WIDTH else f"{text[: MAX_CELL_WIDTH - 3]}..."

@@ -1,4 +1,4 @@
-"""`spanwise backup`: copy the traces of a data folder, in use or not, into another."""
+"""`spanwise backup`: copies the traces of a data folder."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from spanwise.traces.admin import backup_store
 @click.argument("target", metavar="DEST")
 @errors_as_lines
 def command(source: str, target: str) -> None:
-    """Copy the traces of the data folder SRC, which may be in use, into the new data folder DEST.
+    """Back up the traces of a data folder.
 
-    Either may be the address of a bucket. Everything acknowledged before the command began is in the copy. To
-    restore, serve DEST.
+    Copies the traces in the data folder SRC, which may be in use, to the new data folder DEST. Both may also be the
+    URL of a bucket. The copy contains every span that was acknowledged before the command started. To restore a
+    backup, serve DEST.
     """
     stores = [load_settings(code={"data_dir": folder, "stores": {}}).trace_store for folder in (source, target)]
     click.echo(backup_store(*stores))

@@ -1,4 +1,4 @@
-"""`spanwise bench`: measure Spanwise beside other engines, on this machine, and write down what came out."""
+"""`spanwise bench`: benchmarks Spanwise and other engines on this machine, and writes a report."""
 
 from __future__ import annotations
 
@@ -19,67 +19,69 @@ _PACKAGES = (*PEERS, "numpy", "google_crc32c")
 
 
 @click.command()
-@click.option("--traces", type=click.IntRange(min=1_000), default=20_000, show_default=True, help="How many traces.")
+@click.option(
+    "--traces", type=click.IntRange(min=1_000), default=20_000, show_default=True, help="Number of traces to generate."
+)
 @click.option(
     "--documents",
     type=click.Choice(["real", "small", "none"]),
     default="real",
     show_default=True,
-    help="real: a median of 6 and up to 500 spans a trace, about 1 KB each; small: one span of half a KB a trace; "
-    "none: rows alone, searched without peers.",
+    help="real: traces of up to 500 spans, 6 in the median, of about 1 KB each; small: one span of 0.5 KB per trace; "
+    "none: rows without documents, and no other engines.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=7, show_default=True, help="Other seeds, other traces.")
+@click.option("--seed", type=click.IntRange(min=0), default=7, show_default=True, help="Seed of the generated traces.")
 @click.option(
-    "--only", type=click.Choice([*STAGES, "report"]), multiple=True, help="Do this stage alone; may be repeated."
+    "--only", type=click.Choice([*STAGES, "report"]), multiple=True, help="Run only this stage. May be repeated."
 )
-@click.option("--again", is_flag=True, help="Measure again what was measured before. The store is built once.")
-@click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Timed runs of each query.")
+@click.option("--again", is_flag=True, help="Repeat stages that have results. An existing store is reused.")
+@click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Timed runs per query.")
 @click.option(
     "--query-seconds",
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="No further run of a query begins after so long.",
+    help="Time limit per query; no further run starts after it.",
 )
 @click.option(
     "--ingest-seconds",
     type=click.FloatRange(min=0.1),
     default=5.0,
     show_default=True,
-    help="How long spans are sent.",
+    help="Duration of the ingest benchmark.",
 )
-@click.option("--peer", type=click.Choice(PEERS), multiple=True, help="Beside this engine alone; may be repeated.")
+@click.option("--peer", type=click.Choice(PEERS), multiple=True, help="Compare only with this engine. May be repeated.")
 @click.option(
     "--target",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("target"),
     show_default=True,
-    help="Where the stores are kept, and used again.",
+    help="Folder for the generated stores, which are reused.",
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The Markdown file to write, with a JSON and an SVG file beside it. [default: TARGET/benchmarks.md]",
+    help="Markdown file for the report; a JSON and an SVG file are written next to it. [default: TARGET/benchmarks.md]",
 )
 @click.option(
     "--readme",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A file whose region between `<!-- bench -->` and `<!-- /bench -->` is written anew.",
+    help="File to update with a summary between `<!-- bench -->` and `<!-- /bench -->`.",
 )
 @errors_as_lines
 def command(**options: object) -> None:
-    """Build a seeded data set through the store's own door, check every answer against DuckDB, then take the times.
+    """Benchmark Spanwise against other engines on this machine.
 
-    Every stage keeps its results in TARGET; a stage that is done is not done again unless told to. The report is made
-    of the results of all data sets that are there.
+    Generates a seeded data set, verifies every result against DuckDB, then measures. Each stage saves its results
+    in TARGET and is skipped when it has some, unless --again is given. The report covers all data sets in TARGET.
     """
     _expect_packages()
     run: ModuleType = import_module("spanwise.bench.run")
-    run.run(run.Options(**options, say=click.echo))
+    run.run(run.Options(**options, log=click.echo))
 
 
 def _expect_packages() -> None:
-    """Ends the command if the extra is not installed."""
+    """Exits with an error if the extra `bench` is not installed."""
     missing = []
     for package in _PACKAGES:
         try:
@@ -88,6 +90,4 @@ def _expect_packages() -> None:
             missing.append(package)
     if missing:
         names = ", ".join(missing)
-        raise click.ClickException(
-            f"spanwise bench needs {names}, which come with the extra `bench`: pip install 'spanwise[bench]'"
-        )
+        raise click.ClickException(f"missing packages: {names}; install them with `pip install 'spanwise[bench]'`")

@@ -1,4 +1,4 @@
-"""`spanwise check`: read a whole data folder and say what is wrong with it."""
+"""`spanwise check`: verifies every object of a trace store."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from spanwise.traces.admin import check_store
 @db_id_flag
 @errors_as_lines
 def command(data_dir: str | None, db_id: str | None) -> None:
-    """Check the data folder DIR, or the one that the settings name. Exit code 1 on damage."""
+    """Verify every object of a trace store.
+
+    Reads the store in the data folder DIR, by default the configured one, and exits with code 1 if it is damaged.
+    """
     settings = settings_of_store(data_dir, db_id)
     click.echo(check_store(settings.trace_store))

@@ -1,4 +1,4 @@
-"""`spanwise demo`: fill a store with traces, once, and serve it."""
+"""`spanwise demo`: fills a store with sample traces, and serves it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spanwise.app import Service
 from spanwise.cli._flags import errors_as_lines
 from spanwise.cli.serve import run
 from spanwise.demo.captures import trace_ids
-from spanwise.demo.filling import SEED, TRACES, begin, fill, finish
+from spanwise.demo.fill import SEED, TRACES, fill, load_or_create_plan, mark_complete
 from spanwise.demo.hosted import hosted
 from spanwise.http.server import expect_free
 from spanwise.traces import TraceStore
@@ -45,17 +45,18 @@ _SESSIONS = {
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("spanwise-data/demo"),
     show_default=True,
-    help="The folder that holds all data of the demo.",
+    help="Data folder of the demo.",
 )
-@click.option("--traces", type=click.IntRange(min=1), help=f"How many traces to make up. [default: {TRACES}]")
-@click.option("--seed", type=int, help=f"Other seeds make up other traces. [default: {SEED}]")
-@click.option("--host", help="The address to listen on.")
-@click.option("--port", help="The port to listen on.")
+@click.option("--traces", type=click.IntRange(min=1), help=f"Number of traces to generate. [default: {TRACES}]")
+@click.option("--seed", type=int, help=f"Seed of the generated traces. [default: {SEED}]")
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", help="Port to listen on.")
 @errors_as_lines
 def command(data_dir: Path, traces: int | None, seed: int | None, host: str | None, port: str | None) -> None:
-    """Fill a store with made-up and captured traces, then serve it, and host a few agents beside it.
+    """Serve a store with sample traces.
 
-    A second start finds the traces there.
+    Fills a store with generated and captured traces, then serves it together with a few agents. If the folder
+    already contains the traces, they are reused.
     """
     given = {"data_dir": str(data_dir), "host": host, "port": port}
     service = Service(**hosted())
@@ -63,39 +64,39 @@ def command(data_dir: Path, traces: int | None, seed: int | None, host: str | No
     settings = service.settings
     expect_free(settings)
     _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
-    _say_what_to_try(settings)
+    _print_examples(settings)
     run(service)
 
 
 def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | None) -> None:
-    filling = begin(record, traces, seed)
-    if filling.complete and Path(store_path).exists():
-        click.echo(f"{filling.traces:,} traces of seed {filling.seed} are in {record.parent} already.")
+    plan = load_or_create_plan(record, traces, seed)
+    if plan.complete and Path(store_path).exists():
+        click.echo(f"Using the {plan.traces:,} traces of seed {plan.seed} in {record.parent}.")
         return
     store = TraceStore.open(store_path)
     try:
-        label = f"{filling.traces:,} traces into {record.parent}"
-        with click.progressbar(length=filling.traces, label=label) as bar:
-            rejected = fill(store, filling, bar.update)
+        label = f"Writing {plan.traces:,} traces to {record.parent}"
+        with click.progressbar(length=plan.traces, label=label) as bar:
+            rejected = fill(store, plan, bar.update)
     finally:
         store.close()
-    finish(record, filling)
+    mark_complete(record, plan)
     if rejected:
-        click.echo(f"{rejected} spans were not accepted.")
+        click.echo(f"{rejected} spans were rejected.")
 
 
-def _say_what_to_try(settings: Settings) -> None:
+def _print_examples(settings: Settings) -> None:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     address = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
     (captured,) = trace_ids("agno", "agent-tool")
     search = f"curl -s {address}/traces/search -H 'Content-Type: application/json' -d"
-    click.echo(f"\nServing {address} until Ctrl-C. Try:\n")
-    click.echo("# failures that took longer than five seconds, with their span trees")
+    click.echo(f"\nServing on {address} (press Ctrl-C to stop). Try:\n")
+    click.echo("# failed runs that took longer than five seconds, with their span trees")
     click.echo(f"{search} '{json.dumps(_FAILURES)}'\n")
-    click.echo("# sessions in which something called weather ran")
+    click.echo("# sessions with a run whose name contains `weather`")
     click.echo(f"{search} '{json.dumps(_SESSIONS)}'\n")
-    click.echo("# one run of a real agno agent that called a tool")
+    click.echo("# a captured run of an agno agent that called a tool")
     click.echo(f"curl -s {address}/traces/{captured}\n")
-    click.echo("# run an agent, then search its trace")
+    click.echo("# run an agent, then search for its trace")
     click.echo(f"curl -s {address}/agents/guide/runs -d message=Kyoto -d session_id=holiday -d stream=false")
     click.echo(f"{search} '{json.dumps(_HOLIDAY)}'\n")

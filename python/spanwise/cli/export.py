@@ -1,4 +1,4 @@
-"""`spanwise export`: take traces out, into a file."""
+"""`spanwise export`: writes traces to a file."""
 
 from __future__ import annotations
 
@@ -21,34 +21,41 @@ if TYPE_CHECKING:
 @click.argument("data_dir", metavar="DIR")
 @click.argument("source", default="{}", metavar="[FILTER]")
 @click.option(
-    "--format", "form", default="parquet", show_default=True, type=click.Choice(tuple(FORMATS)), help="Of the file."
+    "--format",
+    "file_format",
+    default="parquet",
+    show_default=True,
+    type=click.Choice(tuple(FORMATS)),
+    help="Format of the file.",
 )
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write; `-` is standard output.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="File to write; `-` for standard output.")
 @errors_as_lines
-def command(data_dir: str, source: str, form: str, output: str) -> None:
-    """Export the traces that FILTER matches, or all, from the data folder DIR, which may be in use.
+def command(data_dir: str, source: str, file_format: str, output: str) -> None:
+    """Export traces to a file.
 
-    Parquet and Arrow hold spans in columns, OTLP is one message of them: all three can be imported. NDJSON is for
-    reading: a trace a line, with its tree. The file shows one state of the store.
+    Exports the traces that match FILTER, by default all, from the data folder DIR. Parquet and Arrow files have a
+    row per span, an OTLP file is one message with all spans; `spanwise import` reads all three. NDJSON has one
+    trace per line, with its span tree. The folder may be in use: the file contains a consistent snapshot of the
+    store.
     """
-    pieces = export_traces(settings_of_store(data_dir, None), source.encode(), form)
+    chunks = export_traces(settings_of_store(data_dir, None), source.encode(), file_format)
     if output == "-":
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    click.echo(f"Bytes written: {_write(Path(output), pieces):,}")
+    click.echo(f"Bytes written: {_write(Path(output), chunks):,}")
 
 
-def _write(path: Path, pieces: Iterator[bytes]) -> int:
-    """Returns how much was written. The file has its name only once it is whole."""
+def _write(path: Path, chunks: Iterator[bytes]) -> int:
+    """Writes a file under a temporary name, renames it when it is complete, and returns its size."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:
-            written = sum(file.write(piece) for piece in pieces)
+            size = sum(file.write(chunk) for chunk in chunks)
         unfinished.replace(path)
     except OSError as error:
         raise ConfigurationError(f"cannot write `{path}`: {error.strerror}") from error
     finally:
         unfinished.unlink(missing_ok=True)
-    return written
+    return size

@@ -1,4 +1,4 @@
-"""`spanwise import`: bring traces in from files and databases."""
+"""`spanwise import`: imports spans from files and databases."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.argument("data_dir", metavar="DIR")
-@click.option("--traces-table", default=TRACES_TABLE, show_default=True, help="Of a database: its table of traces.")
-@click.option("--spans-table", default=SPANS_TABLE, show_default=True, help="Of a database: its table of spans.")
-@click.option("--schema", help="Of a PostgreSQL database: the schema of both.")
+@click.option("--traces-table", default=TRACES_TABLE, show_default=True, help="Table of traces in a database.")
+@click.option("--spans-table", default=SPANS_TABLE, show_default=True, help="Table of spans in a database.")
+@click.option("--schema", help="Schema of both tables in a PostgreSQL database.")
 @errors_as_lines
 def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_table: str, schema: str | None) -> None:
-    """Import the spans of each PATH into the data folder DIR, which is made if there is none.
+    """Import spans from files and databases.
 
-    PATH is a file, or a folder of files, with spans: OTLP (protobuf or JSON, also a message a line, or messages after
-    their lengths), Parquet or Arrow (as `spanwise export` writes them, or a column for each thing that is said of a
-    span); gzip, zlib or zstd around OTLP and Arrow. Or it is the database of agno: a SQLite file, or an address such
-    as `postgresql+psycopg://user@host/name`.
+    Imports the spans in each PATH into the data folder DIR, which is created if it does not exist. PATH is a file
+    or a folder of files: OTLP (protobuf or JSON, one message per file, per line, or length-delimited), Parquet or
+    Arrow (as written by `spanwise export`, or with one column per span field). OTLP and Arrow files may be
+    compressed with gzip, zlib or zstd. PATH can also be a database of agno: a SQLite file, or a URL such as
+    `postgresql+psycopg://user@host/name`.
 
-    Importing again what is there changes nothing. An import of files that was interrupted goes on where it was. No
-    other process may have the folder open.
+    Importing the same spans twice has no effect. An interrupted import of files resumes where it stopped. No other
+    process may have the folder open.
     """
 
     def database(url: str) -> AgnoDatabase:
@@ -50,10 +51,10 @@ def command(paths: tuple[str, ...], data_dir: str, traces_table: str, spans_tabl
     settings = settings_of_store(data_dir, None)
     with click.progressbar(length=sum(source.size for source in sources), label="Importing") as bar:
         report = import_spans(settings, sources, bar.update)
-    click.echo(f"Spans in the store: {report.accepted:,}. Refused: {report.rejected:,}.")
+    click.echo(f"Accepted spans: {report.accepted:,}. Rejected: {report.rejected:,}.")
     if report.resumed:
-        click.echo(f"An earlier run had dealt with {report.resumed:,} of them.")
-    for rejected in report.rejections:
-        click.echo(printable(f"refused: {rejected.where}: {rejected.reason}"), err=True)
-    if any(not rejected.count for rejected in report.rejections):
-        raise click.ClickException("not everything could be read")
+        click.echo(f"{report.resumed:,} of them were imported by an earlier, interrupted run.")
+    for rejection in report.rejections:
+        click.echo(printable(f"rejected: {rejection.where}: {rejection.reason}"), err=True)
+    if any(not rejection.count for rejection in report.rejections):
+        raise click.ClickException("some input could not be read")

@@ -1,4 +1,4 @@
-"""`spanwise search`: find traces in a data folder, without a service."""
+"""`spanwise search`: searches a data folder without a service."""
 
 from __future__ import annotations
 
@@ -35,15 +35,18 @@ _SESSIONS = {
 @click.command()
 @click.argument("source", metavar="FILTER")
 @click.argument("data_dir", required=False, metavar="[DIR]")
-@click.option("--page", default=1, show_default=True, type=click.IntRange(min=1), help="Counts from 1.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100), help="Traces on a page.")
-@click.option("--sessions", is_flag=True, help="Show the sessions of these traces.")
-@click.option("--json", "as_json", is_flag=True, help="Print what `POST /traces/search` answers, trees included.")
+@click.option("--page", default=1, show_default=True, type=click.IntRange(min=1), help="Page number, from 1.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100), help="Items per page.")
+@click.option("--sessions", is_flag=True, help="Group the traces by session.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the JSON response of `POST /traces/search`, with span trees."
+)
 @errors_as_lines
 def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **window: int) -> None:  # noqa: FBT001  # a flag is a flag
-    """Search for the traces that FILTER matches in the data folder DIR, or in the one that the settings name.
+    """Search for traces in a data folder.
 
-    FILTER is JSON, as in `POST /traces/search`; `{}` matches everything. The folder may be in use.
+    Prints a page of the traces that match FILTER in the data folder DIR, by default the configured one. FILTER is
+    JSON, as in `POST /traces/search`; `{}` matches everything. The folder may be in use.
     """
     settings = settings_of_store(data_dir, None)
     group_by = GroupBy.SESSION if sessions else GroupBy.RUN
@@ -51,8 +54,8 @@ def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **
     if as_json:
         click.echo(body)
         return
-    answer: dict[str, Any] = msgspec.json.decode(body)
-    click.echo(table(_SESSIONS if sessions else _RUNS, answer["data"]), nl=False)
-    meta = answer["meta"]
-    what = "sessions" if sessions else "traces"
-    click.echo(f"Page {meta['page']} of {meta['total_pages']}; {meta['total_count']:,} {what} in all.")
+    page: dict[str, Any] = msgspec.json.decode(body)
+    click.echo(table(_SESSIONS if sessions else _RUNS, page["data"]), nl=False)
+    meta = page["meta"]
+    items = "sessions" if sessions else "traces"
+    click.echo(f"Page {meta['page']} of {meta['total_pages']}; {meta['total_count']:,} {items} in total.")

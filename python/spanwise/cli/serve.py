@@ -1,4 +1,4 @@
-"""`spanwise serve`: one process that listens until it is told to stop."""
+"""`spanwise serve`: runs the service until it is stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spanwise.cli._flags import errors_as_lines, settings_flags
 from spanwise.cli._log import log_to_stderr
 from spanwise.errors import ConfigurationError
 from spanwise.http.server import serve
-from spanwise.malloc_trim import give_back_freed
+from spanwise.malloc_trim import start_trimming
 
 
 @click.command()
@@ -22,7 +22,10 @@ from spanwise.malloc_trim import give_back_freed
 @settings_flags
 @errors_as_lines
 def command(target: str | None, config: Path | None, **flags: str | tuple[str, ...] | None) -> None:
-    """Serve the service MODULE:SERVICE, or one of settings alone."""
+    """Run a service until it is stopped.
+
+    Runs the service MODULE:SERVICE, or by default a service with the given settings.
+    """
     service = find_service(target) if target else Service()
     service.configure({name: value for name, value in flags.items() if value not in (None, ())}, config)
     run(service)
@@ -31,16 +34,16 @@ def command(target: str | None, config: Path | None, **flags: str | tuple[str, .
 def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
     settings = service.settings
-    give_back_freed()
+    start_trimming()
     log_to_stderr(settings)
     uvloop.run(serve(service.app, settings, service.open, service.drain, service.close))
 
 
 def find_service(target: str) -> Service:
-    """Returns the service that `module:service` names; the working folder is looked in first.
+    """Returns the service `module:service`, searching the working directory first.
 
     Raises:
-        ConfigurationError: there is no such module, or its attribute is no service.
+        ConfigurationError: the module cannot be imported, or the attribute is not a service.
     """
     module_name, _, attribute = target.partition(":")
     sys.path.insert(0, str(Path.cwd()))

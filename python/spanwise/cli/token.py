@@ -1,4 +1,4 @@
-"""`spanwise token`: keys and tokens for development, where no identity provider is at hand."""
+"""`spanwise token`: creates keys and tokens for development without an identity provider."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from spanwise.auth.minting import MINTABLE, new_signing_key, read_signing_key
+from spanwise.auth.minting import SIGNING_ALGORITHMS, new_signing_key, read_signing_key
 from spanwise.cli._flags import errors_as_lines
 from spanwise.errors import ConfigurationError
 
@@ -20,22 +20,26 @@ PRIVATE_FOLDER = 0o700
 
 @click.group()
 def command() -> None:
-    """Make keys and tokens for development."""
+    """Create keys and tokens for development."""
 
 
 @command.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="The folder to write to.")
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
 @click.option(
-    "--algorithm", default="RS256", show_default=True, type=click.Choice(MINTABLE), help="What it signs with."
+    "--algorithm",
+    default="RS256",
+    show_default=True,
+    type=click.Choice(SIGNING_ALGORITHMS),
+    help="Algorithm of the key.",
 )
 @errors_as_lines
 def keygen(out: Path, algorithm: str) -> None:
-    """Make a key pair and its JWKS, or a shared secret for HS256. Nothing is overwritten."""
+    """Generate a key pair with its JWKS, or a shared secret for HS256. Existing files are never overwritten."""
     key = new_signing_key(algorithm)
     try:
         out.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(f"cannot make the folder `{out}`: {error.strerror}") from error
+        raise ConfigurationError(f"cannot create the folder `{out}`: {error.strerror}") from error
     if key.public_text is None:
         secret = out / "secret.txt"
         _write(secret, key.private_text, PRIVATE_FILE)
@@ -51,16 +55,20 @@ def keygen(out: Path, algorithm: str) -> None:
 
 
 @command.command()
-@click.option("--key", required=True, type=click.Path(path_type=Path, dir_okay=False), help="The file of the key.")
-@click.option("--sub", required=True, help="Who the caller is.")
-@click.option("--scope", "scopes", multiple=True, help="What the token allows, such as `traces:read`; may be repeated.")
-@click.option("--minutes", default=60, show_default=True, type=click.IntRange(1), help="How long it is good.")
-@click.option("--session-id", help="The session it is for.")
-@click.option("--audience", help="The service it is for.")
-@click.option("--issuer", help="Who says so.")
+@click.option(
+    "--key", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File with the signing key."
+)
+@click.option("--sub", required=True, help="User id of the caller.")
+@click.option("--scope", "scopes", multiple=True, help="Scope of the token, such as `traces:read`. May be repeated.")
+@click.option(
+    "--minutes", default=60, show_default=True, type=click.IntRange(1), help="Lifetime of the token in minutes."
+)
+@click.option("--session-id", help="Session that the token is limited to.")
+@click.option("--audience", help="Audience of the token (`aud`).")
+@click.option("--issuer", help="Issuer of the token (`iss`).")
 @errors_as_lines
 def mint(key: Path, sub: str, scopes: tuple[str, ...], minutes: int, **optional: str | None) -> None:
-    """Print a token, signed with the key in a file. The key's type says the algorithm."""
+    """Print a token signed with the key in a file. The type of the key determines the algorithm."""
     try:
         text = key.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -76,7 +84,7 @@ def _write(path: Path, text: str, mode: int) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except FileExistsError:
-        raise ConfigurationError(f"`{path}` exists, and a key is never overwritten") from None
+        raise ConfigurationError(f"`{path}` already exists; keys are never overwritten") from None
     except OSError as error:
         raise ConfigurationError(f"cannot write `{path}`: {error.strerror}") from error
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

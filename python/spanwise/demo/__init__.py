@@ -1,6 +1,6 @@
-"""What is there to search, before anything was sent? Made-up traces in any number, and captured ones."""
+"""Sample traces for the demo: any number of generated ones, and captured ones."""
 
 from spanwise.demo.captures import Capture, captures, trace_ids
-from spanwise.demo.exports import CONTENT_TYPE, Export, exports
+from spanwise.demo.otlp_requests import CONTENT_TYPE, ExportRequest, export_requests
 
-__all__ = ["CONTENT_TYPE", "Capture", "Export", "captures", "exports", "trace_ids"]
+__all__ = ["CONTENT_TYPE", "Capture", "ExportRequest", "captures", "export_requests", "trace_ids"]

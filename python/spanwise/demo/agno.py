@@ -1,4 +1,4 @@
-"""Runs as agno programs send them: OpenInference spans of agents, teams and workflows."""
+"""Spans of agents, teams and workflows as agno programs send them (OpenInference)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 
 from spanwise.demo.cast import slug
-from spanwise.demo.scene import Failure, Identity, count_tokens
+from spanwise.demo.scene import Failure, TraceIdentity, count_tokens
 from spanwise.demo.spans import ERROR, OK, Scope
 
 if TYPE_CHECKING:
-    from spanwise.demo.cast import Team, Workflow
-    from spanwise.demo.scene import Run, Scene, ToolUse
+    from spanwise.demo.cast import DemoTeam, DemoWorkflow
+    from spanwise.demo.scene import AgentRun, Scene, ToolUse
     from spanwise.demo.spans import Attributes, Span, TraceWriter
 
 SCOPE = Scope("openinference.instrumentation.agno", "1.0.15")
@@ -23,29 +23,29 @@ _DELEGATE_DESCRIPTION = "Use this function to delegate a task to the selected te
 _STEP_TYPES = {"agent": "Step", "function": "function"}
 
 
-class _Call(NamedTuple):
-    """A tool call that a model asks for."""
+class _ToolCall(NamedTuple):
+    """A tool call requested by a model."""
 
     id: str
     name: str
     arguments: str
 
 
-class _Message(NamedTuple):
-    """What a model reads or says."""
+class _AgnoMessage(NamedTuple):
+    """A message to or from a model."""
 
     role: str
     content: str = ""
-    answers: str = ""
-    """The id of the call that a tool's message answers."""
-    call: _Call | None = None
+    tool_call_id: str = ""
+    """The id of the call whose result this message has."""
+    call: _ToolCall | None = None
 
     def as_json(self) -> dict[str, object]:
         body: dict[str, object] = {"role": self.role}
         if self.content:
             body["content"] = self.content
-        if self.answers:
-            body["tool_call_id"] = self.answers
+        if self.tool_call_id:
+            body["tool_call_id"] = self.tool_call_id
         if self.call:
             function = {"arguments": self.call.arguments, "name": self.call.name}
             body["tool_calls"] = [{"id": self.call.id, "function": function, "type": "function"}]
@@ -55,8 +55,8 @@ class _Message(NamedTuple):
         found: Attributes = {f"{prefix}.role": self.role}
         if self.content:
             found[f"{prefix}.content"] = self.content
-        if self.answers:
-            found[f"{prefix}.tool_call_id"] = self.answers
+        if self.tool_call_id:
+            found[f"{prefix}.tool_call_id"] = self.tool_call_id
         if self.call:
             call = f"{prefix}.tool_calls.0.tool_call"
             found[f"{call}.id"] = self.call.id
@@ -70,14 +70,14 @@ def _json(value: object) -> str:
 
 
 def _node(writer: TraceWriter, name: str, parent: Span | None = None) -> Attributes:
-    """Returns the attributes that place a span in agno's own graph."""
+    """Returns the attributes that identify a span in agno's execution graph."""
     node: Attributes = {"graph.node.id": f"{writer.rng.getrandbits(64):016x}", "graph.node.name": name}
     if parent and "graph.node.id" in parent.attributes:
         node["graph.node.parent_id"] = parent.attributes["graph.node.id"]
     return node
 
 
-def _identity(identity: Identity) -> Attributes:
+def _identity(identity: TraceIdentity) -> Attributes:
     named = {"session.id": identity.session_id, "user.id": identity.user_id}
     return {key: value for key, value in named.items() if value is not None}
 
@@ -91,12 +91,12 @@ def _span_name(name: str, method: str) -> str:
 
 
 def _write_model_call(
-    writer: TraceWriter, parent: Span, model: str, messages: list[_Message], answer: _Message | Failure
+    writer: TraceWriter, parent: Span, model: str, messages: list[_AgnoMessage], answer: _AgnoMessage | Failure
 ) -> None:
-    asked = _json({"messages": [message.as_json() for message in messages]})
-    attributes: Attributes = {"input.mime_type": "application/json", "input.value": asked}
-    for place, message in enumerate(messages):
-        attributes |= message.attributes(f"llm.input_messages.{place}.message")
+    request = _json({"messages": [message.as_json() for message in messages]})
+    attributes: Attributes = {"input.mime_type": "application/json", "input.value": request}
+    for index, message in enumerate(messages):
+        attributes |= message.attributes(f"llm.input_messages.{index}.message")
     attributes |= {"llm.model_name": model, "llm.provider": "OpenAI", "llm.system": "openai"}
     attributes["openinference.span.kind"] = "LLM"
     span = writer.open(SCOPE, "OpenAIChat.invoke", parent, attributes)
@@ -104,10 +104,13 @@ def _write_model_call(
     if isinstance(answer, Failure):
         writer.close(span, ERROR, f"{answer.type}: {answer.message}", answer)
         return
-    said = _json([answer.as_json()])
+    response = _json([answer.as_json()])
     attributes |= answer.attributes("llm.output_messages.0.message")
-    attributes |= {"output.mime_type": "application/json", "output.value": said}
-    attributes |= {"llm.token_count.prompt": count_tokens(asked), "llm.token_count.completion": count_tokens(said)}
+    attributes |= {"output.mime_type": "application/json", "output.value": response}
+    attributes |= {
+        "llm.token_count.prompt": count_tokens(request),
+        "llm.token_count.completion": count_tokens(response),
+    }
     writer.close(span, OK)
 
 
@@ -135,62 +138,64 @@ def _write_tool_call(writer: TraceWriter, parent: Span, use: ToolUse) -> None:
 
 
 def write_agent(
-    writer: TraceWriter, run: Run, identity: Identity, parent: Span | None = None, *, method: str = "run"
+    writer: TraceWriter, run: AgentRun, identity: TraceIdentity, parent: Span | None = None, *, method: str = "run"
 ) -> None:
-    """Writes an agent's run: model and tool calls in turn, then the answer."""
+    """Writes the run of an agent: model and tool calls alternately, then the answer."""
     name = run.agent.name
     attributes = _node(writer, name, parent)
     attributes |= {"input.value": run.question, "agent.name": name, "agno.agent.id": slug(name), "agno.agent": name}
     if run.agent.tools:
         attributes["agno.tools"] = run.agent.tools
     span = writer.open(SCOPE, _span_name(name, method), parent, attributes)
-    messages = [_Message("system", run.instruction), _Message("user", run.question)]
+    messages = [_AgnoMessage("system", run.instruction), _AgnoMessage("user", run.question)]
     for use in run.uses:
-        call = _Message("assistant", call=_Call(use.call_id, use.tool.name, use.arguments))
+        call = _AgnoMessage("assistant", call=_ToolCall(use.call_id, use.tool.name, use.arguments))
         _write_model_call(writer, span, run.model, messages, call)
         _write_tool_call(writer, span, use)
-        messages += [call, _Message("tool", use.result, use.call_id)]
-    _write_model_call(writer, span, run.model, messages, run.failure or _Message("assistant", run.answer))
+        messages += [call, _AgnoMessage("tool", use.result, use.call_id)]
+    _write_model_call(writer, span, run.model, messages, run.failure or _AgnoMessage("assistant", run.answer))
     _close_run(writer, span, run.outcome, identity, failed=bool(run.failure))
 
 
-def _close_run(writer: TraceWriter, span: Span, outcome: str, identity: Identity, *, failed: bool = False) -> None:
+def _close_run(writer: TraceWriter, span: Span, outcome: str, identity: TraceIdentity, *, failed: bool = False) -> None:
     span.attributes |= _identity(identity)
     span.attributes |= {"output.value": outcome, "output.mime_type": "application/json"}
     span.attributes |= {"agno.run.id": _run_id(writer), "openinference.span.kind": "AGENT"}
     writer.close(span, ERROR if failed else OK, "run status: error" if failed else "")
 
 
-def write_team(writer: TraceWriter, scene: Scene, team: Team, identity: Identity, *, method: str) -> None:
-    """Writes a team's run: the leader's model delegates to each member."""
+def write_team(writer: TraceWriter, scene: Scene, team: DemoTeam, identity: TraceIdentity, *, method: str) -> None:
+    """Writes the run of a team: the model of the leader delegates to each member."""
     attributes = _node(writer, team.name)
     attributes |= {"input.value": scene.question, "agent.name": team.name}
     attributes |= {"agno.team.id": slug(team.name), "agno.team": team.name}
     span = writer.open(SCOPE, _span_name(team.name, method), None, attributes)
     members = ", ".join(team.members)
     messages = [
-        _Message("system", f"You lead the {team.name}: {members}. {scene.domain.instructions[0]}"),
-        _Message("user", scene.question),
+        _AgnoMessage("system", f"You lead the {team.name}: {members}. {scene.domain.instructions[0]}"),
+        _AgnoMessage("user", scene.question),
     ]
     for name in team.members:
         member = scene.domain.agent(name)
-        run = scene.run(member, f"{member.role}: {scene.question}", most_uses=3)
-        call = _Call(f"call_{writer.rng.getrandbits(48):012x}", _DELEGATE, "")
+        run = scene.run(member, f"{member.role}: {scene.question}", max_uses=3)
+        call = _ToolCall(f"call_{writer.rng.getrandbits(48):012x}", _DELEGATE, "")
         call = call._replace(arguments=_json({"member_id": slug(name), "task": run.question}))
-        asking = _Message("assistant", call=call)
-        _write_model_call(writer, span, _LEADER_MODEL, messages, asking)
+        request = _AgnoMessage("assistant", call=call)
+        _write_model_call(writer, span, _LEADER_MODEL, messages, request)
         delegation = _tool_attributes(_DELEGATE, _DELEGATE_DESCRIPTION, call.arguments, run.outcome)
         delegating = writer.open(SCOPE, _DELEGATE, span, delegation)
-        # The member's run stands beside the tool that delegates to it, as agno sends it.
+        # As in agno, the run of the member is a sibling of the tool call that delegates to it.
         write_agent(writer, run, identity, span)
         writer.close(delegating, OK)
-        messages += [asking, _Message("tool", run.outcome, call.id)]
-    _write_model_call(writer, span, _LEADER_MODEL, messages, _Message("assistant", scene.answer))
+        messages += [request, _AgnoMessage("tool", run.outcome, call.id)]
+    _write_model_call(writer, span, _LEADER_MODEL, messages, _AgnoMessage("assistant", scene.answer))
     _close_run(writer, span, scene.answer, identity)
 
 
-def write_workflow(writer: TraceWriter, scene: Scene, workflow: Workflow, identity: Identity, *, method: str) -> None:
-    """Writes a workflow's run: its steps one after another, each on the outcome of the one before."""
+def write_workflow(
+    writer: TraceWriter, scene: Scene, workflow: DemoWorkflow, identity: TraceIdentity, *, method: str
+) -> None:
+    """Writes the run of a workflow: each step gets the outcome of the previous one."""
     attributes: Attributes = _node(writer, workflow.name) | {
         "input.value": scene.question,
         "agno.workflow.description": workflow.description,
@@ -205,9 +210,9 @@ def write_workflow(writer: TraceWriter, scene: Scene, workflow: Workflow, identi
         step_attributes = _node(writer, step.name, span) | {"input.value": text}
         step_span = writer.open(SCOPE, f"{step.name}.execute", span, step_attributes)
         if step.kind == "agent":
-            run = scene.run(scene.domain.agent(step.agent), text, most_uses=4)
+            run = scene.run(scene.domain.agent(step.agent), text, max_uses=4)
             step_attributes |= {"agno.step.type": "agent", "agno.step.agent_name": step.agent}
-            # A step's agent knows the session of its workflow, not the user.
+            # The agent of a step has the session id of its workflow, but no user id.
             write_agent(writer, run, identity._replace(user_id=None), step_span)
             text, failure = run.outcome, run.failure
         else:

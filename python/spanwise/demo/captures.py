@@ -1,7 +1,7 @@
-"""The captured exports of real programs, bundled: request bodies byte for byte, in order of arrival.
+"""Captured OTLP requests of real programs, byte for byte, in order of arrival.
 
-`captures.zip` holds the files of `tests/otlp` that are not derived from others, and their manifest.
-`python -m spanwise.demo.captures <folder>` writes it anew from such a folder.
+`captures.zip` contains the files in `tests/otlp` that are not derived from others, and their manifest.
+`python -m spanwise.demo.captures <folder>` creates it from such a folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MANIFEST = "manifest.json"
 
 
 class Capture(NamedTuple):
-    """One captured export request and the headers it came with."""
+    """One captured request and its headers."""
 
     file: str
     content_type: str
@@ -33,7 +33,7 @@ class Capture(NamedTuple):
     body: bytes
 
 
-class _File(msgspec.Struct):
+class _CapturedFile(msgspec.Struct):
     file: str
     framework: str
     case: str
@@ -45,7 +45,7 @@ class _File(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    files: list[_File]
+    files: list[_CapturedFile]
 
 
 @cache
@@ -53,7 +53,7 @@ def _archive() -> ZipFile:
     return ZipFile(BytesIO((files(__package__) / _ARCHIVE).read_bytes()))
 
 
-def _read_manifest(text: bytes) -> list[_File]:
+def _read_manifest(text: bytes) -> list[_CapturedFile]:
     return [file for file in msgspec.json.decode(text, type=_Manifest).files if not file.derived]
 
 
@@ -72,10 +72,10 @@ def trace_ids(framework: str, case: str) -> list[str]:
 
 
 def write_archive(folder: Path, archive: Path) -> None:
-    """Writes `archive` from a folder of captures and its manifest."""
+    """Creates `archive` from a folder of captures and its manifest."""
     manifest = (folder / _MANIFEST).read_bytes()
     with ZipFile(archive, "w", ZIP_DEFLATED) as target:
-        # A fixed date, so that the same files give the same archive.
+        # A fixed date makes the archive reproducible.
         target.writestr(ZipInfo(_MANIFEST), manifest, ZIP_DEFLATED)
         for file in _read_manifest(manifest):
             target.writestr(ZipInfo(file.file), (folder / file.file).read_bytes(), ZIP_DEFLATED)

@@ -1,7 +1,7 @@
-"""Who acts in the demo: domains with their agents, teams, workflows, tools and words.
+"""The domains of the demo, with their agents, teams, workflows, tools and words.
 
-Each file in `domains/` is one `Domain`. A text there is a template: `{city}` stands for one of the
-domain's words, and the slots of `scene.draw_words` (`{count}`, `{amount}`, `{day}`, ...) for numbers.
+Each file in `domains/` is one `Domain`. Its texts are templates: `{city}` is replaced by one of the words of the
+domain, and the slots of `scene.draw_words` (`{count}`, `{amount}`, `{day}`, ...) by numbers and dates.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Template = str | int | float | bool | list[str]
 Framework = Literal["agno", "pydantic-ai", "genai-util"]
 
 
-class Tool(msgspec.Struct, frozen=True):
-    """A function a model may call; `failures` are pairs of an exception's type and its message."""
+class DemoTool(msgspec.Struct, frozen=True):
+    """A function that a model may call; `failures` are pairs of exception type and message."""
 
     name: str
     description: str
@@ -28,14 +28,14 @@ class Tool(msgspec.Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, object]:
-        """The tool as a model is told of it."""
+        """Returns the function schema that is sent to a model."""
         properties = {name: {"type": _json_type(template)} for name, template in self.arguments.items()}
         parameters = {"type": "object", "properties": properties, "required": list(self.arguments)}
         return {"name": self.name, "description": self.description, "parameters": parameters}
 
 
-class Agent(msgspec.Struct, frozen=True):
-    """An agent: what it is called, what it does, and the tools it has."""
+class DemoAgent(msgspec.Struct, frozen=True):
+    """An agent with its role and its tools."""
 
     name: str
     framework: Framework
@@ -43,14 +43,14 @@ class Agent(msgspec.Struct, frozen=True):
     tools: list[str]
 
 
-class Team(msgspec.Struct, frozen=True):
-    """A team of agents, led by a model that delegates."""
+class DemoTeam(msgspec.Struct, frozen=True):
+    """A team of agents whose leader delegates to the members."""
 
     name: str
     members: list[str]
 
 
-class Step(msgspec.Struct, frozen=True):
+class DemoStep(msgspec.Struct, frozen=True):
     """A step of a workflow: a plain function or an agent."""
 
     name: str
@@ -58,35 +58,35 @@ class Step(msgspec.Struct, frozen=True):
     agent: str = ""
 
 
-class Workflow(msgspec.Struct, frozen=True):
+class DemoWorkflow(msgspec.Struct, frozen=True):
     """Steps that run one after another, each on the output of the one before."""
 
     name: str
     description: str
-    steps: list[Step]
+    steps: list[DemoStep]
 
 
 class Domain(msgspec.Struct, frozen=True):
-    """A field of work, and everything that is said and done in it."""
+    """A field of work, with all components and texts for it."""
 
     service: str
     words: dict[str, list[str]]
     instructions: list[str]
-    agents: list[Agent]
-    teams: list[Team]
-    workflows: list[Workflow]
+    agents: list[DemoAgent]
+    teams: list[DemoTeam]
+    workflows: list[DemoWorkflow]
     planners: list[str]
     functions: list[str]
-    tools: list[Tool]
+    tools: list[DemoTool]
     turns: list[tuple[str, str]]
     apology: str
 
-    def agent(self, name: str) -> Agent:
-        """Returns the agent called `name`."""
+    def agent(self, name: str) -> DemoAgent:
+        """Returns the agent with this name."""
         return next(agent for agent in self.agents if agent.name == name)
 
-    def tools_of(self, agent: Agent) -> list[Tool]:
-        """Returns the tools that `agent` has."""
+    def tools_of(self, agent: DemoAgent) -> list[DemoTool]:
+        """Returns the tools of `agent`."""
         return [tool for tool in self.tools if tool.name in agent.tools]
 
 
@@ -96,14 +96,14 @@ def _json_type(template: Template) -> str:
     return "string" if isinstance(template, str) else "number"
 
 
-def slug(name: str, joint: str = "-") -> str:
-    """Returns `name` as an identifier: lower case, words joined by `joint`."""
-    return joint.join(name.lower().split())
+def slug(name: str, separator: str = "-") -> str:
+    """Returns `name` as an identifier: lower case, words joined by `separator`."""
+    return separator.join(name.lower().split())
 
 
 @cache
 def domains() -> tuple[Domain, ...]:
-    """Returns every domain, in the order of their files' names."""
+    """Returns all domains, ordered by file name."""
     folder = files(__package__) / "domains"
     texts = sorted((file.name, file.read_bytes()) for file in folder.iterdir() if file.name.endswith(".json"))
     return tuple(msgspec.json.decode(text, type=Domain) for _, text in texts)

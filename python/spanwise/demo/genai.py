@@ -1,4 +1,4 @@
-"""Runs by the OpenTelemetry GenAI conventions, as pydantic-ai, openai-v2 and genai-util send them."""
+"""Spans in the OpenTelemetry GenAI conventions, as pydantic-ai, openai-v2 and genai-util send them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spanwise.demo.spans import CLIENT, ERROR, SERVER, UNSET, Scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise.demo.scene import Identity, Run, Scene, ToolUse
+    from spanwise.demo.scene import AgentRun, Scene, ToolUse, TraceIdentity
     from spanwise.demo.spans import Attributes, Span, TraceWriter
 
 _SCHEMA = "https://opentelemetry.io/schemas/1.37.0"
@@ -36,8 +36,8 @@ class _Part(Struct, omit_defaults=True):
     result: str = ""
 
 
-class _Message(Struct, omit_defaults=True):
-    """A message as `gen_ai.input.messages` holds it."""
+class _GenAiMessage(Struct, omit_defaults=True):
+    """A message in the format of `gen_ai.input.messages`."""
 
     role: str
     parts: list[_Part]
@@ -48,12 +48,12 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _text(role: str, content: str, finish_reason: str = "") -> _Message:
-    return _Message(role, [_Part("text", content)], finish_reason)
+def _text(role: str, content: str, finish_reason: str = "") -> _GenAiMessage:
+    return _GenAiMessage(role, [_Part("text", content)], finish_reason)
 
 
 class _Conversation:
-    """The calls of one run, written below `parent`; `common` stands on every span of them."""
+    """Writes the calls of one run below `parent`; `common` has the attributes of all their spans."""
 
     def __init__(self, writer: TraceWriter, scope: Scope, parent: Span, common: Attributes) -> None:
         self.writer = writer
@@ -61,28 +61,28 @@ class _Conversation:
         self.parent = parent
         self.common = common
 
-    def hold(self, run: Run) -> list[_Message]:
-        """Writes the model and tool calls of `run` and returns what was said, the answer included."""
-        said = [_text("user", run.question)]
+    def write(self, run: AgentRun) -> list[_GenAiMessage]:
+        """Writes the model and tool calls of `run`; returns the messages, including the answer."""
+        messages = [_text("user", run.question)]
         for use in run.uses:
             call = _Part("tool_call", id=use.call_id, name=use.tool.name, arguments=Raw(use.arguments.encode()))
-            asking = _Message("assistant", [call], "tool_call")
-            self._write_chat(run.model, said, asking)
+            request = _GenAiMessage("assistant", [call], "tool_call")
+            self._write_chat(run.model, messages, request)
             self._write_tool(use)
             response = _Part("tool_call_response", id=use.call_id, name=use.tool.name, result=use.result)
-            said += [asking, _Message("user", [response])]
+            messages += [request, _GenAiMessage("user", [response])]
         answer = _text("assistant", run.answer, "stop")
-        self._write_chat(run.model, said, run.failure or answer)
-        return said if run.failure else [*said, answer]
+        self._write_chat(run.model, messages, run.failure or answer)
+        return messages if run.failure else [*messages, answer]
 
-    def _write_chat(self, model: str, said: list[_Message], answer: _Message | Failure) -> None:
-        asked = _json(said)
+    def _write_chat(self, model: str, messages: list[_GenAiMessage], answer: _GenAiMessage | Failure) -> None:
+        request = _json(messages)
         attributes: Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "openai",
             "server.address": "api.openai.com",
             "gen_ai.request.model": model,
-            "gen_ai.input.messages": asked,
+            "gen_ai.input.messages": request,
         } | self.common
         span = self.writer.open(self.scope, f"chat {model}", self.parent, attributes, CLIENT)
         self.writer.spend(700, 0.8)
@@ -90,11 +90,11 @@ class _Conversation:
             attributes["error.type"] = answer.type
             self.writer.close(span, ERROR, answer.message, answer)
             return
-        answered = _json([answer])
+        response = _json([answer])
         attributes |= {
-            "gen_ai.output.messages": answered,
-            "gen_ai.usage.input_tokens": count_tokens(asked),
-            "gen_ai.usage.output_tokens": count_tokens(answered),
+            "gen_ai.output.messages": response,
+            "gen_ai.usage.input_tokens": count_tokens(request),
+            "gen_ai.usage.output_tokens": count_tokens(response),
             "gen_ai.response.model": f"{model}-2026-01-01",
             "gen_ai.response.id": f"chatcmpl-{self.writer.rng.getrandbits(64):016x}",
             "gen_ai.response.finish_reasons": [answer.finish_reason],
@@ -118,8 +118,8 @@ class _Conversation:
             self.writer.close(span)
 
 
-def write_pydantic_agent(writer: TraceWriter, run: Run, identity: Identity) -> None:
-    """Writes a pydantic-ai agent's run: its user stands in `metadata` only."""
+def write_pydantic_agent(writer: TraceWriter, run: AgentRun, identity: TraceIdentity) -> None:
+    """Writes the run of a pydantic-ai agent, whose user id is only in `metadata`."""
     name = slug(run.agent.name, "_")
     call_id = str(UUID(int=writer.rng.getrandbits(128), version=4))
     common: Attributes = {"gen_ai.agent.name": name, "gen_ai.agent.call.id": call_id}
@@ -130,8 +130,8 @@ def write_pydantic_agent(writer: TraceWriter, run: Run, identity: Identity) -> N
     if identity.user_id:
         attributes["metadata"] = _json({"user_id": identity.user_id})
     span = writer.open(PYDANTIC, f"invoke_agent {name}", None, attributes)
-    said = _Conversation(writer, PYDANTIC, span, common).hold(run)
-    attributes["pydantic_ai.all_messages"] = _json(said)
+    messages = _Conversation(writer, PYDANTIC, span, common).write(run)
+    attributes["pydantic_ai.all_messages"] = _json(messages)
     attributes["gen_ai.system_instructions"] = _json([_Part("text", run.instruction)])
     if run.failure:
         writer.close(span, ERROR, f"{run.failure.type}: {run.failure.message}", run.failure)
@@ -140,8 +140,8 @@ def write_pydantic_agent(writer: TraceWriter, run: Run, identity: Identity) -> N
         writer.close(span)
 
 
-def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: Identity) -> None:
-    """Writes a genai-util workflow: one to three agents, one after another."""
+def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: TraceIdentity) -> None:
+    """Writes a genai-util workflow of one to three agents in sequence."""
     common: Attributes = {"gen_ai.conversation.id": identity.session_id} if identity.session_id else {}
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_workflow",
@@ -152,7 +152,7 @@ def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: Ide
     agents = [agent for agent in scene.domain.agents if agent.framework == "genai-util"]
     failure = None
     for _ in range(writer.rng.randint(1, 3)):
-        run = scene.run(writer.rng.choice(agents), most_uses=4)
+        run = scene.run(writer.rng.choice(agents), max_uses=4)
         _write_genai_agent(writer, run, span, common)
         failure = run.failure
         if failure:
@@ -160,7 +160,7 @@ def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: Ide
     _close_genai(writer, span, scene.answer, failure)
 
 
-def _write_genai_agent(writer: TraceWriter, run: Run, parent: Span, common: Attributes) -> None:
+def _write_genai_agent(writer: TraceWriter, run: AgentRun, parent: Span, common: Attributes) -> None:
     name = slug(run.agent.name, "_")
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_agent",
@@ -170,7 +170,7 @@ def _write_genai_agent(writer: TraceWriter, run: Run, parent: Span, common: Attr
         "gen_ai.input.messages": _json([_text("user", run.question)]),
     } | common
     span = writer.open(GENAI, f"invoke_agent {name}", parent, attributes)
-    _Conversation(writer, GENAI, span, common).hold(run)
+    _Conversation(writer, GENAI, span, common).write(run)
     _close_genai(writer, span, run.answer, run.failure)
 
 
@@ -183,17 +183,17 @@ def _close_genai(writer: TraceWriter, span: Span, answer: str, failure: Failure 
         writer.close(span)
 
 
-def write_function(writer: TraceWriter, scene: Scene, function: str, identity: Identity) -> None:
-    """Writes a function of an application that calls a model: the ids stand on its own span only."""
+def write_function(writer: TraceWriter, scene: Scene, function: str, identity: TraceIdentity) -> None:
+    """Writes an application function that calls a model; only its own span has session and user id."""
     named = {"session.id": identity.session_id, "user.id": identity.user_id}
     attributes: Attributes = {key: value for key, value in named.items() if value is not None}
     attributes |= {"http.request.method": "POST", "http.route": f"/{function.replace('_', '-')}"}
     span = writer.open(Scope(scene.domain.service, "0.9.1"), function, None, attributes, SERVER)
     if writer.rng.random() < _EMBEDDING_SHARE:
         _write_embedding(writer, span, scene.question)
-    run = scene.run(writer.rng.choice(scene.domain.agents), most_uses=3)
+    run = scene.run(writer.rng.choice(scene.domain.agents), max_uses=3)
     run = run._replace(model=writer.rng.choice(MODELS[:3]))
-    _Conversation(writer, OPENAI, span, {}).hold(run)
+    _Conversation(writer, OPENAI, span, {}).write(run)
     writer.close(span, ERROR if run.failure else UNSET, run.failure.type if run.failure else "")
 
 
@@ -213,7 +213,7 @@ def _write_embedding(writer: TraceWriter, parent: Span, text: str) -> None:
 
 
 def write_request(writer: TraceWriter, inner: Callable[[Span], None]) -> None:
-    """Writes an HTTP server's span with a database look-up, above whatever `inner` writes below it."""
+    """Writes an HTTP server span with a database look-up, as the parent of the spans that `inner` writes."""
     attributes: Attributes = {"http.request.method": "POST", "http.route": "/chat", "url.path": "/chat"}
     span = writer.open(REQUEST, "POST /chat", None, attributes | {"server.port": 8080}, SERVER)
     profile = writer.open(REQUEST, "load_profile", span, {"db.system.name": "postgresql"}, CLIENT)

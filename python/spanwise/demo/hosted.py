@@ -1,4 +1,4 @@
-"""What the demo hosts: an agent, a team, a workflow and a factory, of plain functions and without a model."""
+"""The components that the demo hosts: agents, a team, a workflow and a factory, made of plain functions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COLD = 12
 ADVICE = {"rain": "Take an umbrella.", "sunny": "Take sunglasses.", "windy": "Take a scarf."}
 
 
-class Hosted(TypedDict):
-    """What a service is given to host."""
+class DemoComponents(TypedDict):
+    """The components, as arguments of `Service`."""
 
     agents: list[object]
     teams: list[object]
@@ -30,19 +30,19 @@ class Hosted(TypedDict):
 
 
 class Taste(Struct):
-    """How a traveller likes to be told."""
+    """The preferences of a traveller."""
 
     units: Annotated[Literal["metric", "imperial"], Meta(description="Degrees Celsius or Fahrenheit.")] = "metric"
 
 
 def weather(city: str) -> tuple[str, int]:
-    """Returns the sky over a city, and degrees Celsius: made up, and always the same."""
+    """Returns a made-up sky and temperature in degrees Celsius, always the same for a city."""
     drawn = crc32(city.strip().casefold().encode())
     return SKIES[drawn % len(SKIES)], 4 + drawn // len(SKIES) % 27
 
 
 def look_up(city: str, call: Call) -> tuple[str, int]:
-    """Returns the weather, and leaves a span of the tool that found it."""
+    """Returns the weather, and records a tool span."""
     with call.span("look_up_weather", "TOOL", city) as span:
         sky, degrees = weather(city)
         span.output(f"{sky}, {degrees} C")
@@ -50,7 +50,7 @@ def look_up(city: str, call: Call) -> tuple[str, int]:
 
 
 async def guide(city: str, call: Call) -> AsyncIterator[str]:
-    """Answers in pieces, as a model would."""
+    """Streams the answer in chunks, as a model would."""
     sky, degrees = look_up(city, call)
     yield f"{city}: {sky}, {degrees} C."
     if sky in ADVICE:
@@ -58,26 +58,26 @@ async def guide(city: str, call: Call) -> AsyncIterator[str]:
 
 
 def pack(city: str, call: Call) -> str:
-    """Answers what to pack, and counts in its session how often it was asked."""
+    """Says what to pack, and counts the calls in the session state."""
     _, degrees = look_up(city, call)
     call.session_state["lists"] = call.session_state.get("lists", 0) + 1
     return "Pack a coat." if degrees < COLD else "Pack light."
 
 
 def build(context: RequestContext) -> Agent:
-    """Returns a guide for this very request: it knows who asks, and what they like."""
+    """Returns a guide for one request, with the user and the preferences of its caller."""
     taste: Taste = context.input
 
     def tell(city: str, call: Call) -> str:
         sky, degrees = look_up(city, call)
-        shown = f"{degrees} C" if taste.units == "metric" else f"{degrees * 9 // 5 + 32} F"
-        return f"{context.user_id or 'Traveller'}, {city} has {shown} and {sky}."
+        temperature = f"{degrees} C" if taste.units == "metric" else f"{degrees * 9 // 5 + 32} F"
+        return f"{context.user_id or 'Traveller'}, {city} has {temperature} and {sky}."
 
     return Agent(tell, name="Your guide")
 
 
-def hosted() -> Hosted:
-    """Returns the agents, teams and workflows of the demo, as `Service` takes them."""
+def hosted() -> DemoComponents:
+    """Returns the agents, teams and workflows of the demo."""
     guiding = Agent(guide, id="guide", name="Guide", description="Says what the weather is like in a city.")
     packing = Agent(pack, id="packer", name="Packer", description="Says what to pack for a city.")
     steps: list[object] = [

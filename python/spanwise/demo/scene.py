@@ -1,4 +1,4 @@
-"""What happens in one trace: questions, tool calls, answers and failures, free of any dialect."""
+"""The contents of one trace, independent of its format: questions, tool calls, answers and failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from random import Random
 
-    from spanwise.demo.cast import Agent, Domain, Template, Tool
+    from spanwise.demo.cast import DemoAgent, DemoTool, Domain, Template
 
 MODELS = ("gpt-4o-mini", "gpt-4o", "gpt-4.1", "claude-sonnet-4-5", "mistral-large-2411", "gemini-2.5-flash")
 _MODEL_WEIGHTS = (34, 20, 14, 16, 7, 9)
@@ -26,11 +26,11 @@ _MODEL_FAILURES = (
 )
 
 Words = dict[str, object]
-"""What each slot of a template stands for within one trace."""
+"""The values of the template slots in one trace."""
 
 
-class Identity(NamedTuple):
-    """For whom a run happens."""
+class TraceIdentity(NamedTuple):
+    """The session and the user of a trace."""
 
     session_id: str | None
     user_id: str | None
@@ -44,20 +44,20 @@ class Failure(NamedTuple):
 
 
 class ToolUse(NamedTuple):
-    """One call of a tool; `arguments` and `result` are JSON texts."""
+    """A tool call; `arguments` and `result` are JSON."""
 
-    tool: Tool
+    tool: DemoTool
     call_id: str
     arguments: str
     result: str
     failure: Failure | None
 
 
-class Run(NamedTuple):
-    """One run of an agent. With a `failure` its last model call failed and `answer` never came."""
+class AgentRun(NamedTuple):
+    """A run of an agent. With a `failure`, its last model call failed and there is no answer."""
 
     domain: Domain
-    agent: Agent
+    agent: DemoAgent
     instruction: str
     model: str
     question: str
@@ -67,12 +67,12 @@ class Run(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """What whoever started the run gets to read."""
+        """Returns the answer, or the error message of the failure."""
         return self.failure.message if self.failure else self.answer
 
 
 def draw_words(rng: Random, domain: Domain, moment: datetime) -> Words:
-    """Returns one word for each slot, the same all through a trace that happens at `moment`."""
+    """Draws a value for each slot, for a trace that starts at `moment`."""
     words: Words = {slot: rng.choice(choices) for slot, choices in domain.words.items()}
     words["count"] = rng.randint(2, 40)
     words["number"] = rng.randint(1_000, 99_999)
@@ -84,7 +84,7 @@ def draw_words(rng: Random, domain: Domain, moment: datetime) -> Words:
 
 
 def fill(template: Template, words: Words) -> Template:
-    """Returns `template` with its slots filled; a slot that stands alone keeps the type of its word."""
+    """Returns `template` with its slots filled; a template that is a single slot keeps the type of its value."""
     if isinstance(template, list):
         return [str(fill(part, words)) for part in template]
     if not isinstance(template, str) or "{" not in template:
@@ -97,8 +97,8 @@ def _fill_json(templates: dict[str, Template], words: Words) -> str:
     return msgspec.json.encode({name: fill(template, words) for name, template in templates.items()}).decode()
 
 
-def use_tool(rng: Random, tool: Tool, words: Words, *, failing: bool) -> ToolUse:
-    """Returns one call of `tool`; a failing one answers with its error's message."""
+def use_tool(rng: Random, tool: DemoTool, words: Words, *, failing: bool) -> ToolUse:
+    """Returns a call of `tool`; the result of a failing one is its error message."""
     failure = None
     if failing:
         kind, message = rng.choice(tool.failures)
@@ -108,16 +108,16 @@ def use_tool(rng: Random, tool: Tool, words: Words, *, failing: bool) -> ToolUse
 
 
 def fail_model(rng: Random, model: str, words: Words) -> Failure:
-    """Returns a failure of a call to `model`."""
+    """Draws a failure of a call to `model`."""
     kind, message = rng.choice(_MODEL_FAILURES)
     return Failure(kind, message.format_map({**words, "model": model}))
 
 
 class Scene:
-    """One trace's worth of happenings in a domain: one topic, one set of words, at most one failure."""
+    """The contents of one trace in a domain: one topic, one set of words, at most one failure."""
 
     def __init__(self, rng: Random, domain: Domain, moment: datetime, *, failing: bool) -> None:
-        """Draws the words and the topic of a trace that happens at `moment`."""
+        """Draws the words and the topic of a trace that starts at `moment`."""
         self.rng = rng
         self.domain = domain
         self.words = draw_words(rng, domain, moment)
@@ -126,22 +126,22 @@ class Scene:
         self.answer = answer.format_map(self.words)
         self._failing = failing
 
-    def run(self, agent: Agent, question: str = "", *, most_uses: int = 6) -> Run:
-        """Returns a run of `agent` on `question` (the scene's own if empty); a due failure strikes here."""
+    def run(self, agent: DemoAgent, question: str = "", *, max_uses: int = 6) -> AgentRun:
+        """Draws a run of `agent` for `question`, by default that of the scene. The first run fails, if one does."""
         rng = self.rng
         tools = self.domain.tools_of(agent)
         model = rng.choices(MODELS, _MODEL_WEIGHTS)[0]
-        count = min(rng.choices(_USES, _USE_WEIGHTS)[0], most_uses) if tools else 0
+        count = min(rng.choices(_USES, _USE_WEIGHTS)[0], max_uses) if tools else 0
         failing, self._failing = self._failing, False
         broken_use = rng.randrange(count) if failing and count and rng.random() < _BROKEN_TOOL_SHARE else -1
         chosen = [rng.choice(tools) for _ in range(count)]
-        uses = [use_tool(rng, tool, self.words, failing=place == broken_use) for place, tool in enumerate(chosen)]
+        uses = [use_tool(rng, tool, self.words, failing=index == broken_use) for index, tool in enumerate(chosen)]
         failure = fail_model(rng, model, self.words) if failing and broken_use < 0 else None
         answer = self.domain.apology.format_map(self.words) if broken_use >= 0 else self.answer
         instruction = rng.choice(self.domain.instructions)
-        return Run(self.domain, agent, instruction, model, question or self.question, tuple(uses), answer, failure)
+        return AgentRun(self.domain, agent, instruction, model, question or self.question, tuple(uses), answer, failure)
 
 
 def count_tokens(text: str) -> int:
-    """Returns about as many tokens as a model counts in `text`."""
+    """Returns the approximate number of tokens in `text`."""
     return max(1, len(text) // 4)

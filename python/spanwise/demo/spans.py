@@ -1,4 +1,4 @@
-"""Spans as OTLP/JSON, written while a clock runs (OTLP 1.9, `trace.proto`, JSON mapping)."""
+"""Spans with a simulated clock, and their encoding as OTLP/JSON (OTLP 1.9, `trace.proto`, JSON mapping)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Attributes = dict[str, Value]
 
 
 class Scope(NamedTuple):
-    """The instrumentation that makes a span."""
+    """An instrumentation scope."""
 
     name: str
     version: str
@@ -30,7 +30,7 @@ class Scope(NamedTuple):
 
 
 class Span(msgspec.Struct):
-    """One span; times in nanoseconds since 1970. `failure` becomes an `exception` event at its end."""
+    """A span, with times in Unix nanoseconds. `failure` becomes an `exception` event at its end."""
 
     id: str
     parent_id: str
@@ -46,36 +46,36 @@ class Span(msgspec.Struct):
 
 
 class TraceWriter:
-    """Collects the spans of one trace. `clock` is the moment reached, in nanoseconds since 1970."""
+    """Collects the spans of one trace. `clock` is the simulated time in Unix nanoseconds."""
 
     def __init__(self, rng: Random, start: int) -> None:
-        """Begins a trace at `start`, nanoseconds since 1970."""
+        """Creates a trace that starts at `start`, in Unix nanoseconds."""
         self.rng = rng
         self.clock = start
         self.trace_id = f"{rng.getrandbits(128):032x}"
         self.spans: list[Span] = []
 
     def open(self, scope: Scope, name: str, parent: Span | None, attributes: Attributes, kind: int = INTERNAL) -> Span:
-        """Returns a new span that begins now."""
+        """Returns a new span that starts now."""
         self.clock += self.rng.randint(20_000, 900_000)
         span_id = f"{self.rng.getrandbits(64):016x}"
         parent_id = parent.id if parent else ""
         return Span(span_id, parent_id, scope, name, kind, self.clock, attributes)
 
     def spend(self, milliseconds: float, spread: float) -> None:
-        """Lets time pass: log-normal with this median and spread."""
+        """Advances the clock by a log-normal duration with this median and spread."""
         factor = self.rng.lognormvariate(0.0, spread)
         self.clock += int(milliseconds * factor * _MILLISECOND)
 
     def close(self, span: Span, status: int = UNSET, message: str = "", failure: Failure | None = None) -> None:
-        """Ends `span` now; spans are kept in the order in which they end, as exporters send them."""
+        """Ends `span` now. Spans are collected in the order in which they end, as exporters send them."""
         self.clock += self.rng.randint(10_000, 200_000)
         span.end, span.status, span.message, span.failure = self.clock, status, message, failure
         self.spans.append(span)
 
 
 def attribute_list(attributes: Attributes) -> list[dict[str, object]]:
-    """Returns `attributes` as OTLP writes them in JSON."""
+    """Returns `attributes` in OTLP/JSON."""
     return [{"key": key, "value": _any_value(value)} for key, value in attributes.items()]
 
 
@@ -105,7 +105,7 @@ def _exception_event(failure: Failure, moment: int) -> dict[str, object]:
 
 
 def encode_span(span: Span, trace_id: str) -> bytes:
-    """Returns `span` as the JSON text of an OTLP span."""
+    """Returns `span` in OTLP/JSON."""
     body: dict[str, object] = {
         "traceId": trace_id,
         "spanId": span.id,

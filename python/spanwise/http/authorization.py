@@ -9,11 +9,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from spanwise.auth.audit import AuditLog, Decision, Verdict
-from spanwise.auth.config import completed, configured_sources, key_material
+from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
+from spanwise.auth.config import configured_sources, key_material, resolve_config
 from spanwise.auth.identity import EVERYONE, Identity, bearer_token
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.rate_limit import RefusalPace
+from spanwise.auth.rate_limit import RateLimiter
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
@@ -157,11 +157,11 @@ class TokenAuthorizer:
         Raises:
             ConfigurationError: there is no key, or one is not usable.
         """
-        self._config = completed(config, settings)
+        self._config = resolve_config(config, settings)
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
-        self._rejection_limiter = RefusalPace(settings.refusals_per_second)
+        self._rejection_limiter = RateLimiter(settings.rejections_per_second)
 
     @property
     def jwks_age_seconds(self) -> float | None:
@@ -217,7 +217,7 @@ class TokenAuthorizer:
         Raises:
             ForbiddenError: its token does not grant them.
         """
-        self._decide(identity, audited, lambda: identity.demand(need, audited.resource))
+        self._decide(identity, audited, lambda: identity.authorize(need, audited.resource))
 
     def _decide(self, identity: Identity, audited: AuditedRequest, check: Callable[[], None]) -> None:
         try:
@@ -236,14 +236,14 @@ class TokenAuthorizer:
         return True
 
     def _write(self, audited: AuditedRequest, identity: Identity | None, error: Exception | None) -> None:
-        verdict = Verdict.ALLOWED if error is None else Verdict.FORBIDDEN if identity else Verdict.UNAUTHENTICATED
+        denied = AuditDecision.FORBIDDEN if identity else AuditDecision.UNAUTHENTICATED
         self._audit.write(
-            Decision(
+            AuditEvent(
                 sub=identity.user_id if identity else None,
                 method=audited.method,
                 route=audited.route,
                 resource=audited.resource,
-                decision=verdict,
+                decision=denied if error else AuditDecision.ALLOWED,
                 reason=str(error) if error else None,
                 request_id=audited.request_id,
             )
@@ -254,7 +254,7 @@ def _require_scopes(identity: Identity, route: ProtectedRoute, component_id: str
     if route.is_filtered_by_scope and route.need is not None:
         identity.visible_ids(route.need)
     else:
-        identity.demand(route.need, component_id)
+        identity.authorize(route.need, component_id)
 
 
 def _set_identity(request: Request, identity: Identity) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.metrics import Counter, Durations
+from spanwise.metrics import Counter, Histogram
 
 if TYPE_CHECKING:
     from spanwise.errors import SpanwiseError
@@ -18,9 +18,11 @@ class RequestMetrics:
 
     def __init__(self) -> None:
         """Starts at zero."""
-        self.requests = Counter("spanwise_requests_total", "Requests that were answered.", "method", "route", "status")
-        self.seconds = Durations(
-            "spanwise_request_seconds", "Seconds from the headers to the response.", "method", "route"
+        self.requests = Counter(
+            "spanwise_http_requests_total", "HTTP requests with a response.", "method", "route", "status"
+        )
+        self.seconds = Histogram(
+            "spanwise_http_request_duration_seconds", "From the headers to the response.", "method", "route"
         )
         self.errors = Counter("spanwise_errors_total", "Requests that were rejected or failed.", "error_code")
 

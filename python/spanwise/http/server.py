@@ -103,7 +103,7 @@ class _BoundServer(Server):
 
 
 def _server(application: Application, settings: Settings, listener: socket.socket) -> Server:
-    connections = _connections(settings.connections)
+    connections = _connections(settings.max_connections)
     milliseconds = round(settings.header_deadline_seconds * 1000)
     server = _BoundServer(
         application,

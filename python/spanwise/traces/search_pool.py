@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spanwise._engine import Cancel
 from spanwise.errors import UnavailableError
-from spanwise.metrics import Durations
+from spanwise.metrics import Histogram
 from spanwise.traces.pools import Pool
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class SearchPool:
 
     def __init__(self, settings: Settings) -> None:
         """Creates the pool with the thread count, queue length and deadline of `settings`."""
-        self.pool = Pool("search", settings.search_threads, settings.search_waiting)
-        self.seconds = Durations("spanwise_search_seconds", "How long searches took, by phase.", "phase")
+        self.pool = Pool("search", settings.search_threads, settings.search_queue_size)
+        self.seconds = Histogram("spanwise_search_duration_seconds", "Duration of searches by phase.", "phase")
         self._deadline_seconds = settings.search_deadline_seconds
         self._cancels: set[Cancel] = set()
 

@@ -9,7 +9,7 @@ import msgspec
 
 from spanwise._engine import limit_pages
 from spanwise.errors import ConfigurationError, NotFoundError
-from spanwise.metrics import Counter, Gauge
+from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
 from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
@@ -41,12 +41,12 @@ class Traces:
             raise ConfigurationError("expected one or more trace stores, each with an id")
         self._stores = {db_id: LazyStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
-        limit_pages(settings.page_bytes)
+        limit_pages(settings.page_buffer_bytes)
         self._searches = SearchPool(settings)
         self._downloads = Downloads()
-        self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_waiting)
-        self._spans = Counter("spanwise_spans_total", "Spans that exports held, by what became of them.", "outcome")
-        self._export_bytes = Counter("spanwise_export_bytes_total", "Bytes of exports that were stored, as sent.")
+        self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)
+        self._spans = Counter("spanwise_ingest_spans_total", "Spans received by OTLP.", "outcome")
+        self._ingested_bytes = Counter("spanwise_ingest_bytes_total", "Bytes of stored OTLP requests, as sent.")
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Traces:
         report = await self._writes.run(lambda: store.ingest(body, content_type, content_encoding))
         self._spans.add("accepted", by=report.accepted_spans)
         self._spans.add("rejected", by=report.rejected_spans)
-        self._export_bytes.add(by=len(body))
+        self._ingested_bytes.add(by=len(body))
         return report
 
     async def measure(self) -> list[Family]:
@@ -125,21 +125,20 @@ class Traces:
         admitted = {name: pool.admitted for name, pool in pools.items()}
         capacity = {name: pool.capacity for name, pool in pools.items()}
         stats = await asyncio.to_thread(self._stats)
-        names = sorted({name for numbers in stats.values() for name in numbers})
         return [
             self._spans,
-            self._export_bytes,
+            self._ingested_bytes,
             self._searches.seconds,
-            Gauge("spanwise_pool_taken", "Requests that run or wait.", "pool", admitted),
-            Gauge("spanwise_pool_places", "Requests that may run or wait.", "pool", capacity),
+            Gauge("spanwise_pool_tasks", "Running and queued tasks.", "pool", admitted),
+            Gauge("spanwise_pool_capacity", "Task limit.", "pool", capacity),
             *(
                 Gauge(
-                    f"spanwise_store_{name}",
-                    f"The trace store's own account of its {name.replace('_', ' ')}.",
+                    name,
+                    help_text,
                     "db_id",
-                    {db_id: numbers[name] for db_id, numbers in stats.items() if name in numbers},
+                    {db_id: numbers[member] for db_id, numbers in stats.items() if member in numbers},
                 )
-                for name in names
+                for member, (name, help_text) in STORE_GAUGES.items()
             ),
         ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore
-from spanwise.budgets import HEAD_TIMES, most_segments, segment_traces
+from spanwise.budgets import HEAD_MEMORY_FACTOR, max_segment_traces, max_segments
 from spanwise.settings import is_bucket
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
     options: dict[str, object] = {
         "seal_bytes": settings.unsealed_bytes // 4,
         "max_unsealed_bytes": settings.unsealed_bytes,
-        "max_head_bytes": settings.unsealed_bytes * HEAD_TIMES,
+        "max_head_bytes": settings.unsealed_bytes * HEAD_MEMORY_FACTOR,
         "max_waiting_bytes": settings.unsealed_bytes // 4,
-        "max_segment_traces": segment_traces(),
-        "max_segments": most_segments(),
-        "max_decoding_bytes": settings.decoding_bytes,
+        "max_segment_traces": max_segment_traces(),
+        "max_segments": max_segments(),
+        "max_decoding_bytes": settings.decode_buffer_bytes,
         "min_free_bytes": settings.min_free_bytes,
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SECRET = "a-secret-that-nobody-must-read"  # noqa: S105  # of no service
 CASES = {
-    "no key": ({}, "authorization is on and no key is given"),
+    "no key": ({}, "authorization is on, but there is no verification key"),
     "empty key": ({"JWT_VERIFICATION_KEY": ""}, "jwt_verification_key"),
     "short secret": ({"JWT_VERIFICATION_KEY": SECRET, "JWT_ALGORITHM": "HS256"}, "jwt_verification_key"),
     "a secret where a public key must be": ({"JWT_VERIFICATION_KEY": SECRET}, "jwt_verification_key"),
@@ -33,7 +33,7 @@ CASES = {
     ),
     "an absent file of a key": (
         {"JWT_VERIFICATION_KEY_FILE": SECRET},
-        "cannot read the file that `jwt_verification_key",
+        "cannot read the file given by `jwt_verification_key",
     ),
     "a leeway of hours": ({"SPANWISE_JWT_LEEWAY": "7200", "JWT_VERIFICATION_KEY": SECRET}, "`jwt_leeway`"),
     "absent file": ({"JWT_JWKS_FILE": "absent.json"}, "jwt_jwks_file"),

@@ -26,7 +26,7 @@ RUNNING = ("workflows:run",)
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("guarded")
-    flags = ("--authorization", "--sockets-of-a-user", "2")
+    flags = ("--authorization", "--max-websockets-per-user", "2")
     with start_hosted(folder, *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
         yield service
         assert service.stop() == 0

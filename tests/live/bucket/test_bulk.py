@@ -72,7 +72,7 @@ def test_exported_from_a_bucket_and_imported_into_another_every_search_answers_t
 ) -> None:
     run("export", filled, "{}", "--format", form, "-o", tmp_path / "file")
     for _ in range(2):  # the second time changes nothing
-        assert "Refused: 0." in run("import", tmp_path / "file", url)
+        assert "Rejected: 0." in run("import", tmp_path / "file", url)
         # An OTLP message has no place for when its spans were received.
         has_received = form != "otlp"
         assert search_results(url, received=has_received) == search_results(filled, received=has_received)

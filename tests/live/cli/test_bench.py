@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from spanwise.bench import results
 from spanwise.bench.peers import PEERS
-from spanwise.bench.queries import queries
+from spanwise.bench.queries import query_templates
 from spanwise.bench.report.readme import BEGIN, END
-from spanwise.bench.shape import Shape
+from spanwise.bench.data.shape import Shape
 from spanwise.bench.stages import STAGES
-from spanwise.bench.stages.check import TIMES
+from spanwise.bench.stages.check import QUERIES_PER_TEMPLATE
 from spanwise.bench.stages.http import LIMITS, SCATTERED
 from spanwise.cli import commands
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHAPE = Shape(2_000, "real", 7)
-TITLES = [query.title for query in queries(SHAPE)]
+TITLES = [template.title for template in query_templates(SHAPE)]
 
 
 class Done(NamedTuple):
@@ -52,7 +52,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 def test_every_answer_was_compared(done: Done) -> None:
     assert done.measured.check is not None
-    assert done.measured.check.answers == dict.fromkeys(TITLES, TIMES)
+    assert done.measured.check.answers == dict.fromkeys(TITLES, QUERIES_PER_TEMPLATE)
 
 
 def test_every_query_was_timed_on_every_engine(done: Done) -> None:
@@ -101,7 +101,7 @@ def test_the_report_is_complete(done: Done) -> None:
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
     http = "Over HTTP, with full span trees"
     assert headings == ["Goals", "Circumstances", "The store", "Beside the peers", http, "Ingest", "Opening"]
-    assert f"{len(TITLES) * TIMES} answers were compared with DuckDB's" in page
+    assert f"{len(TITLES) * QUERIES_PER_TEMPLATE} answers were compared with DuckDB's" in page
     assert "(out.json)" in page
     assert "(out.svg)" in page
     goals = page.partition("### Goals")[2].partition("###")[0]
@@ -112,7 +112,7 @@ def test_the_figures_are_the_page_as_json(done: Done) -> None:
     (data_set,) = json.loads((done.target / "out.json").read_bytes())
     assert [row["title"] for row in data_set["queries"]] == TITLES
     assert all(row["ratio"] > 0 for row in data_set["queries"])
-    assert data_set["checked_answers"] == len(TITLES) * TIMES
+    assert data_set["checked_answers"] == len(TITLES) * QUERIES_PER_TEMPLATE
     assert data_set["stages"].keys() == set(STAGES)
     versions = data_set["stages"]["engine"]["versions"]
     assert all(versions[name][0].isdigit() for name in PEERS)
@@ -136,11 +136,11 @@ def test_the_readme_is_written_within_its_region(done: Done) -> None:
 def test_what_is_done_is_not_done_again_unless_told(done: Done) -> None:
     before = done.measured
     printed = bench(done.target)
-    assert [line for line in printed.splitlines() if "done before" in line] == [
-        f"{stage}: done before, `--again` measures anew" for stage in STAGES
+    assert [line for line in printed.splitlines() if "already done" in line] == [
+        f"{stage}: already done; use --again to repeat it" for stage in STAGES
     ]
     bench(done.target, "--only", "check", "--again")
     after = results.read(done.target / SHAPE.folder, SHAPE)
     assert after.check is not None
-    assert after.check.answers == dict.fromkeys(TITLES, TIMES)
+    assert after.check.answers == dict.fromkeys(TITLES, QUERIES_PER_TEMPLATE)
     assert after.engine == before.engine

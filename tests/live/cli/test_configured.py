@@ -109,7 +109,7 @@ def test_stores_are_told_apart_by_db_id(start: Callable[..., RunningService], tm
         assert done.stdout == f"Traces to delete: {count}\n"
     done = command("delete", "{}", str(service.data_dir), "--dry-run", **variables)
     assert "found no such folder" in done.stderr, "a folder that is named is not one of the stores"
-    assert "no trace store has the name `absent`" in command("check", "--db-id", "absent", **variables).stderr
+    assert "there is no trace store named `absent`" in command("check", "--db-id", "absent", **variables).stderr
 
 
 def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

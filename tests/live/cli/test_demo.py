@@ -35,7 +35,7 @@ def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Pa
     port = free_port()
     with start_demo(tmp_path / "demo", port, "--traces", "400") as demo:
         printed = read_output(demo)
-        assert f"Serving http://127.0.0.1:{port} until Ctrl-C" in printed
+        assert f"Serving on http://127.0.0.1:{port} (press Ctrl-C to stop)" in printed
         failures, sessions, captured, run, found = (
             send(line).raise_for_status().json() for line in printed.splitlines() if line.startswith("curl")
         )
@@ -51,4 +51,4 @@ def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Pa
         printed = read_output(demo)
         demo.send_signal(signal.SIGINT)
         demo.wait(15)
-    assert "400 traces of seed 7 are in" in printed
+    assert "400 traces of seed 7 in" in printed

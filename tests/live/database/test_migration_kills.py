@@ -20,7 +20,7 @@ import pytest
 from spanwise import Filter, TraceStore
 from spanwise.database.records import SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
-from spanwise.demo import CONTENT_TYPE, exports
+from spanwise.demo import CONTENT_TYPE, export_requests
 from support.programs import start
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of several segments with hidden rows and spans that are not sealed, whose indexes are of another form."""
     folder = tmp_path_factory.mktemp("left") / "store"
     store = TraceStore.open(str(folder), b'{"seal_objects":12}')
-    for number, export in enumerate(exports(TRACES, SEED, NOW)):
+    for number, export in enumerate(export_requests(TRACES, SEED, NOW)):
         store.ingest(export.body, CONTENT_TYPE)
         if number % 10 == 5:
             store.delete(Filter.compile(b'{"op":"EQ","key":"status","value":"ERROR"}'))

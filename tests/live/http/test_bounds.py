@@ -20,7 +20,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Callable[..., RunningService]) -> None:
-    service = start("--ingest-waiting-bytes", "1000")
+    service = start("--ingest-buffer-bytes", "1000")
     response = service.http.post("/v1/traces", content=b" " * 1001, headers=JSON)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     assert response.json()["message"] == "too many bytes of requests at once"
@@ -30,7 +30,7 @@ def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Cal
 
 
 def test_a_crowd_of_searches_is_answered_or_sent_away(start: Callable[..., RunningService]) -> None:
-    service = start("--search-threads", "1", "--search-waiting", "1")
+    service = start("--search-threads", "1", "--search-queue-size", "1")
     for number in range(1, 200):
         service.http.post("/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON)
     with ThreadPoolExecutor(16) as crowd:
@@ -49,7 +49,7 @@ def test_a_search_past_its_deadline_is_503(start: Callable[..., RunningService])
 
 
 def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
-    with start_hosted(tmp_path, "--event-bytes", "1") as service:
+    with start_hosted(tmp_path, "--event-buffer-bytes", "1") as service:
         form = {"message": "hello"}
         with service.http.stream("POST", "/agents/slow/runs", data=form) as slow:
             first = next(run_events(slow))
@@ -68,6 +68,6 @@ def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
 
 
 def event_bytes(service: RunningService) -> float:
-    found = re.search(r'^spanwise_event_bytes\{kind="run"\} (\S+)', service.http.get("/metrics").text, re.MULTILINE)
+    found = re.search(r"^spanwise_event_buffer_bytes (\S+)", service.http.get("/metrics").text, re.MULTILINE)
     assert found
     return float(found[1])

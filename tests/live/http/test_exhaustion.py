@@ -85,7 +85,7 @@ def test_more_connections_than_there_may_be_wait_and_are_let_in(
     start: Callable[..., RunningService], begin: bytes
 ) -> None:
     """Those that hold a place say nothing, too little, or nothing more after their answer."""
-    service = start("--connections", "8", "--header-deadline-seconds", "1")
+    service = start("--max-connections", "8", "--header-deadline-seconds", "1")
     service.http.close()
     with crowd(service, 8) as connections, crowd(service, 200) as waiting:
         for connection in connections:
@@ -109,7 +109,8 @@ ASK = b"GET /traces/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: i
 
 
 def waiting_bytes(service: RunningService) -> int:
-    (line,) = [line for line in service.http.get("/metrics").text.splitlines() if line.startswith("spanwise_answer_b")]
+    lines = service.http.get("/metrics").text.splitlines()
+    (line,) = [line for line in lines if line.startswith("spanwise_response_buffer_bytes ")]
     return int(float(line.rpartition(" ")[2]))
 
 
@@ -144,7 +145,7 @@ def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., RunningSe
 
 
 def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Callable[..., RunningService]) -> None:
-    service = start("--answer-waiting-bytes", "1000", "--write-deadline-seconds", "5")
+    service = start("--response-buffer-bytes", "1000", "--write-deadline-seconds", "5")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
         connection.sendall(ASK)

@@ -37,7 +37,7 @@ MOST_MEBIBYTES = 64
 
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with start_hosted(tmp_path_factory.mktemp("loaded"), "--sockets-at-once", "512") as service:
+    with start_hosted(tmp_path_factory.mktemp("loaded"), "--max-websockets", "512") as service:
         yield service
         assert service.stop() == 0
 
@@ -45,7 +45,9 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 def gauges(service: RunningService) -> dict[str, float]:
     """Returns how many runs, streams and sockets are open."""
     text = service.http.get("/metrics").text
-    return {kind: float(value) for kind, value in re.findall(r'spanwise_open\{kind="(\w+)"\} (\S+)', text)}
+    found = dict(re.findall(r"^(spanwise_\w+) (\S+)$", text, re.MULTILINE))
+    names = {"run": "active_runs", "stream": "open_event_streams", "socket": "open_websockets"}
+    return {kind: float(found[f"spanwise_{name}"]) for kind, name in names.items()}
 
 
 def resident_mebibytes(service: RunningService) -> float:

@@ -207,7 +207,7 @@ def test_a_path_that_is_no_socket_is_rejected(hosted: RunningService, path: str)
 
 
 def test_one_socket_too_many_is_503(tmp_path: Path) -> None:
-    with start_hosted(tmp_path, "--sockets-at-once", "3") as service, ExitStack() as sockets:
+    with start_hosted(tmp_path, "--max-websockets", "3") as service, ExitStack() as sockets:
         for _ in range(3):
             last = sockets.enter_context(open_websocket(service))
         with pytest.raises(InvalidStatus) as rejected, open_websocket(service):

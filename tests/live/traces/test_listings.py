@@ -129,16 +129,16 @@ def test_the_metrics_count_what_was_done(captured: RunningService) -> None:
     after = samples(captured)
     grown = {name: after[name] - before.get(name, 0) for name in after}
     route = 'method="POST",route="/traces/search"'
-    assert grown['spanwise_spans_total{outcome="accepted"}'] == 2
-    assert grown[f'spanwise_requests_total{{{route},status="200"}}'] == 1
-    assert grown[f'spanwise_requests_total{{{route},status="422"}}'] == 1
-    assert grown[f"spanwise_request_seconds_count{{{route}}}"] == 2
+    assert grown['spanwise_ingest_spans_total{outcome="accepted"}'] == 2
+    assert grown[f'spanwise_http_requests_total{{{route},status="200"}}'] == 1
+    assert grown[f'spanwise_http_requests_total{{{route},status="422"}}'] == 1
+    assert grown[f"spanwise_http_request_duration_seconds_count{{{route}}}"] == 2
     assert grown['spanwise_errors_total{error_code="VALIDATION_ERROR"}'] == 1
-    assert grown['spanwise_requests_total{method="other",route="none",status="404"}'] == 1
-    assert grown['spanwise_search_seconds_count{phase="engine"}'] == 1
+    assert grown['spanwise_http_requests_total{method="other",route="none",status="404"}'] == 1
+    assert grown['spanwise_search_duration_seconds_count{phase="engine"}'] == 1
     assert grown['spanwise_store_traces{db_id="default"}'] == 1
-    assert after['spanwise_store_is_acknowledging{db_id="default"}'] == 1
-    assert after['spanwise_pool_taken{pool="search"}'] == 0
+    assert after['spanwise_store_is_writable{db_id="default"}'] == 1
+    assert after['spanwise_pool_tasks{pool="search"}'] == 0
     assert not any(word in json.dumps(list(after)) for word in ("BREW", "nope"))
 
 

@@ -136,7 +136,7 @@ class PublishedJwks:
         self.fetches += 1
         assert self.gate.wait(10)
         if self.text is None:
-            raise FetchError("answered 503")
+            raise FetchError("returned status 503")
         if self.text == "defect":
             raise RuntimeError("a defect")
         return self.text.encode()

@@ -11,20 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from spanwise.auth.audit import AuditLog, Decision, Verdict
+from spanwise.auth.audit import AuditLog, AuditEvent, AuditDecision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DECISION = Decision(
+DECISION = AuditEvent(
     sub="alice",
     method="GET",
     route="/agents/{id}",
     resource="A",
-    decision=Verdict.ALLOWED,
+    decision=AuditDecision.ALLOWED,
     request_id="r1",
 )
-UNKNOWN = replace(DECISION, sub=None, resource=None, decision=Verdict.UNAUTHENTICATED, reason="Token has expired")
+UNKNOWN = replace(DECISION, sub=None, resource=None, decision=AuditDecision.UNAUTHENTICATED, reason="Token has expired")
 
 
 class Clock:
@@ -74,7 +74,7 @@ def test_a_decision_is_one_line_of_what_was_decided(log: Written) -> None:
 
 
 def test_a_line_has_no_place_for_a_token() -> None:
-    names = {field.name for field in fields(Decision)}
+    names = {field.name for field in fields(AuditEvent)}
     assert names == {"sub", "method", "route", "resource", "decision", "reason", "request_id"}
 
 
@@ -118,5 +118,5 @@ def test_a_flood_of_the_unknown_is_counted_not_written(log: Written) -> None:
 def test_every_known_caller_is_written(log: Written) -> None:
     audit = AuditLog(Clock())
     for _ in range(500):
-        audit.write(replace(DECISION, decision=Verdict.FORBIDDEN))
+        audit.write(replace(DECISION, decision=AuditDecision.FORBIDDEN))
     assert len(log.lines) == 500

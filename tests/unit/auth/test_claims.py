@@ -144,7 +144,7 @@ def test_scopes_of_another_type_are_rejected(value: object) -> None:
 
 @pytest.mark.parametrize("value", [1, "", [], "a\nb"])
 def test_a_session_is_usable(value: object) -> None:
-    expected = 'Invalid token: Claim "session_id" must be a usable string'
+    expected = 'Invalid token: Claim "session_id" must be a non-empty printable string'
     assert rejection(forge(claims={**CLAIMS, "session_id": value})) == expected
 
 
@@ -178,4 +178,4 @@ def test_claims_can_be_read_in_one_way_only(source: bytes) -> None:
 @pytest.mark.parametrize("claim", [b'"\\ud800"', b"[" * 31 + b"]" * 31 + b"", b'{"\\udfff":1}'])
 def test_claims_are_text_and_shallow(claim: bytes) -> None:
     source = b'{"sub":"alice","exp":1700000600,"x":[' + claim + b"]}"
-    assert rejection(forge(claims=source)).startswith("Invalid token: Claims are not usable: it ")
+    assert rejection(forge(claims=source)).startswith("Invalid token: Invalid claims: it ")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.auth.config import AuthorizationConfig
-from spanwise.auth.identity import EVERYONE, Identity, bearer_token, verified_wins
+from spanwise.auth.identity import EVERYONE, Identity, bearer_token, prefer_verified
 from spanwise.auth.scopes import Need
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 from support.clients.forged_tokens import CLAIMS, NOW, forge, verifier
@@ -72,9 +72,9 @@ def test_another_admin_scope_takes_the_place_of_the_usual_one() -> None:
 
 @pytest.mark.parametrize("user_id", [None, ""])
 def test_a_caller_without_a_name_is_an_admin_or_nobody(user_id: str | None) -> None:
-    with pytest.raises(ValueError, match="a caller that is no admin must have a user id"):
+    with pytest.raises(ValueError, match="a caller that is not an admin must have a user id"):
         Identity(user_id=user_id)
-    with pytest.raises(ValueError, match="a caller that is no admin must have a user id"):
+    with pytest.raises(ValueError, match="a caller that is not an admin must have a user id"):
         Identity(user_id=user_id, is_isolated=False)
 
 
@@ -90,23 +90,23 @@ def test_an_admin_may_do_everything_that_a_route_needs() -> None:
     assert admin.allows(READ, "A")
     assert admin.visible_ids(READ) is None
     assert not admin.allows(None)
-    with pytest.raises(ForbiddenError, match="This route is open to nobody"):
-        admin.demand(None)
+    with pytest.raises(ForbiddenError, match="No scope allows this route"):
+        admin.authorize(None)
 
 
 def test_what_a_caller_lacks_is_rejected() -> None:
     limited = caller(scopes=["agents:A:read"])
-    limited.demand(READ, "A")
+    limited.authorize(READ, "A")
     assert limited.visible_ids(READ) == frozenset({"A"})
     with pytest.raises(ForbiddenError, match="Access denied to read this agent"):
-        limited.demand(READ, "B")
+        limited.authorize(READ, "B")
     with pytest.raises(ForbiddenError, match=r"Required scope\(s\): teams:read"):
         limited.visible_ids(Need.of("teams:read"))
 
 
 @given(st.none() | st.text(), st.none() | st.text())
 def test_the_verified_identity_always_wins(verified: str | None, given_by_form: str | None) -> None:
-    found = verified_wins(verified, given_by_form)
+    found = prefer_verified(verified, given_by_form)
     assert found == (verified if verified is not None else given_by_form)
 
 

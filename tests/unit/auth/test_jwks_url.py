@@ -88,7 +88,7 @@ def test_while_the_address_is_away_the_last_good_keys_stay(caplog: pytest.LogCap
         with pytest.raises(UnknownKeyError):
             asyncio.run(verifying.verify_or_fetch(token("new")))
         assert is_accepted(verifying, token("old", jti=str(text)))
-    assert "kept the last good keys: the JWKS at the address that `jwks_url` gives answered 503" in caplog.text
+    assert "kept the last valid keys: the JWKS at the URL given by `jwks_url` returned status 503" in caplog.text
     assert "id.test" not in caplog.text
     published.text = jwks("new")
     clock.now += 1
@@ -150,7 +150,7 @@ def test_keys_are_fetched_again_without_anyone_asking(monkeypatch: pytest.Monkey
 def test_without_a_first_good_fetch_the_start_is_rejected(text: str | None) -> None:
     published = PublishedJwks("")
     published.text = text
-    with pytest.raises(ConfigurationError, match=r"^the JWKS at the address that `JWT_JWKS_URL` gives") as rejected:
+    with pytest.raises(ConfigurationError, match=r"^the JWKS at the URL given by `JWT_JWKS_URL`") as rejected:
         JwksUrl("`JWT_JWKS_URL`", "https://id.test/jwks", "RS256", published, Clock())
     assert "id.test" not in str(rejected.value)
 
@@ -215,13 +215,13 @@ def test_a_jwks_is_fetched(provider: str, endpoint: str) -> None:
 @pytest.mark.parametrize(
     ("endpoint", "why"),
     [
-        ("/absent", "answered 503"),
-        ("/loop", "answered 302"),
-        ("/to-file", "answered 302"),
-        ("/to-ftp", "redirects to another scheme"),
+        ("/absent", "returned status 503"),
+        ("/loop", "returned status 302"),
+        ("/to-file", "returned status 302"),
+        ("/to-ftp", "redirects to a different URL scheme"),
         ("/large", "is larger than 1048576 bytes"),
         ("/nonsense", "could not be read: BadStatusLine"),
-        ("/short", "ended before its announced length"),
+        ("/short", "ended before its Content-Length"),
     ],
 )
 def test_what_is_no_jwks_is_not_fetched(provider: str, endpoint: str, why: str) -> None:
@@ -234,7 +234,7 @@ def test_a_redirect_keeps_its_protection() -> None:
     redirects = jwks_url._SafeRedirect()  # noqa: SLF001  # a server with a certificate would show no more
     response = (BytesIO(), 302, "Found", Message())
     assert redirects.redirect_request(Request("https://id.test/a"), *response, "https://id.test/b")
-    with pytest.raises(FetchError, match=r"^redirects to another scheme$"):
+    with pytest.raises(FetchError, match=r"^redirects to a different URL scheme$"):
         redirects.redirect_request(Request("https://id.test/a"), *response, "http://id.test/b")
 
 

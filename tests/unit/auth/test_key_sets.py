@@ -95,7 +95,7 @@ def test_a_file_that_turns_bad_changes_nothing(
         clock.now += 1
         assert is_accepted(verifying, token("old"))
     assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert "kept the last good keys: the JWKS file that `jwks_file` names" in caplog.text
+    assert "kept the last valid keys: the JWKS file given by `jwks_file`" in caplog.text
     path.write_text(jwks("new"), "utf-8")
     clock.now += 1
     assert is_accepted(verifying, token("new"))
@@ -146,10 +146,10 @@ def test_one_name_for_two_keys_leaves_each_its_algorithm(path: Path) -> None:
 def test_what_strangers_publish_is_taken_as_far_as_it_is_usable(caplog: pytest.LogCaptureFixture) -> None:
     good = key("own").jwk
     text = json.dumps({"keys": [{"kty": "AKP", "alg": "ML-DSA-44"}, {"kty": "oct", "alg": "HS256", "k": "AA"}, good]})
-    assert [found.algorithm for found in read_jwks(text.encode(), "RS256", is_ours=False)] == ["RS256"]
+    assert [found.algorithm for found in read_jwks(text.encode(), "RS256", is_trusted=False)] == ["RS256"]
     assert [record.getMessage().partition(": it ")[2] for record in caplog.records] == [
-        f"has an `alg` that is not served; expected one of {', '.join(ALGORITHMS)}",
-        "is a secret, and was published",
+        f"has an unsupported `alg`; expected one of {', '.join(ALGORITHMS)}",
+        "is a shared secret, which must not be published",
     ]
 
 

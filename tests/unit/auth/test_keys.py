@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from spanwise.auth.config import AuthorizationConfig, configured_sources, key_material
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.keys import ALGORITHMS, KeyFault, key_from_jwk, key_from_text
+from spanwise.auth.keys import ALGORITHMS, InvalidKeyError, key_from_jwk, key_from_text
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings, load_settings
@@ -51,42 +51,42 @@ def rejected(environ: dict[str, str] | None = None, /, **config: object) -> str:
     [
         (" ", "HS256", "is empty"),
         (" \n", "RS256", "is empty"),
-        ("x" * 31, "HS256", "is too short: HS256 needs a secret of 32 bytes or more"),
-        ("x" * 47, "HS384", "is too short: HS384 needs a secret of 48 bytes or more"),
-        ("x" * 63, "HS512", "is too short: HS512 needs a secret of 64 bytes or more"),
-        (public_pem(key("own")), "HS256", "is a key of another kind, not a secret for HS256"),
-        ('{"kty":"oct","k":"c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"}', "HS256", "is a key of another kind"),
-        ("x" * 40, "RS256", "is no public key in PEM form, which RS256 needs"),
-        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "RS256", "is no public key in PEM form"),
+        ("x" * 31, "HS256", "is too short: HS256 requires a secret of 32 bytes or more"),
+        ("x" * 47, "HS384", "is too short: HS384 requires a secret of 48 bytes or more"),
+        ("x" * 63, "HS512", "is too short: HS512 requires a secret of 64 bytes or more"),
+        (public_pem(key("own")), "HS256", "is an asymmetric key, not a shared secret for HS256"),
+        ('{"kty":"oct","k":"c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"}', "HS256", "is an asymmetric key"),
+        ("x" * 40, "RS256", "is not a public key in PEM format, which RS256 requires"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "RS256", "is not a public key in PEM format"),
         (key("own").private_text, "RS256", "is a private key; expected the public key that belongs to it"),
         (key("own", "ES256").private_text, "ES256", "is a private key"),
-        (public_pem(key("own", "ES256")), "RS256", "is not of the type that RS256 needs"),
-        (public_pem(key("own")), "ES256", "is not of the type that ES256 needs"),
-        (public_pem(key("own", "EdDSA")), "PS256", "is not of the type that PS256 needs"),
-        (public_pem(key("own", "ES256")), "ES384", "is on the curve secp256r1; ES384 needs secp384r1"),
-        (pem_of(ec.generate_private_key(ec.SECP256K1())), "ES256", "is on the curve secp256k1; ES256 needs secp256r1"),
-        (pem_of(ed448.Ed448PrivateKey.generate()), "EdDSA", "is not of the type that EdDSA needs"),
+        (public_pem(key("own", "ES256")), "RS256", "has the wrong type for RS256"),
+        (public_pem(key("own")), "ES256", "has the wrong type for ES256"),
+        (public_pem(key("own", "EdDSA")), "PS256", "has the wrong type for PS256"),
+        (public_pem(key("own", "ES256")), "ES384", "is on the curve secp256r1; ES384 requires secp384r1"),
+        (pem_of(ec.generate_private_key(ec.SECP256K1())), "ES256", "is on the curve secp256k1; ES256 requires secp256r1"),
+        (pem_of(ed448.Ed448PrivateKey.generate()), "EdDSA", "has the wrong type for EdDSA"),
         (rsa_pem(1024), "RS256", "has 1024 bits; an RSA key must have 2048 to 8192"),
         (rsa_pem(2040), "PS256", "has 2040 bits"),
     ],
 )
 def test_an_unfit_key_rejects_the_start(text: str, algorithm: str, why: str) -> None:
     in_code = rejected(verification_keys=[text], algorithm=algorithm)
-    assert in_code.startswith(f"the key of `verification_keys[0]` {why}")
+    assert in_code.startswith(f"the key given by `verification_keys[0]` {why}")
     in_environment = rejected({"JWT_VERIFICATION_KEY": text, "JWT_ALGORITHM": algorithm})
-    assert in_environment.startswith(f"the key of `jwt_verification_key` {why}")
+    assert in_environment.startswith(f"the key given by `jwt_verification_key` {why}")
 
 
 @pytest.mark.parametrize(
     "encoded", [bytes(32), b"\1" + bytes(31), b"\xec" + b"\xff" * 30 + b"\x7f", bytes(31) + b"\x80"]
 )
 def test_a_point_under_which_anyone_can_sign_is_rejected(encoded: bytes) -> None:
-    with pytest.raises(KeyFault, match="is a point of small order"):
+    with pytest.raises(InvalidKeyError, match="is a point of small order"):
         key_from_jwk({"kty": "OKP", "crv": "Ed25519", "x": segment(encoded)}, "EdDSA")
 
 
 def test_without_any_key_the_start_is_rejected() -> None:
-    assert rejected().startswith("authorization is on and no key is given: set `JWT_VERIFICATION_KEY`")
+    assert rejected().startswith("authorization is on, but there is no verification key: set `JWT_VERIFICATION_KEY`")
 
 
 @pytest.mark.parametrize(
@@ -94,22 +94,22 @@ def test_without_any_key_the_start_is_rejected() -> None:
     [
         ({"JWT_VERIFICATION_KEY": ""}, {}, EMPTY.format("jwt_verification_key")),
         ({"JWT_JWKS_FILE": ""}, {}, EMPTY.format("jwt_jwks_file")),
-        ({"JWT_JWKS_FILE": "/absent"}, {}, "the JWKS file that `jwt_jwks_file` names cannot be read: No such file"),
-        ({"JWT_JWKS_FILE": "/"}, {}, "the JWKS file that `jwt_jwks_file` names cannot be read: Is a directory"),
-        ({}, {"jwks_file": "/absent"}, "the JWKS file that `jwks_file` names cannot be read: No such file"),
-        ({"JWT_VERIFICATION_KEY_FILE": "/absent"}, {}, "cannot read the file that `jwt_verification_key_file` names"),
+        ({"JWT_JWKS_FILE": "/absent"}, {}, "the JWKS file given by `jwt_jwks_file` cannot be read: No such file"),
+        ({"JWT_JWKS_FILE": "/"}, {}, "the JWKS file given by `jwt_jwks_file` cannot be read: Is a directory"),
+        ({}, {"jwks_file": "/absent"}, "the JWKS file given by `jwks_file` cannot be read: No such file"),
+        ({"JWT_VERIFICATION_KEY_FILE": "/absent"}, {}, "cannot read the file given by `jwt_verification_key_file`"),
         ({"JWT_VERIFICATION_KEY_FILE": "/a", "JWT_VERIFICATION_KEY": "b"}, {}, "both `jwt_verification_key` and"),
-        ({"JWT_ALGORITHM": "none"}, {}, "`jwt_algorithm` is no algorithm for tokens; expected one of RS256, "),
+        ({"JWT_ALGORITHM": "none"}, {}, "`jwt_algorithm` is not a supported algorithm; expected one of RS256, "),
         ({"JWT_ALGORITHM": ""}, {}, EMPTY.format("jwt_algorithm")),
-        ({}, {"algorithm": "ES256K"}, "`algorithm` is no algorithm for tokens"),
-        ({"JWT_JWKS_URL": "file:///etc/passwd"}, {}, "`jwt_jwks_url` is no address; expected `https://host/path`"),
-        ({}, {"jwks_url": "ftp://a/b"}, "`jwks_url` is no address"),
-        ({}, {"jwks_url": "https://"}, "`jwks_url` is no address"),
-        ({}, {"jwks_url": "https://a:b/"}, "`jwks_url` is no address"),
-        ({}, {"jwks_url": "https://[x/"}, "`jwks_url` is no address"),
-        ({}, {"jwks_url": "https://user:word@id.test/"}, "`jwks_url` holds a user name or a password"),
-        ({}, {"verification_keys": SECRET}, "`verification_keys` is one text; expected a list of texts"),
-        ({}, {"verification_keys": [b"secret"]}, "`verification_keys` holds what is no text; expected a list of texts"),
+        ({}, {"algorithm": "ES256K"}, "`algorithm` is not a supported algorithm"),
+        ({"JWT_JWKS_URL": "file:///etc/passwd"}, {}, "`jwt_jwks_url` is not a valid URL; expected `https://host/path`"),
+        ({}, {"jwks_url": "ftp://a/b"}, "`jwks_url` is not a valid URL"),
+        ({}, {"jwks_url": "https://"}, "`jwks_url` is not a valid URL"),
+        ({}, {"jwks_url": "https://a:b/"}, "`jwks_url` is not a valid URL"),
+        ({}, {"jwks_url": "https://[x/"}, "`jwks_url` is not a valid URL"),
+        ({}, {"jwks_url": "https://user:word@id.test/"}, "`jwks_url` contains a user name or a password"),
+        ({}, {"verification_keys": SECRET}, "`verification_keys` is a string; expected a list of strings"),
+        ({}, {"verification_keys": [b"secret"]}, "`verification_keys` contains an item that is not a string"),
         ({}, {"leeway": 61}, "`leeway` is 61; expected 0 to 60 seconds"),
         ({}, {"leeway": -1}, "`leeway` is -1; expected 0 to 60 seconds"),
         ({}, {"leeway": float("nan")}, "`leeway` is nan"),
@@ -128,35 +128,35 @@ def test_a_setting_that_cannot_be_meant_is_rejected_by_name(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "is no JWKS: it is not JSON with unique members and finite numbers"),
-        ("[]", "is no JWKS: it is no JSON object"),
-        ("{}", "is no JWKS: `keys` must be an array of objects"),
-        ('{"keys":[1]}', "is no JWKS: `keys` must be an array of objects"),
-        ('{"keys":[],"keys":[]}', "is no JWKS: it is not JSON"),
-        ('{"keys":[]}', "holds no key for signatures"),
-        ('{"keys":[{"kty":"RSA","use":"enc"}]}', "holds no key for signatures"),
-        ('{"keys":[{"kty":"RSA","key_ops":["encrypt"]}]}', "holds no key for signatures"),
+        ("", "is not a JWKS: it is not JSON with unique members and finite numbers"),
+        ("[]", "is not a JWKS: it is not a JSON object"),
+        ("{}", "is not a JWKS: `keys` must be an array of objects"),
+        ('{"keys":[1]}', "is not a JWKS: `keys` must be an array of objects"),
+        ('{"keys":[],"keys":[]}', "is not a JWKS: it is not JSON"),
+        ('{"keys":[]}', "contains no signature key"),
+        ('{"keys":[{"kty":"RSA","use":"enc"}]}', "contains no signature key"),
+        ('{"keys":[{"kty":"RSA","key_ops":["encrypt"]}]}', "contains no signature key"),
         ('{"keys":[{}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
         ('{"keys":[{"kty":"EC"}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
-        ('{"keys":[{"kty":"RSA","alg":"none"}]}', "is not usable: `keys[0]` has an `alg` that is not served"),
-        ('{"keys":[{"kty":"RSA","alg":["RS256"]}]}', "is not usable: `keys[0]` has an `alg` that is not served"),
-        ('{"keys":[{"kty":"RSA","kid":1}]}', "is not usable: `keys[0]` has a `kid` that is no text"),
+        ('{"keys":[{"kty":"RSA","alg":"none"}]}', "is not usable: `keys[0]` has an unsupported `alg`"),
+        ('{"keys":[{"kty":"RSA","alg":["RS256"]}]}', "is not usable: `keys[0]` has an unsupported `alg`"),
+        ('{"keys":[{"kty":"RSA","kid":1}]}', "is not usable: `keys[0]` has a `kid` that is not a string"),
         ('{"keys":[{"kty":"RSA","d":"AQAB"}]}', "is not usable: `keys[0]` is a private key"),
         (
             '{"keys":[{"kty":"RSA","n":1,"e":"AQAB"}]}',
-            "is not usable: `keys[0]` has members that make no key for RS256",
+            "is not usable: `keys[0]` has members that do not form a key for RS256",
         ),
-        ('{"keys":[{"kty":"RSA","n":"","e":""}]}', "is not usable: `keys[0]` has members that make no key for RS256"),
-        ('{"keys":[{"kty":"oct","alg":"HS256","k":"AAAA"}]}', "is not usable: `keys[0]` is too short: HS256 needs"),
+        ('{"keys":[{"kty":"RSA","n":"","e":""}]}', "is not usable: `keys[0]` has members that do not form a key for RS256"),
+        ('{"keys":[{"kty":"oct","alg":"HS256","k":"AAAA"}]}', "is not usable: `keys[0]` is too short: HS256 requires"),
         ('{"keys":[{"kty":"oct","alg":"HS256","k":""}]}', "is not usable: `keys[0]` "),
-        ('{"keys":[' + ",".join(["{}"] * 101) + "]}", "holds 101 keys; expected at most 100"),
+        ('{"keys":[' + ",".join(["{}"] * 101) + "]}", "contains 101 keys; expected at most 100"),
         (" " * (1024 * 1024 + 1), "is larger than 1048576 bytes"),
     ],
 )
 def test_an_unfit_jwks_file_rejects_the_start(text: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "jwks.json"
     path.write_text(text, "utf-8")
-    assert rejected({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file that `jwt_jwks_file` names {why}")
+    assert rejected({"JWT_JWKS_FILE": str(path)}).startswith(f"the JWKS file given by `jwt_jwks_file` {why}")
 
 
 def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
 def test_a_key_file_is_text(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_bytes(b"\xff\xfe\0")
-    expected = "the file that `jwt_verification_key_file` names is not text"
+    expected = "the file given by `jwt_verification_key_file` is not UTF-8 text"
     assert rejected({"JWT_VERIFICATION_KEY_FILE": str(path)}) == expected
 
 

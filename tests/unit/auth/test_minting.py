@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.minting import MINTABLE, SigningKey, read_signing_key
+from spanwise.auth.minting import SIGNING_ALGORITHMS, SigningKey, read_signing_key
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.cli.token import command
 from spanwise.errors import ConfigurationError
@@ -37,7 +37,7 @@ def run(*arguments: str) -> str:
     return outcome.output
 
 
-@pytest.mark.parametrize("algorithm", MINTABLE)
+@pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
 def test_what_is_printed_works(algorithm: str, tmp_path: Path) -> None:
     serve, mint = run("keygen", "--out", str(tmp_path / "keys"), "--algorithm", algorithm).splitlines()
     *environ, program, verb, flag = shlex.split(serve)
@@ -65,7 +65,7 @@ def test_a_token_says_what_it_is_told_to(tmp_path: Path) -> None:
     assert verified.claims["exp"] - verified.claims["iat"] == 300
 
 
-@pytest.mark.parametrize("algorithm", MINTABLE)
+@pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
 def test_what_is_private_is_for_its_owner_only(algorithm: str, tmp_path: Path) -> None:
     umask = os.umask(0)
     try:
@@ -84,7 +84,7 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     before = (tmp_path / "private.pem").read_bytes()
     outcome = CliRunner().invoke(command, ["keygen", "--out", str(tmp_path)])
     assert outcome.exit_code == 1
-    assert outcome.output == f"Error: `{tmp_path / 'private.pem'}` exists, and a key is never overwritten\n"
+    assert outcome.output == f"Error: `{tmp_path / 'private.pem'}` already exists; keys are never overwritten\n"
     assert (tmp_path / "private.pem").read_bytes() == before
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_takes_no_key_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     outcome = CliRunner().invoke(command, ["keygen", "--out", str(file / "keys")])
-    assert outcome.output == f"Error: cannot make the folder `{file / 'keys'}`: Not a directory\n"
+    assert outcome.output == f"Error: cannot create the folder `{file / 'keys'}`: Not a directory\n"
     outcome = CliRunner().invoke(command, ["keygen", "--out", "/proc"])
     assert outcome.output == "Error: cannot write `/proc/private.pem`: No such file or directory\n"
     assert outcome.exit_code == 1
@@ -125,7 +125,7 @@ def test_what_is_no_signing_key_is_rejected(text: str) -> None:
         read_signing_key(text)
 
 
-@pytest.mark.parametrize("algorithm", MINTABLE)
+@pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
 def test_a_key_is_read_as_it_was_written(algorithm: str) -> None:
     made = key("own", algorithm)
     read = read_signing_key(made.private_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.auth.rate_limit import RefusalPace
+from spanwise.auth.rate_limit import RateLimiter
 
 PER_SECOND = 1024
 
@@ -23,7 +23,7 @@ class Clock:
 def turns(pauses: list[float]) -> tuple[list[float], list[float]]:
     """Returns when each refusal was asked for, and when it had its turn."""
     clock = Clock()
-    pace = RefusalPace(1, clock)
+    pace = RateLimiter(1, clock)
     requested, served = [], []
     for pause in pauses:
         clock.now += pause
@@ -41,6 +41,6 @@ def test_turns_come_in_order_a_second_apart_and_none_waits_for_nothing(pauses: l
 
 
 def test_so_many_have_their_turn_in_a_second() -> None:
-    pace = RefusalPace(PER_SECOND, Clock())
+    pace = RateLimiter(PER_SECOND, Clock())
     delays = [pace.delay() for _ in range(3 * PER_SECOND)]
     assert sum(delay < 1 for delay in delays) == PER_SECOND

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.auth.scopes import Grant, Need, allows, parse_scope, refusal, visible_ids
+from spanwise.auth.scopes import Grant, Need, allows, forbidden, parse_scope, visible_ids
 from spanwise.errors import ForbiddenError
 
 RUN = Need.of("agents:run")
@@ -71,7 +71,7 @@ def test_system_is_another_word_for_config() -> None:
 
 def test_a_route_without_a_row_is_open_to_nobody() -> None:
     assert not allows(frozenset({"agents:run", "*", "agent_os:admin"}), None)
-    assert str(refusal(frozenset(), None)) == "Insufficient permissions. This route is open to nobody"
+    assert str(forbidden(frozenset(), None)) == "Insufficient permissions. No scope allows this route"
 
 
 @pytest.mark.parametrize("resource_id", ["A:run", "*", "", ":", "A:*", "agents:run"])
@@ -128,7 +128,7 @@ def test_more_scopes_never_grant_less(some: frozenset[str], more: frozenset[str]
     ],
 )
 def test_a_refusal_says_what_is_missing(held: set[str], need: Need, resource_id: str | None, message: str) -> None:
-    error = refusal(frozenset(held), need, resource_id)
+    error = forbidden(frozenset(held), need, resource_id)
     assert isinstance(error, ForbiddenError)
     assert (str(error), error.status, error.error_code) == (message, 403, "FORBIDDEN")
 
@@ -137,5 +137,5 @@ def test_a_refusal_says_what_is_missing(held: set[str], need: Need, resource_id:
     "scopes", [(), ("agents",), ("agents:A:run",), ("agents:run", "teams:run"), ("agents:run", "")]
 )
 def test_a_need_is_one_resource_and_its_actions(scopes: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match=r"expected `resource:action`, of one resource"):
+    with pytest.raises(ValueError, match=r"expected scopes `resource:action` of one resource"):
         Need.of(*scopes)

@@ -48,7 +48,7 @@ def test_a_token_is_remembered_for_a_minute_at_most() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST_CACHED", 8)
+    monkeypatch.setattr(tokens, "MAX_CACHED_TOKENS", 8)
     verifying = verifier(verification_keys=[SECRET], algorithm="HS256")
     given = [forge(claims={**CLAIMS, "sub": f"user {each}"}, signing=key("own", "HS256")) for each in range(20)]
     for each in given:

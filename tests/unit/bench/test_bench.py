@@ -15,18 +15,20 @@ from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from spanwise import ConfigurationError, Filter, TraceStore
-from spanwise.bench import bare, results, rows, sending
-from spanwise.bench.documents import SPANS_A_REQUEST, Request, Writer
-from spanwise.bench.faults import WrongAnswerError
-from spanwise.bench.literals import Literals
-from spanwise.bench.peers import PEERS, Answer, Question, open_peer
+from spanwise.bench import results
+from spanwise.bench.data import row_segments, rows
+from spanwise.bench.service import load_generator
+from spanwise.bench.data.documents import SPANS_A_REQUEST, Request, Writer
+from spanwise.bench.errors import WrongResultError
+from spanwise.bench.data.literals import Literals
+from spanwise.bench.peers import PEERS, QueryResult, Query, open_peer
 from spanwise.bench.plan import Effort, Plan
-from spanwise.bench.queries import fill, queries, questions
+from spanwise.bench.queries import bind_literals, fill, query_templates
 from spanwise.bench.report.readme import BEGIN, END, rewrite
-from spanwise.bench.shape import DAYS, LATEST, MICROSECONDS_A_DAY, Shape
+from spanwise.bench.data.shape import DAYS, LATEST, MICROSECONDS_A_DAY, Shape
 from spanwise.bench.stages import build, check
-from spanwise.bench.tables import geometric_mean, milliseconds, ratio, share
-from spanwise.bench.wire import CONTENT_TYPE, attribute, varint
+from spanwise.bench.tables import geometric_mean, milliseconds, ratio, percentile
+from spanwise.bench.data.otlp_encoding import CONTENT_TYPE, attribute, varint
 from spanwise.cli import commands
 from spanwise.errors import StoreDamagedError
 
@@ -148,11 +150,11 @@ def test_the_engine_derives_the_rows_that_were_drawn(shape: Shape, tmp_path: Pat
 
 
 def test_what_is_sent_again_and_again_is_always_new() -> None:
-    made = sending.bodies()[:3]
-    assert {len(body.places) for body in made} == {SPANS_A_REQUEST}
-    sender = sending.Sender(0, made, 1)
+    made = load_generator.bodies()[:3]
+    assert {len(body.offsets) for body in made} == {SPANS_A_REQUEST}
+    sender = load_generator.Sender(0, made, 1)
     seen: set[bytes] = set()
-    for _, body in islice(sender.renewed(), 6):
+    for _, body in islice(sender.fresh_bodies(), 6):
         decoded = ExportTraceServiceRequest.FromString(body.content.tobytes())
         ids = {span.trace_id for span in decoded.resource_spans[0].scope_spans[0].spans}
         assert not ids & seen
@@ -174,18 +176,18 @@ def test_an_attribute() -> None:
 
 def test_every_query_compiles_and_has_literals_of_its_own(table: pa.Table) -> None:
     literals = Literals(table, 1)
-    for query in queries(Shape(10_000_000, "small", 7)):
-        sources = [msgspec.json.encode(question.filter) for question in islice(questions(query, literals), 5)]
+    for template in query_templates(Shape(10_000_000, "small", 7)):
+        sources = [msgspec.json.encode(query.filter) for query in islice(bind_literals(template, literals), 5)]
         for source in sources:
             Filter.compile(source)
-        has_literal = b"$" in msgspec.json.encode(query.filter)
-        assert len(set(sources)) == (5 if has_literal else 1), query.title
+        has_literal = b"$" in msgspec.json.encode(template.filter)
+        assert len(set(sources)) == (5 if has_literal else 1), template.title
         assert not any(b"$" in source for source in sources)
 
 
 def test_the_deep_pages_are_those_that_have_one() -> None:
     deep = {
-        traces: [query.title for query in queries(Shape(traces, "small", 7)) if query.page > 1]
+        traces: [template.title for template in query_templates(Shape(traces, "small", 7)) if template.page > 1]
         for traces in (1_000_000, 10_000_000)
     }
     assert deep[1_000_000] == ["seven days, page 5,000", "match all, page 5,000"]
@@ -202,11 +204,11 @@ def test_a_literal_that_stands_twice_is_the_same(table: pa.Table) -> None:
 def test_the_peers_agree_on_every_query(table: pa.Table) -> None:
     engines = {name: open_peer(name, table) for name in PEERS}
     literals = Literals(table, 2)
-    for query in queries(Shape(5_000, "small", 7)):
-        for question in islice(questions(query, literals), 3):
-            answers = {name: engine.prepare(question)() for name, engine in engines.items()}
+    for template in query_templates(Shape(5_000, "small", 7)):
+        for query in islice(bind_literals(template, literals), 3):
+            answers = {name: engine.prepare(query)() for name, engine in engines.items()}
             for name, answer in answers.items():
-                check.compare(question, answers["duckdb"], name, answer)
+                check.compare(query, answers["duckdb"], name, answer)
             assert answers["duckdb"].total >= len(answers["duckdb"].ids)
     for engine in engines.values():
         engine.close()
@@ -218,14 +220,14 @@ def test_the_peers_agree_on_every_query(table: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (Answer(["a", "b"], 3), "finds 3 in all, DuckDB 2"),
-        (Answer(["b", "a"], 2), "has `b` at place 0, DuckDB `a`"),
-        (Answer(["a"], 2), "has 1 items on the page, DuckDB 2"),
+        (QueryResult(["a", "b"], 3), "finds 3 items, DuckDB 2"),
+        (QueryResult(["b", "a"], 2), "has `b` at index 0, DuckDB `a`"),
+        (QueryResult(["a"], 2), "has 1 items on the page, DuckDB 2"),
     ],
 )
-def test_an_answer_that_differs_ends_the_bench(found: Answer, message: str) -> None:
-    with pytest.raises(WrongAnswerError, match=message):
-        check.compare(Question({}), Answer(["a", "b"], 2), "other", found)
+def test_an_answer_that_differs_ends_the_bench(found: QueryResult, message: str) -> None:
+    with pytest.raises(WrongResultError, match=message):
+        check.compare(Query({}), QueryResult(["a", "b"], 2), "other", found)
 
 
 def test_the_check_notices_one_trace_that_is_missing(tmp_path: Path) -> None:
@@ -233,18 +235,18 @@ def test_the_check_notices_one_trace_that_is_missing(tmp_path: Path) -> None:
     build.run(plan)
     check.run(plan)
     assert plan.results.check is not None
-    assert set(plan.results.check.answers) == {query.title for query in queries(plan.shape)}
+    assert set(plan.results.check.answers) == {template.title for template in query_templates(plan.shape)}
     store = TraceStore.open(str(plan.store))
     one = plan.rows()["trace_id"][500].as_py()
     store.delete(Filter.compile(json.dumps({"op": "EQ", "key": "trace_id", "value": one}).encode()))
     store.close()
-    with pytest.raises(WrongAnswerError, match="spanwise finds"):
+    with pytest.raises(WrongResultError, match="spanwise finds"):
         check.run(plan)
 
 
 def test_rows_without_documents_are_searched_and_have_no_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK", 200)
-    monkeypatch.setattr(bare, "SEGMENT", 600)
+    monkeypatch.setattr(row_segments, "SEGMENT", 600)
     plan = plan_of(Shape(1_000, "none", 7), tmp_path)
     build.run(plan)
     check.run(plan)
@@ -264,7 +266,7 @@ def test_a_stage_that_needs_documents_says_so(tmp_path: Path) -> None:
         commands, ["bench", "--documents", "none", "--only", "build", "--only", "http", "--target", str(tmp_path)]
     )
     assert answer.exit_code == 1
-    assert "expected documents for the stage `http`" in answer.output
+    assert "the stage `http` needs documents" in answer.output
 
 
 def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,9 +307,9 @@ def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
 
 def test_the_share_of_times_is_one_of_them() -> None:
     times = [float(number) for number in range(1, 101)]
-    assert share(times, 0.99) == 99
-    assert share(times, 0.5) == 50
-    assert share([3.0], 0.99) == 3
+    assert percentile(times, 0.99) == 99
+    assert percentile(times, 0.5) == 50
+    assert percentile([3.0], 0.99) == 3
     assert geometric_mean([2, 8]) == pytest.approx(4)
     assert [milliseconds(value) for value in (0.01234, 1.234, 123.4)] == ["0.012 ms", "1.23 ms", "123 ms"]
     assert [ratio(value) for value in (0.016, 1.25, 52.4)] == ["0.02x", "1.2x", "52x"]
@@ -328,11 +330,11 @@ def test_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "polars", None)
     answer = CliRunner().invoke(commands, ["bench"])
     assert answer.exit_code == 1
-    assert "spanwise bench needs duckdb, polars" in answer.output
+    assert "missing packages: duckdb, polars" in answer.output
     assert "pip install 'spanwise[bench]'" in answer.output
 
 
 def test_a_stage_without_a_store_says_so(tmp_path: Path) -> None:
     answer = CliRunner().invoke(commands, ["bench", "--only", "check", "--target", str(tmp_path)])
     assert answer.exit_code == 1
-    assert "do `--only build` first" in answer.output
+    assert "run `--only build` first" in answer.output

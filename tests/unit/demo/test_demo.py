@@ -11,14 +11,14 @@ from zipfile import ZipFile
 import pytest
 
 from spanwise import ConfigurationError, Filter, TraceStore, UnavailableError
-from spanwise.demo import CONTENT_TYPE, captures, exports, trace_ids
+from spanwise.demo import CONTENT_TYPE, captures, export_requests, trace_ids
 from spanwise.demo.captures import write_archive
-from spanwise.demo.cast import Agent, Domain, domains
-from spanwise.demo.exports import write_trace
-from spanwise.demo.filling import Filling, begin, fill, finish
+from spanwise.demo.cast import DemoAgent, Domain, domains
+from spanwise.demo.otlp_requests import write_trace
+from spanwise.demo.fill import FillPlan, load_or_create_plan, fill, mark_complete
 from spanwise.demo.scene import draw_words, use_tool
 from spanwise.demo.scene import fill as fill_template
-from spanwise.demo.timetable import timetable
+from spanwise.demo.schedule import schedule
 from support.paths import OTLP
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise._engine import IngestReport
-    from spanwise.demo.exports import Export
+    from spanwise.demo.otlp_requests import ExportRequest
     from spanwise.demo.spans import TraceWriter
 
 CAPTURED = OTLP
@@ -37,12 +37,12 @@ SEED = 7
 
 @pytest.fixture(scope="module")
 def written() -> list[TraceWriter]:
-    return [write_trace(appointment) for appointment in timetable(TRACES, SEED, NOW)]
+    return [write_trace(trace) for trace in schedule(TRACES, SEED, NOW)]
 
 
 @pytest.fixture(scope="module")
-def sent() -> list[tuple[Export, list[dict[str, str]]]]:
-    return [(export, list(spans_of(export.body))) for export in exports(TRACES, SEED, NOW)]
+def sent() -> list[tuple[ExportRequest, list[dict[str, str]]]]:
+    return [(export, list(spans_of(export.body))) for export in export_requests(TRACES, SEED, NOW)]
 
 
 @pytest.fixture
@@ -60,17 +60,21 @@ def count(store: TraceStore, **condition: object) -> int:
 
 
 def test_the_same_arguments_give_the_same_bytes() -> None:
-    once, again, other = ([export.body for export in exports(100, seed, NOW)] for seed in (SEED, SEED, SEED + 1))
+    once, again, other = (
+        [export.body for export in export_requests(100, seed, NOW)] for seed in (SEED, SEED, SEED + 1)
+    )
     assert once == again
     assert once != other
 
 
-def test_every_span_is_sent_once(written: list[TraceWriter], sent: list[tuple[Export, list[dict[str, str]]]]) -> None:
+def test_every_span_is_sent_once(
+    written: list[TraceWriter], sent: list[tuple[ExportRequest, list[dict[str, str]]]]
+) -> None:
     expected = Counter((writer.trace_id, span.id) for writer in written for span in writer.spans)
     assert Counter((span["traceId"], span["spanId"]) for _, spans in sent for span in spans) == expected
 
 
-def test_exports_count_what_is_in_them(sent: list[tuple[Export, list[dict[str, str]]]]) -> None:
+def test_exports_count_what_is_in_them(sent: list[tuple[ExportRequest, list[dict[str, str]]]]) -> None:
     assert sum(export.traces for export, _ in sent) == TRACES
     assert [len(spans) for _, spans in sent] == [export.spans for export, _ in sent]
     assert {export.spans for export, _ in sent[:-1]} == {200}
@@ -79,10 +83,10 @@ def test_exports_count_what_is_in_them(sent: list[tuple[Export, list[dict[str, s
 
 @pytest.mark.parametrize("traces", [1, 7, 8, 9])
 def test_few_traces_are_as_many_as_asked_for(traces: int) -> None:
-    assert sum(export.traces for export in exports(traces, SEED, NOW)) == traces
+    assert sum(export.traces for export in export_requests(traces, SEED, NOW)) == traces
 
 
-def test_most_traces_are_in_one_request(sent: list[tuple[Export, list[dict[str, str]]]]) -> None:
+def test_most_traces_are_in_one_request(sent: list[tuple[ExportRequest, list[dict[str, str]]]]) -> None:
     requests_of = Counter(trace_id for _, spans in sent for trace_id in {span["traceId"] for span in spans})
     assert sum(requests == 1 for requests in requests_of.values()) > 0.9 * TRACES
 
@@ -127,12 +131,10 @@ def test_every_failed_trace_has_an_exception_with_its_message(written: list[Trac
 
 
 def test_the_cast_is_as_large_as_promised() -> None:
-    appointments = timetable(20_000, SEED, NOW)
-    users = {appointment.identity.user_id for appointment in appointments} - {None}
-    agents = Counter(
-        appointment.entry.subject.name for appointment in appointments if isinstance(appointment.entry.subject, Agent)
-    )
-    assert len({appointment.identity.session_id for appointment in appointments}) == 2_500
+    scheduled = schedule(20_000, SEED, NOW)
+    users = {trace.identity.user_id for trace in scheduled} - {None}
+    agents = Counter(trace.entry.subject.name for trace in scheduled if isinstance(trace.entry.subject, DemoAgent))
+    assert len({trace.identity.session_id for trace in scheduled}) == 2_500
     assert 350 <= len(users) <= 400
     assert agents.most_common(1)[0][1] > 5 * median(agents.values())
     assert sum(len(domain.agents) for domain in domains()) == 50
@@ -180,19 +182,19 @@ def test_the_traces_of_a_captured_case_are_known() -> None:
     assert trace_ids("agno", "no such case") == []
 
 
-# The filling
+# Filling a store
 
 
 def test_the_engine_accepts_and_understands_every_made_up_span(store: TraceStore) -> None:
-    written = [write_trace(appointment) for appointment in timetable(400, SEED, NOW)]
-    for export in exports(400, SEED, NOW):
+    written = [write_trace(trace) for trace in schedule(400, SEED, NOW)]
+    for export in export_requests(400, SEED, NOW):
         report = store.ingest(export.body, CONTENT_TYPE)
         assert (report.accepted_spans, report.rejected_spans) == (export.spans, 0), report.reason
     failed = sum(any(span.status == 2 for span in writer.spans) for writer in written)
     assert count(store) == 400
     assert count(store, op="EQ", key="status", value="ERROR") == failed
     assert store.search_sessions(Filter.compile(b"null"), 1, 1).total_count == 400 // 8
-    kinds = Counter(appointment.entry.kind for appointment in timetable(400, SEED, NOW))
+    kinds = Counter(trace.entry.kind for trace in schedule(400, SEED, NOW))
     assert count(store, op="EXISTS", key="team_id") == kinds["team"]
     assert count(store, op="EXISTS", key="workflow_id") == kinds["workflow"] + kinds["planner"]
     assert count(store, op="EQ", key="name", value="POST /chat") == 0
@@ -200,7 +202,7 @@ def test_the_engine_accepts_and_understands_every_made_up_span(store: TraceStore
 
 def test_a_filling_that_was_interrupted_is_finished_without_doubling(store: TraceStore, tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
-    filling = begin(record, 300, SEED)
+    plan = load_or_create_plan(record, 300, SEED)
     progress: list[int] = []
 
     def interrupt(traces: int) -> None:
@@ -209,34 +211,36 @@ def test_a_filling_that_was_interrupted_is_finished_without_doubling(store: Trac
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fill(store, filling, interrupt)
+        fill(store, plan, interrupt)
     assert 0 < count(store) < 300
-    again = begin(record, None, None)
-    assert again == filling
+    again = load_or_create_plan(record, None, None)
+    assert again == plan
     fill(store, again, progress.append)
     complete = count(store)
     captured = len({trace for capture in manifest_files() for trace in capture})
     assert complete == 300 + captured
     fill(store, again, progress.append)
     assert count(store) == complete
-    finish(record, again)
-    assert begin(record, None, None).complete
+    mark_complete(record, again)
+    assert load_or_create_plan(record, None, None).complete
 
 
 def test_a_record_of_other_traces_is_rejected(tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
-    begin(record, 10, 1)
-    assert begin(record, 10, None) == begin(record, None, 1)
+    load_or_create_plan(record, 10, 1)
+    assert load_or_create_plan(record, 10, None) == load_or_create_plan(record, None, 1)
     for traces, seed in [(11, 1), (10, 2), (None, 0)]:
-        with pytest.raises(ConfigurationError, match="tells of 10 traces of seed 1"):
-            begin(record, traces, seed)
+        with pytest.raises(ConfigurationError, match="records 10 traces of seed 1"):
+            load_or_create_plan(record, traces, seed)
 
 
 def test_a_record_that_is_none_is_rejected(tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
     record.write_text("{}")
-    with pytest.raises(ConfigurationError, match=r"is no record of a demo: .* missing required field `traces`"):
-        begin(record, None, None)
+    with pytest.raises(
+        ConfigurationError, match=r"is not a valid record of the demo: .* missing required field `traces`"
+    ):
+        load_or_create_plan(record, None, None)
 
 
 class BusyStore:
@@ -258,12 +262,12 @@ class BusyStore:
 
 
 def test_a_busy_store_is_asked_again(store: TraceStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spanwise.demo.filling._SECONDS_BETWEEN", 0)
-    filling = Filling(50, SEED, NOW)
-    fill(BusyStore(store, 3), filling, lambda _: None)  # type: ignore[arg-type]
+    monkeypatch.setattr("spanwise.demo.fill._RETRY_SECONDS", 0)
+    plan = FillPlan(50, SEED, NOW)
+    fill(BusyStore(store, 3), plan, lambda _: None)  # type: ignore[arg-type]
     assert count(store, op="LT", key="start_time", value=NOW.isoformat()) >= 50
     with pytest.raises(UnavailableError, match="busy"):
-        fill(BusyStore(store, 1_000), filling, lambda _: None)  # type: ignore[arg-type]
+        fill(BusyStore(store, 1_000), plan, lambda _: None)  # type: ignore[arg-type]
 
 
 def manifest_files() -> Iterator[list[str]]:

@@ -134,7 +134,7 @@ def test_rows_that_are_no_spans_are_rejected_one_by_one(tmp_path: Path, newest: 
         )
     connection.close()
     imported = run("import", file, tmp_path / "data")
-    assert f"Spans in the store: {len(spans) - 2}. Refused: 3." in imported.output
+    assert f"Accepted spans: {len(spans) - 2}. Rejected: 3." in imported.output
     assert f"span `{spans[0]}`" in imported.output
     assert "Invalid isoformat string: 'soon'" in imported.output
     assert "span `no id`" in imported.output

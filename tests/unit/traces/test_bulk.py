@@ -79,7 +79,7 @@ def test_exported_and_imported_again_every_search_answers_the_same(
     for _ in range(2):  # the second time changes nothing
         imported = run("import", file, tmp_path / "copy")
         assert imported.exit_code == 0, imported.output
-        assert "Refused: 0." in imported.output
+        assert "Rejected: 0." in imported.output
         # An OTLP message has no place for when its spans were received.
         has_received = form != "otlp"
         assert answers(tmp_path / "copy", received=has_received) == answers(data_dir, received=has_received)
@@ -91,7 +91,7 @@ def test_a_file_of_nothing_but_spans_is_imported(data_dir: Path, tmp_path: Path)
     pq.write_table(pq.read_table(file, columns=["span", "resource", "scope"]), file)
     imported = run("import", file, tmp_path / "copy")
     assert imported.exit_code == 0, imported.output
-    assert "Refused: 0." in imported.output
+    assert "Rejected: 0." in imported.output
     assert len(answers(tmp_path / "copy")[0]) == len(answers(data_dir)[0])
 
 
@@ -99,9 +99,9 @@ def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path,
     imported = run("import", OTLP, tmp_path / "copy")
     # Two pages of prose stand beside them.
     assert imported.exit_code == 1
-    rejected = [line for line in imported.output.splitlines() if line.startswith("refused: ")]
+    rejected = [line for line in imported.output.splitlines() if line.startswith("rejected: ")]
     assert rejected == [
-        f"refused: {OTLP / name}: expected spans as OTLP, Parquet or Arrow, found something else"
+        f"rejected: {OTLP / name}: expected spans as OTLP, Parquet or Arrow, found something else"
         for name in ("ATTRIBUTES.md", "README.md")
     ]
     expected, _ = answers(data_dir, received=False)
@@ -118,11 +118,11 @@ def test_what_is_rejected_is_said_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "cut.pb").write_bytes(b"\x0a\x7f\x12")
     imported = run("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "cut.pb", tmp_path / "data")
     assert imported.exit_code == 1
-    assert "Spans in the store: 2. Refused: 2." in imported.output
+    assert "Accepted spans: 2. Rejected: 2." in imported.output
     reason = f"span 1: span `{'1' * 16}`: trace id is all zero"
-    assert f"refused: {tmp_path}/a.jsonl, {reason}" in imported.output
-    assert f"refused: {tmp_path}/b.jsonl, {reason}" in imported.output
-    assert f"refused: {tmp_path}/cut.pb: expected OTLP trace data" in imported.output
+    assert f"rejected: {tmp_path}/a.jsonl, {reason}" in imported.output
+    assert f"rejected: {tmp_path}/b.jsonl, {reason}" in imported.output
+    assert f"rejected: {tmp_path}/cut.pb: expected OTLP trace data" in imported.output
 
 
 def test_messages_of_any_length_and_number_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path)
     assert title.split() == ["START", "STATUS", "DURATION", "SPANS", "NAME", "USER", "SESSION", "TRACE"]
     assert first.split()[0] >= second.split()[0]
     total = int(pages.rsplit(";", 1)[1].split()[0])
-    assert pages == f"Page 1 of {-(-total // 2)}; {total} traces in all."
+    assert pages == f"Page 1 of {-(-total // 2)}; {total} traces in total."
     assert exported.exit_code == 0
     lines = [json.loads(line) for line in (tmp_path / "lines").read_bytes().splitlines()]
     assert len(lines) == total

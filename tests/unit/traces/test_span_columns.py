@@ -135,7 +135,7 @@ def test_spans_in_columns_say_what_the_same_spans_say_as_otlp(direct: Path, tmp_
     pq.write_table(table, tmp_path / "spans.parquet")
     imported = run("import", tmp_path / "spans.parquet", tmp_path / "data")
     assert imported.exit_code == 0, imported.output
-    assert f"Spans in the store: {table.num_rows:,}. Refused: 0." in imported.output
+    assert f"Accepted spans: {table.num_rows:,}. Rejected: 0." in imported.output
     assert traces(tmp_path / "data") == traces(direct)
 
 
@@ -217,18 +217,18 @@ def test_a_row_that_is_no_span_is_rejected_with_its_path(
 ) -> None:
     done = imported(tmp_path, pa.table(spans(**columns)))
     assert done.exit_code == 0, "what is refused is counted"
-    assert "Spans in the store: 1. Refused: 1." in done.output
-    (line,) = [line for line in done.output.splitlines() if line.startswith("refused: ")]
-    assert line.startswith(f"refused: {tmp_path}/spans.parquet, span 1: ")
+    assert "Accepted spans: 1. Rejected: 1." in done.output
+    (line,) = [line for line in done.output.splitlines() if line.startswith("rejected: ")]
+    assert line.startswith(f"rejected: {tmp_path}/spans.parquet, span 1: ")
     assert reason in line
 
 
 def test_of_many_refusals_the_first_are_named_and_all_are_counted(tmp_path: Path) -> None:
     done = imported(tmp_path, pa.table(spans(kind=["SIDEWAYS"] * 500)))
-    lines = [line for line in done.output.splitlines() if line.startswith("refused: ")]
-    assert "Spans in the store: 0. Refused: 500." in done.output
+    lines = [line for line in done.output.splitlines() if line.startswith("rejected: ")]
+    assert "Accepted spans: 0. Rejected: 500." in done.output
     assert len(lines) == 101
-    assert lines[99].startswith(f"refused: {tmp_path}/spans.parquet, span 99: ")
+    assert lines[99].startswith(f"rejected: {tmp_path}/spans.parquet, span 99: ")
 
 
 def zstd(content: bytes) -> bytes:
@@ -259,7 +259,7 @@ def test_messages_with_their_lengths_before_them_are_read(tmp_path: Path, direct
     (tmp_path / "file").write_bytes(content)
     done = run("import", tmp_path / "file", tmp_path / "data")
     assert done.exit_code == 0, done.output
-    assert "Refused: 0." in done.output
+    assert "Rejected: 0." in done.output
     assert traces(tmp_path / "data") == traces(direct)
 
 
@@ -270,6 +270,6 @@ def test_a_file_that_is_cut_short_is_told_from_a_whole_one(tmp_path: Path, cut: 
     (tmp_path / "zlib").write_bytes(zlib.compress(body)[:-cut])
     done = run("import", tmp_path / "file", tmp_path / "zlib", tmp_path / "data")
     assert done.exit_code == 1
-    assert f"refused: {tmp_path}/file: the last message is cut short" in done.output
-    assert f"refused: {tmp_path}/zlib: cannot be inflated" in done.output
+    assert f"rejected: {tmp_path}/file: the last message is cut short" in done.output
+    assert f"rejected: {tmp_path}/zlib: cannot be inflated" in done.output
     assert traces(tmp_path / "data"), "what stands before is imported"

@@ -1,4 +1,4 @@
-"""Who answers the same questions over the same rows? Spanwise, DuckDB, Polars, DataFusion: one file each."""
+"""The engines that execute the same queries over the same rows: a module for each engine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Expression = dict[str, object]
-"""A filter expression, as a search takes it; empty is every trace."""
+"""A filter expression, as in a search; an empty one matches all traces."""
 
 PEERS = ("duckdb", "polars", "datafusion")
-"""The names of the engines that Spanwise is measured beside, as their packages are called."""
+"""The engines that Spanwise is compared with, by the names of their packages."""
 
 
-class Question(NamedTuple):
-    """One page that is asked for."""
+class Query(NamedTuple):
+    """A search for one page."""
 
     filter: Expression
     group_by: Literal["run", "session"] = "run"
@@ -27,28 +27,28 @@ class Question(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """Returns how many items stand before the page."""
+        """Returns the number of items before the page."""
         return (self.page - 1) * self.limit
 
 
-class Answer(NamedTuple):
-    """What every engine gives: the ids of the page, in order, and how many items there are on all pages."""
+class QueryResult(NamedTuple):
+    """The result of a query: the ids on the page, in order, and the total number of items on all pages."""
 
     ids: list[str]
     total: int
 
 
 class Engine(Protocol):
-    """One engine that holds all rows."""
+    """An engine with all rows loaded."""
 
-    def prepare(self, question: Question) -> Callable[[], Answer]:
-        """Returns what answers `question`: only calling it is timed."""
+    def prepare(self, query: Query) -> Callable[[], QueryResult]:
+        """Returns a function that executes `query`. Only the call is timed."""
 
     def close(self) -> None:
-        """Gives up what it holds."""
+        """Releases the rows."""
 
 
 def open_peer(name: str, rows: pa.Table) -> Engine:
-    """Returns the peer of that name over `rows`, a table of `rows.SCHEMA`, newest first."""
+    """Opens the engine `name` with `rows`, a table of `rows.SCHEMA`, newest first."""
     peer: Engine = import_module(f"{__name__}.{name}").open_engine(rows)
     return peer

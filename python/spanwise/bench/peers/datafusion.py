@@ -1,4 +1,4 @@
-"""DataFusion: Arrow batches in memory, as many partitions as there are cores."""
+"""DataFusion, with Arrow batches in memory in one partition per core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from datafusion import SessionContext
 
-from spanwise.bench.peers import Answer
+from spanwise.bench.peers import QueryResult
 from spanwise.bench.peers.sql import Dialect, run_queries, session_query
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spanwise.bench.peers import Question
+    from spanwise.bench.peers import Query
 
 _BATCH = 65_536
 _DIALECT = Dialect(
@@ -25,32 +25,32 @@ _DIALECT = Dialect(
 
 
 class DataFusion:
-    """A session over one table."""
+    """A session with one table."""
 
     def __init__(self, rows: pa.Table) -> None:
-        """Registers `rows`, without a copy."""
+        """Registers `rows` without copying them."""
         batches = rows.to_batches(max_chunksize=_BATCH)
         share = -(-len(batches) // (os.cpu_count() or 1))
         partitions = [batches[begin : begin + share] for begin in range(0, len(batches), share)]
         self._session = SessionContext()
         self._session.register_record_batches("traces", partitions)
 
-    def prepare(self, question: Question) -> Callable[[], Answer]:
-        """Returns what answers `question`."""
-        if question.group_by == "session":
-            grouped = session_query(question, _DIALECT)
+    def prepare(self, query: Query) -> Callable[[], QueryResult]:
+        """Returns a function that executes `query`."""
+        if query.group_by == "session":
+            grouped = session_query(query, _DIALECT)
 
-            def find_sessions() -> Answer:
+            def find_sessions() -> QueryResult:
                 ids, totals = self._columns(grouped)
-                return Answer([str(session_id) for session_id in ids], int(str(totals[0])) if totals else 0)
+                return QueryResult([str(session_id) for session_id in ids], int(str(totals[0])) if totals else 0)
 
             return find_sessions
-        page, count = run_queries(question, _DIALECT)
+        page, count = run_queries(query, _DIALECT)
 
-        def find_runs() -> Answer:
+        def find_runs() -> QueryResult:
             (ids,) = self._columns(page) or ([],)
             ((total,),) = self._columns(count)
-            return Answer([str(trace_id) for trace_id in ids], int(str(total)))
+            return QueryResult([str(trace_id) for trace_id in ids], int(str(total)))
 
         return find_runs
 
@@ -61,9 +61,9 @@ class DataFusion:
     def _columns(self, query: str) -> list[list[object]]:
         batches = [batch for batch in self._session.sql(query).collect() if batch.num_rows]
         count = batches[0].num_columns if batches else 0
-        return [[value for batch in batches for value in batch.column(place).to_pylist()] for place in range(count)]
+        return [[value for batch in batches for value in batch.column(index).to_pylist()] for index in range(count)]
 
 
 def open_engine(rows: pa.Table) -> DataFusion:
-    """Returns DataFusion over `rows`."""
+    """Returns DataFusion with `rows`."""
     return DataFusion(rows)

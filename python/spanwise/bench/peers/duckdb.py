@@ -1,6 +1,7 @@
-"""DuckDB: a table in memory, as `CREATE TABLE ... AS` makes it from Arrow, with no index made by hand.
+"""DuckDB, with an in-memory table created from Arrow, without manual indexes.
 
-Of rows without documents, which are too many for that, it reads the files of the store; then only its answers count.
+Data sets without documents are too large for memory: DuckDB reads the Parquet files of the store, and only verifies
+results.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from spanwise.bench.peers import Answer
+from spanwise.bench.peers import QueryResult
 from spanwise.bench.peers.sql import Dialect, run_queries, session_query
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spanwise.bench.peers import Question
+    from spanwise.bench.peers import Query
 
 _DIALECT = Dialect(
     instant=lambda text: f"TIMESTAMP '{text}'",
@@ -27,51 +28,51 @@ _DIALECT = Dialect(
 
 
 class DuckDB:
-    """A connection to a database in memory, in which `traces` has the columns that are asked for."""
+    """A connection to an in-memory database with a table or view `traces`."""
 
     def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
-        """Takes over the connection."""
+        """Takes ownership of the connection."""
         self._database = database
 
-    def prepare(self, question: Question) -> Callable[[], Answer]:
-        """Returns what answers `question`."""
+    def prepare(self, query: Query) -> Callable[[], QueryResult]:
+        """Returns a function that executes `query`."""
         database = self._database
-        if question.group_by == "session":
-            grouped = session_query(question, _DIALECT)
+        if query.group_by == "session":
+            grouped = session_query(query, _DIALECT)
 
-            def find_sessions() -> Answer:
+            def find_sessions() -> QueryResult:
                 found = database.execute(grouped).fetchall()
-                return Answer([session_id for session_id, _ in found], found[0][1] if found else 0)
+                return QueryResult([session_id for session_id, _ in found], found[0][1] if found else 0)
 
             return find_sessions
-        page, count = run_queries(question, _DIALECT)
+        page, count = run_queries(query, _DIALECT)
 
-        def find_runs() -> Answer:
+        def find_runs() -> QueryResult:
             ids = [trace_id for (trace_id,) in database.execute(page).fetchall()]
             ((total,),) = database.execute(count).fetchall()
-            return Answer(ids, total)
+            return QueryResult(ids, total)
 
         return find_runs
 
     def close(self) -> None:
-        """Drops the database."""
+        """Closes the database."""
         self._database.close()
 
 
 def open_engine(rows: pa.Table) -> DuckDB:
-    """Returns DuckDB over a copy of `rows`."""
+    """Returns DuckDB with a copy of `rows`."""
     database = duckdb.connect()
-    database.register("given", rows)
-    database.execute("CREATE TABLE traces AS SELECT * FROM given")
-    database.unregister("given")
+    database.register("rows", rows)
+    database.execute("CREATE TABLE traces AS SELECT * FROM rows")
+    database.unregister("rows")
     return DuckDB(database)
 
 
 def open_files(store: Path) -> DuckDB:
-    """Returns DuckDB over the rows of a closed store, as they lie in its files."""
+    """Returns DuckDB with a view of the Parquet files of a closed store."""
     database = duckdb.connect()
     files = str(store / "segments" / "*" / "traces.parquet").replace("'", "''")
-    # In the files a time is an instant; questions are asked in UTC.
+    # The files have instants; queries use UTC timestamps without a time zone.
     instant = "make_timestamp(epoch_us(start_time)) AS start_time"
     database.execute(f"CREATE VIEW traces AS SELECT * REPLACE ({instant}) FROM '{files}'")  # noqa: S608  # our own files
     return DuckDB(database)

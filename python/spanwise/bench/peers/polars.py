@@ -1,4 +1,4 @@
-"""Polars: a data frame; a question is one lazy query that filters, and one that orders what is left."""
+"""Polars, with a data frame: one lazy query filters, a second one orders the remaining rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from spanwise.bench.peers import Answer
+from spanwise.bench.peers import QueryResult
 from spanwise.bench.peers.sql import LOWER_CASE
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spanwise.bench.peers import Expression, Question
+    from spanwise.bench.peers import Expression, Query
 
 _COMPARISONS: dict[str, Callable[[pl.Expr, object], pl.Expr]] = {
     "EQ": pl.Expr.eq,
@@ -33,25 +33,25 @@ class Polars:
     """One data frame."""
 
     def __init__(self, rows: pa.Table) -> None:
-        """Takes `rows` over as Polars lays them out."""
+        """Converts `rows` to the layout of Polars."""
         self._frame = cast("pl.DataFrame", pl.from_arrow(rows))
 
-    def prepare(self, question: Question) -> Callable[[], Answer]:
-        """Returns what answers `question`."""
-        chosen = self._frame.lazy().filter(_condition(question.filter))
-        if question.group_by == "session":
+    def prepare(self, query: Query) -> Callable[[], QueryResult]:
+        """Returns a function that executes `query`."""
+        chosen = self._frame.lazy().filter(_condition(query.filter))
+        if query.group_by == "session":
             key = "session_id"
             grouped = chosen.filter(pl.col(key).is_not_null()).group_by(key).agg(pl.col("start_time").max())
         else:
             key = "trace_id"
             grouped = chosen.select("start_time", key)
-        offset, limit = question.offset, question.limit
+        offset, limit = query.offset, query.limit
 
-        def find() -> Answer:
+        def find() -> QueryResult:
             found = grouped.collect()
-            # Of what Polars offers for the first few of an order, this was the fastest, before `top_k`.
+            # The fastest way to get a slice of ordered rows; `top_k` was slower.
             ordered = found.lazy().sort("start_time", key, descending=[True, False]).slice(offset, limit)
-            return Answer(ordered.collect().get_column(key).to_list(), found.height)
+            return QueryResult(ordered.collect().get_column(key).to_list(), found.height)
 
         return find
 
@@ -61,7 +61,7 @@ class Polars:
 
 
 def open_engine(rows: pa.Table) -> Polars:
-    """Returns Polars over `rows`."""
+    """Returns Polars with `rows`."""
     return Polars(rows)
 
 
@@ -86,7 +86,7 @@ def _leaf(operator: str, key: str, value: object) -> pl.Expr:
         case "CONTAINS" if key in LOWER_CASE:
             return column.str.contains(str(value).lower(), literal=True)
         case "CONTAINS":
-            # Fastest of the three ways to ignore case; it folds ASCII, and no more is asked for.
+            # The fastest of three ways to ignore case. It folds ASCII letters only, which the queries are limited to.
             return column.str.contains_any([str(value)], ascii_case_insensitive=True)
         case "STARTSWITH":
             return column.str.starts_with(str(value))

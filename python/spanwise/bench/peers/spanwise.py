@@ -1,7 +1,7 @@
-"""Spanwise, through the door: a filter as JSON goes in, a page of ids or of sessions comes out.
+"""Spanwise, called in process: from a filter in JSON to a page of ids or sessions.
 
-As of the peers, ids and a total are asked for; they are read out of the JSON within the time that is taken. Span trees
-are timed apart, over HTTP.
+Like the peers, it returns ids and a total. The measured time includes decoding them from JSON. Span trees are measured
+separately, over HTTP.
 """
 
 from __future__ import annotations
@@ -10,44 +10,44 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.bench.peers import Answer
+from spanwise.bench.peers import QueryResult
 from spanwise.traces import Filter, TraceStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spanwise.bench.peers import Question
+    from spanwise.bench.peers import Query
 
 
-class _Session(msgspec.Struct):
+class _SessionItem(msgspec.Struct):
     session_id: str
 
 
 _ids = msgspec.json.Decoder(list[str])
-_sessions = msgspec.json.Decoder(list[_Session])
+_sessions = msgspec.json.Decoder(list[_SessionItem])
 
 
 class SpanwiseEngine:
-    """A store that was built beforehand."""
+    """A store built in advance."""
 
     def __init__(self, store: Path) -> None:
-        """Opens the store in that folder."""
+        """Opens the store in a folder."""
         self.store = TraceStore.open(str(store))
 
-    def prepare(self, question: Question) -> Callable[[], Answer]:
-        """Returns what answers `question`."""
-        source, page, limit = msgspec.json.encode(question.filter), question.page, question.limit
+    def prepare(self, query: Query) -> Callable[[], QueryResult]:
+        """Returns a function that executes `query`."""
+        source, page, limit = msgspec.json.encode(query.filter), query.page, query.limit
 
-        def find_runs() -> Answer:
+        def find_runs() -> QueryResult:
             found = self.store.search_ids(Filter.compile(source), page, limit)
-            return Answer(_ids.decode(found.data), found.total_count)
+            return QueryResult(_ids.decode(found.data), found.total_count)
 
-        def find_sessions() -> Answer:
+        def find_sessions() -> QueryResult:
             found = self.store.search_sessions(Filter.compile(source), page, limit)
-            return Answer([session.session_id for session in _sessions.decode(found.data)], found.total_count)
+            return QueryResult([session.session_id for session in _sessions.decode(found.data)], found.total_count)
 
-        return find_runs if question.group_by == "run" else find_sessions
+        return find_runs if query.group_by == "run" else find_sessions
 
     def close(self) -> None:
         """Closes the store."""

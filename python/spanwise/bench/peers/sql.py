@@ -1,4 +1,4 @@
-"""Questions as SQL, in what DuckDB and DataFusion have in common; what they say differently is a `Dialect`."""
+"""Queries as SQL for DuckDB and DataFusion, with a `Dialect` for their differences."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwise.bench.peers import Expression, Question
+    from spanwise.bench.peers import Expression, Query
 
 LOWER_CASE = {"trace_id", "run_id", "session_id", "user_id"}
-"""Fields that hold no capital letters: to look for a text in them one need not ignore case, which is cheaper."""
+"""Fields without upper-case letters, which can be searched without ignoring case, which is cheaper."""
 _COMPARISONS = {"EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<="}
 
 
 class Dialect(NamedTuple):
-    """How an engine writes an instant, and a text within a text while case is ignored."""
+    """How an engine writes an instant, and a case-insensitive substring search."""
 
     instant: Callable[[str], str]
     contains_ignoring_case: Callable[[str, str], str]
 
 
-def run_queries(question: Question, dialect: Dialect) -> tuple[str, str]:
-    """Returns two queries: for the ids of the page, and for the total. Both engines answer two faster than one."""
-    chosen = where(question.filter, dialect)
+def run_queries(query: Query, dialect: Dialect) -> tuple[str, str]:
+    """Returns two queries, for the ids of the page and for the total: in both engines faster than one query."""
+    chosen = where(query.filter, dialect)
     order = "ORDER BY start_time DESC, trace_id"
-    window = f"LIMIT {question.limit} OFFSET {question.offset}"
+    window = f"LIMIT {query.limit} OFFSET {query.offset}"
     return (
-        f"SELECT trace_id FROM traces WHERE {chosen} {order} {window}",  # noqa: S608  # our own rows, our own words
+        f"SELECT trace_id FROM traces WHERE {chosen} {order} {window}",  # noqa: S608  # generated values only
         f"SELECT count(*) FROM traces WHERE {chosen}",  # noqa: S608  # likewise
     )
 
 
-def session_query(question: Question, dialect: Dialect) -> str:
-    """Returns a query for the ids of a page of sessions, with the total beside each."""
-    chosen = where(question.filter, dialect)
+def session_query(query: Query, dialect: Dialect) -> str:
+    """Returns the query for the ids of a page of sessions, with the total in each row."""
+    chosen = where(query.filter, dialect)
     return (
         f"WITH sessions AS (SELECT session_id, max(start_time) AS last FROM traces "  # noqa: S608  # likewise
         f"WHERE {chosen} AND session_id IS NOT NULL GROUP BY session_id) "
         "SELECT session_id, count(*) OVER () FROM sessions ORDER BY last DESC, session_id "
-        f"LIMIT {question.limit} OFFSET {question.offset}"
+        f"LIMIT {query.limit} OFFSET {query.offset}"
     )
 
 
 def where(expression: Expression, dialect: Dialect) -> str:
-    """Returns an expression as a condition; three-valued logic means the same in both."""
+    """Returns an expression as a SQL condition; both use three-valued logic."""
     if not expression:
         return "true"
     match expression["op"]:

@@ -1,4 +1,4 @@
-"""What came out? A page in Markdown, its figures as JSON, the growth plot, and the table of the README."""
+"""The report: a Markdown page, its figures as JSON, a growth plot, and the table in the README."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
     """Writes the report of all data sets.
 
     Args:
-        measured: the results of each.
-        report: the Markdown file; the JSON and the SVG file get its name with another ending.
-        readme: a file with a marked region for the short table, or nothing.
+        measured: the results of the data sets.
+        report: the Markdown file; the JSON and the SVG file have the same name with another extension.
+        readme: a file with a marked region for the short table, if any.
 
     Raises:
         ConfigurationError: `readme` has no such region.

@@ -1,4 +1,4 @@
-"""The figures that are made of the times: medians, 99th percentiles, ratios. What the JSON file holds."""
+"""The figures of the JSON file: medians, 99th percentiles and ratios of the measured times."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.bench.machine import Circumstances  # msgspec reads the types
-from spanwise.bench.tables import geometric_mean, median, share
+from spanwise.bench.tables import geometric_mean, median, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.bench.results import Engines, Pages, Results, Row
+    from spanwise.bench.results import Engines, Pages, QueryTimes, Results
 
 OURS = "spanwise"
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """Of the times of one query and engine: milliseconds."""
+    """Statistics of the times of one query on one engine, in milliseconds."""
 
     median_ms: float
     p99_ms: float
@@ -26,7 +26,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """One query beside the peers; `ratio` is the median of the fastest peer over ours, if there is a peer."""
+    """One query on all engines; `ratio` is the median of the fastest peer divided by ours, if there is a peer."""
 
     title: str
     kind: str
@@ -48,7 +48,7 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All figures of one data set; what was not measured is left out."""
+    """All figures of one data set; stages without results are left out."""
 
     traces: int
     documents: str
@@ -71,11 +71,11 @@ def figures(measured: Sequence[Results]) -> list[DataSet]:
 
 
 def figure(times: Sequence[float]) -> Figure:
-    """Returns what the times come to."""
-    return Figure(round(median(times), 4), round(share(times, 0.99), 4), len(times))
+    """Returns the statistics of some times."""
+    return Figure(round(median(times), 4), round(percentile(times, 0.99), 4), len(times))
 
 
-def compared(row: Row) -> Compared:
+def compared(row: QueryTimes) -> Compared:
     """Returns the figures of one query."""
     engines = {name: figure(times) for name, times in row.times.items()}
     peers = {name: found.median_ms for name, found in engines.items() if name != OURS}
@@ -85,7 +85,7 @@ def compared(row: Row) -> Compared:
 
 
 def ratios(rows: Sequence[Compared]) -> list[float]:
-    """Returns the ratios there are."""
+    """Returns the ratios of the queries that have one."""
     return [row.ratio for row in rows if row.ratio is not None]
 
 
@@ -134,13 +134,13 @@ def _with_service(found: DataSet, results: Results) -> DataSet:
             "durable_connections": durable.connections,
             "durable_sent_bytes_a_second": durable.sent_bytes / durable.seconds,
             "durable_written_bytes_a_second": durable.disk_bytes / durable.seconds,
-            "durable_refusals": durable.refusals,
+            "durable_refusals": durable.rejections,
             "durable_client_cpu_share": durable.client_cpu_seconds / durable.seconds,
             "disk_megabytes_a_second": durable.disk_megabytes_a_second,
             "search_idle_p50_ms": median(busy.idle),
-            "search_idle_p99_ms": share(busy.idle, 0.99),
+            "search_idle_p99_ms": percentile(busy.idle, 0.99),
             "search_busy_p50_ms": median(busy.busy),
-            "search_busy_p99_ms": share(busy.busy, 0.99),
+            "search_busy_p99_ms": percentile(busy.busy, 0.99),
             "search_busy_runs": len(busy.busy),
             "busy_spans_a_second": busy.spans / busy.seconds,
             "asked_at_once": busy.asked,

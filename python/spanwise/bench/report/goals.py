@@ -1,10 +1,10 @@
-"""The goals, and what of them is reached: ten million traces, two cores that do nothing else."""
+"""The performance goals for ten million traces on two idle cores, and whether they are reached."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.bench.tables import geometric_mean, median, megabytes, milliseconds, ratio, share
+from spanwise.bench.tables import geometric_mean, median, megabytes, milliseconds, percentile, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SCATTERED = "100 scattered trees"
 _PAGE = 20
-_MEAN_RATIO, _LEAST_RATIO, _LEAST_SESSIONS_RATIO = 50, 5, 20
+_MEAN_RATIO, _MIN_RATIO, _MIN_SESSIONS_RATIO = 50, 5, 20
 _DEEP_FACTOR, _DEEP_MILLISECONDS = 1.5, 0.5
 _PAGE_P50, _PAGE_P99, _SCATTERED_P50 = 5, 25, 15
 _BUSY_FACTOR = 3
@@ -22,8 +22,8 @@ _SPANS_A_SECOND = 100_000
 _OPEN_SECONDS, _PRIVATE_BYTES = 1, 600e6
 
 
-class Outcome(NamedTuple):
-    """One goal and what was measured."""
+class GoalResult(NamedTuple):
+    """One goal, and the measured result."""
 
     what: str
     goal: str
@@ -31,39 +31,46 @@ class Outcome(NamedTuple):
     is_reached: bool
 
 
-def outcomes(results: Results, found: DataSet) -> list[Outcome]:
-    """Returns every goal of which something was measured."""
-    makers: list[Callable[[Results, DataSet], Iterator[Outcome]]] = [_engine, _deep, _sessions, _http, _ingest, _open]
-    return [outcome for make in makers for outcome in make(results, found)]
+def goal_results(results: Results, found: DataSet) -> list[GoalResult]:
+    """Returns all goals that have results."""
+    makers: list[Callable[[Results, DataSet], Iterator[GoalResult]]] = [
+        _engine,
+        _deep,
+        _sessions,
+        _http,
+        _ingest,
+        _open,
+    ]
+    return [goal for make in makers for goal in make(results, found)]
 
 
-def _engine(_: Results, found: DataSet) -> Iterator[Outcome]:
+def _engine(_: Results, found: DataSet) -> Iterator[GoalResult]:
     known = [(row.ratio, row.title) for row in found.queries if row.ratio is not None]
     if not known:
         return
     mean = geometric_mean([value for value, _ in known])
-    yield Outcome(
+    yield GoalResult(
         "each query against the fastest peer, geometric mean",
         f"at least {_MEAN_RATIO}x faster",
         ratio(mean),
         mean >= _MEAN_RATIO,
     )
     lowest, title = min(known)
-    yield Outcome(
+    yield GoalResult(
         "the query that gains least",
-        f"at least {_LEAST_RATIO}x faster",
+        f"at least {_MIN_RATIO}x faster",
         f"{ratio(lowest)}: {title}",
-        lowest >= _LEAST_RATIO,
+        lowest >= _MIN_RATIO,
     )
 
 
-def _deep(_: Results, found: DataSet) -> Iterator[Outcome]:
+def _deep(_: Results, found: DataSet) -> Iterator[GoalResult]:
     pairs = list(deep_pages(found.queries))
     if not pairs:
         return
     worst = max(pairs, key=lambda pair: _ours(pair[1]) / _ours(pair[0]))
     factor = _ours(worst[1]) / _ours(worst[0])
-    yield Outcome(
+    yield GoalResult(
         f"page {worst[1].page:,} against page 1 of the same filter",
         f"at most {_DEEP_FACTOR}x, or + {_DEEP_MILLISECONDS} ms where page 1 takes less than that",
         f"{factor:.2f}x ({milliseconds(_ours(worst[0]))}, {milliseconds(_ours(worst[1]))}): {worst[0].title}",
@@ -72,7 +79,7 @@ def _deep(_: Results, found: DataSet) -> Iterator[Outcome]:
 
 
 def deep_pages(rows: list[Compared]) -> Iterator[tuple[Compared, Compared]]:
-    """Yields every query that was asked for its deep page too: page 1 and that."""
+    """Yields the rows for page 1 and for the deep page, for every query measured at both."""
     first = {row.title: row for row in rows if row.page == 1}
     for row in rows:
         if row.page > 1:
@@ -87,25 +94,25 @@ def _ours(row: Compared) -> float:
     return row.engines["spanwise"].median_ms
 
 
-def _sessions(_: Results, found: DataSet) -> Iterator[Outcome]:
+def _sessions(_: Results, found: DataSet) -> Iterator[GoalResult]:
     known = [(row.ratio, row.title) for row in found.queries if row.kind == "sessions" and row.ratio is not None]
     if known:
         lowest, title = min(known)
-        yield Outcome(
+        yield GoalResult(
             "the sessions query that gains least",
-            f"at least {_LEAST_SESSIONS_RATIO}x faster",
+            f"at least {_MIN_SESSIONS_RATIO}x faster",
             f"{ratio(lowest)}: {title}",
-            lowest >= _LEAST_SESSIONS_RATIO,
+            lowest >= _MIN_SESSIONS_RATIO,
         )
 
 
-def _http(results: Results, _: DataSet) -> Iterator[Outcome]:
+def _http(results: Results, _: DataSet) -> Iterator[GoalResult]:
     if not results.http:
         return
     rows = results.http.rows
     twenty = [time for row in rows if row.limit == _PAGE and not row.title.startswith("sessions") for time in row.times]
-    p50, p99 = median(twenty), share(twenty, 0.99)
-    yield Outcome(
+    p50, p99 = median(twenty), percentile(twenty, 0.99)
+    yield GoalResult(
         f"a page of {_PAGE} full trees over HTTP, one client, all queries of runs together",
         f"p50 at most {_PAGE_P50} ms, p99 at most {_PAGE_P99} ms",
         f"p50 {milliseconds(p50)}, p99 {milliseconds(p99)}",
@@ -113,39 +120,39 @@ def _http(results: Results, _: DataSet) -> Iterator[Outcome]:
     )
     (scattered,) = (row for row in rows if row.title == SCATTERED)
     p50 = median(scattered.times)
-    yield Outcome(
+    yield GoalResult(
         f"{SCATTERED} over HTTP", f"p50 at most {_SCATTERED_P50} ms", f"p50 {milliseconds(p50)}", p50 <= _SCATTERED_P50
     )
 
 
-def _ingest(results: Results, found: DataSet) -> Iterator[Outcome]:
+def _ingest(results: Results, found: DataSet) -> Iterator[GoalResult]:
     if not results.ingest:
         return
     durable, busy = results.ingest.durable, results.ingest.busy
     idle, under_load = found.ingest["search_idle_p99_ms"], found.ingest["search_busy_p99_ms"]
-    yield Outcome(
+    yield GoalResult(
         f"a search while {busy.spans / busy.seconds:,.0f} spans/s come in",
         f"p99 at most {_BUSY_FACTOR}x that at rest",
         f"{under_load / idle:.1f}x ({milliseconds(idle)}, {milliseconds(under_load)})",
         under_load <= _BUSY_FACTOR * idle,
     )
-    yield Outcome("new spans are found at once", "all", f"{busy.found} of {busy.asked}", busy.found == busy.asked)
-    pace = durable.spans / durable.seconds
-    yield Outcome(
+    yield GoalResult("new spans are found at once", "all", f"{busy.found} of {busy.asked}", busy.found == busy.asked)
+    rate = durable.spans / durable.seconds
+    yield GoalResult(
         f"durable ingest over HTTP, {durable.connections} connections, {durable.seconds:.0f} s, client included",
         f"at least {_SPANS_A_SECOND:,} spans/s",
-        f"{pace:,.0f} spans/s",
-        pace >= _SPANS_A_SECOND,
+        f"{rate:,.0f} spans/s",
+        rate >= _SPANS_A_SECOND,
     )
 
 
-def _open(results: Results, _: DataSet) -> Iterator[Outcome]:
+def _open(results: Results, _: DataSet) -> Iterator[GoalResult]:
     if results.open:
         seconds, private = median(results.open.seconds), results.open.anonymous_bytes
-        yield Outcome(
+        yield GoalResult(
             "open the store", f"at most {_OPEN_SECONDS} s to ready", f"{seconds:.2f} s", seconds <= _OPEN_SECONDS
         )
-        yield Outcome(
+        yield GoalResult(
             "private memory once it is ready",
             f"at most {megabytes(_PRIVATE_BYTES)} RssAnon",
             megabytes(private),

@@ -1,4 +1,4 @@
-"""The growth plot, as SVG: what a query takes as the store grows, both on logarithmic axes."""
+"""The growth plot as SVG: query time by size of the store, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OURS, _PEER, _GRID, _INK = "#0b6e99", "#b3541e", "#dddddd", "#222222"
 
 
 class _Axes(NamedTuple):
-    """Powers of ten: from, to."""
+    """The ranges of the axes, as powers of ten."""
 
     traces: tuple[int, int]
     times: tuple[int, int]
 
 
 class _Line(NamedTuple):
-    """One query, or the mean of the peers: its points, traces and milliseconds."""
+    """One query, or the mean of the peers, with points of traces and milliseconds."""
 
     title: str
     color: str
@@ -40,7 +40,7 @@ class _Line(NamedTuple):
 
 
 def growth_plot(measured: Sequence[Results]) -> str:
-    """Returns the plot: a panel a kind of query, each query a line; the dashed one is the fastest peer's mean."""
+    """Returns the plot: a panel per kind of query, a line per query, and a dashed line for the fastest peers."""
     panels = {kind: _lines(measured, kind) for kind in _KINDS}
     every = [point for lines in panels.values() for line in lines for point in line.points]
     if every:
@@ -68,7 +68,7 @@ def _lines(measured: Sequence[Results], kind: str) -> list[_Line]:
     for results in measured:
         rows = [compared(row) for row in (results.engine.rows if results.engine else []) if row.kind == kind]
         for row in rows:
-            # A deep page is another page at every size.
+            # The number of the deep page depends on the size.
             title = row.title.rpartition(", page ")[0] + ", deep page" if row.page > 1 else row.title
             ours.setdefault(title, []).append((results.shape.traces, row.engines[OURS].median_ms))
         fastest = [row.engines[row.fastest_peer].median_ms for row in rows if row.fastest_peer]
@@ -105,10 +105,10 @@ def _grid(axes: _Axes) -> Iterator[str]:
 
 
 def _drawn(line: _Line, axes: _Axes) -> str:
-    places = [(_x(traces, axes), _y(time, axes)) for traces, time in sorted(line.points)]
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    points = [(_x(traces, axes), _y(time, axes)) for traces, time in sorted(line.points)]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     dashes = ' stroke-dasharray="5 3"' if line.color == _PEER else ""
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{line.color}"/>' for x, y in places)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{line.color}"/>' for x, y in points)
     return f'<g><title>{line.title}</title><path d="M{path}" fill="none" stroke="{line.color}"{dashes}/>{dots}</g>'
 
 

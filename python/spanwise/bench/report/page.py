@@ -1,11 +1,11 @@
-"""The page `docs/benchmarks.md`: how it was measured, goals beside results, every row."""
+"""The page `docs/benchmarks.md`: the method, goals and results, and all rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from spanwise.bench.report.figures import OURS, figures
-from spanwise.bench.report.goals import deep_pages, outcomes
+from spanwise.bench.report.goals import deep_pages, goal_results
 from spanwise.bench.stages.http import LIMITS
 from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 
@@ -35,30 +35,30 @@ spanwise bench                       # 20,000 traces, about two minutes
   Zipf weights, a session for every 8 traces, whose traces are minutes apart, a user for every 50, 3 % of the traces
   without a session, 4 % without a user, 8 % without an agent (teams, workflows), log-normal durations, 5 % errors.
   *Real* documents: a median of 6 and up to 500 spans a trace, about 1 KB a span. *Small* ones: one span of about
-  470 bytes a trace. The texts are random words, without the repetitions of real conversations. The store is built
-  through its own door, by export requests of protobuf.
+  470 bytes a trace. The texts are random words, without the repetitions of real conversations. The store is
+  filled by ingesting OTLP requests in protobuf.
 - **Peers.** DuckDB, Polars and DataFusion hold the rows in memory: nine columns, as each library takes them from
   Arrow, newest first, with no index made by hand. Columns that no query reads are left out.
-- **Answers.** Every engine gives the ids of the page, in order, and the exact total. All order the result, as SQL
-  does; nobody relies on the order of rows in memory. Before anything is timed the answers of Spanwise are compared
-  with DuckDB's, and every answer that was timed is compared again.
-- **Times.** All engines run in one process, one after another in every round, in turning order, each on the same
-  fresh literal; no result is used twice. (`status EQ ERROR` and `match all` have no literal to change.) The time runs
-  from the question as the engine takes it (a filter as JSON, SQL, a lazy query) to the ids as Python texts and the
-  total as a number. Spanwise compiles the filter and prints the page within that time. Case: where a column holds no
-  capital letters the peers do not have to ignore it.
+- **Answers.** Every engine returns the ids of the page, in order, and the exact total. All engines sort the result, as
+  SQL does; none relies on the order of rows in memory. Before anything is timed, the results of Spanwise are compared
+  with DuckDB's, and every timed result is compared again.
+- **Times.** All engines run in one process, one after another in each round, in rotating order, each with the same
+  new literal; no result is reused. (`status EQ ERROR` and `match all` have no literal.) The time is measured from the
+  query as the engine takes it (a filter in JSON, SQL, a lazy query) to the ids as Python strings and the total as a
+  number. For Spanwise it includes compiling the filter and serializing the page. Peers do not have to ignore case in
+  columns without upper-case letters.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
   last byte is read.
-- p99 is the nearest rank of all runs, so with fewer than 100 runs the slowest. Load is that of the minute before a
-  stage began: on an idle machine it is near 0.
-- **Rows without documents** show how searches grow where no disk would hold the documents. The bench writes their
-  files itself, in the form a store has on disk, and they are searched alone: the peers could not hold so many rows in
-  memory. DuckDB reads the same files to judge the answers, one of each query, before anything is timed.
+- p99 is the nearest rank of all runs, so the slowest one if there are fewer than 100. Load is the load average of the
+  minute before a stage started: on an idle machine it is near 0.
+- **Rows without documents** show how searches scale where no disk would hold the documents. The benchmark writes their
+  files directly, in the format of a store, and they are measured without peers, which could not hold so many rows in
+  memory. DuckDB reads the same files to verify one result of each query before anything is timed.
 """
 
 
 def page(measured: Sequence[Results], plot: str, data: str) -> str:
-    """Returns the page; `plot` and `data` are the names of the files beside it."""
+    """Returns the page; `plot` and `data` are the names of the files next to it."""
     commands = "\n".join(results.command for results in measured)
     parts = [_HEAD.format(data=data, commands=commands)]
     for results, found in zip(measured, figures(measured), strict=True):
@@ -78,8 +78,7 @@ def _title(found: DataSet) -> str:
 
 def _sections(results: Results, found: DataSet) -> Iterator[str]:
     goals = [
-        (outcome.what, outcome.goal, outcome.result, "yes" if outcome.is_reached else "no")
-        for outcome in outcomes(results, found)
+        (goal.what, goal.goal, goal.result, "yes" if goal.is_reached else "no") for goal in goal_results(results, found)
     ]
     if goals:
         where = "" if found.traces == _GOAL_TRACES else f"; the goals are for {_GOAL_TRACES:,} traces"
@@ -110,13 +109,13 @@ def _circumstances(stages: dict[str, Circumstances]) -> str:
 
 def _store(found: DataSet) -> str:
     store, checked = found.store, found.checked_answers
-    text = (_filled if store["spans"] else _laid)(found, store) + f" Seed {found.seed}."
+    text = (_ingested_store if store["spans"] else _rows_only_store)(found, store) + f" Seed {found.seed}."
     if checked:
         text += f" {checked} answers were compared with DuckDB's before anything was timed; all were equal."
     return prose(text)
 
 
-def _filled(_: DataSet, store: dict[str, float]) -> str:
+def _ingested_store(_: DataSet, store: dict[str, float]) -> str:
     spans = int(store["spans"])
     return (
         f"{spans:,} spans of {store['sent_bytes'] / spans:,.0f} bytes, sent in {store['fill_seconds']:,.0f} s in "
@@ -126,7 +125,7 @@ def _filled(_: DataSet, store: dict[str, float]) -> str:
     )
 
 
-def _laid(found: DataSet, store: dict[str, float]) -> str:
+def _rows_only_store(found: DataSet, store: dict[str, float]) -> str:
     return (
         f"{found.traces:,} rows without documents, written in {store['fill_seconds']:,.0f} s, indexed in "
         f"{store['compact_seconds']:,.0f} s: {megabytes(store['disk_bytes'])} on disk, "

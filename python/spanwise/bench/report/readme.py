@@ -1,4 +1,4 @@
-"""The short table of the README, between two marks."""
+"""The short table in the README, between two markers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHOSEN = (
 
 
 def rewrite(readme: Path, measured: Sequence[Results]) -> None:
-    """Writes the region anew, from the largest data set that was measured beside peers.
+    """Rewrites the region with the results for the largest data set that was measured with peers.
 
     Raises:
         ConfigurationError: the file has no such region.
@@ -44,7 +44,7 @@ def rewrite(readme: Path, measured: Sequence[Results]) -> None:
 
 
 def short_table(measured: Sequence[Results]) -> str:
-    """Returns the table, and a line that says of what it is."""
+    """Returns the table, and a line about the data set and the machine."""
     found = max(figures(measured), key=lambda data_set: (data_set.geometric_mean is not None, data_set.traces))
     last = found.stages.get("engine") or next(reversed(found.stages.values()))
     line = (
@@ -68,8 +68,8 @@ def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:
             title = f"{served.limit} full trees over HTTP" + (", scattered" if served.title == SCATTERED else "")
             yield f"{title} ({served.answer_bytes / 1e3:,.0f} KB)", milliseconds(served.time.median_ms), "", ""
     if found.ingest:
-        pace = f"{found.ingest['durable_spans_a_second']:,.0f} spans/s"
-        yield f"durable ingest over HTTP, {found.ingest['durable_connections']:.0f} connections", pace, "", ""
+        rate = f"{found.ingest['durable_spans_a_second']:,.0f} spans/s"
+        yield f"durable ingest over HTTP, {found.ingest['durable_connections']:.0f} connections", rate, "", ""
     if found.open:
         yield "`spanwise serve` to ready", f"{found.open['ready_seconds']:.2f} s", "", ""
         yield "private memory once ready", megabytes(found.open["anonymous_bytes"]), "", ""

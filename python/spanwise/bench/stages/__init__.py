@@ -1,4 +1,4 @@
-"""What is done, in which order? One stage is one file here with a function `run`; each can be done by itself."""
+"""The stages of a benchmark: a module each with a function `run`. Each stage can be run alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from spanwise.bench.plan import Plan
 
 STAGES = ("build", "check", "engine", "http", "ingest", "open")
-"""In their order: each needs the store of the first."""
+"""All stages in order; each needs the store that the first one builds."""
 WITHOUT_DOCUMENTS = ("build", "check", "engine", "open")
-"""Those that can be done where there are rows alone."""
+"""The stages that can run on rows without documents."""
 
 
 def run(plan: Plan, chosen: Collection[str], *, again: bool) -> None:
-    """Does the chosen stages that are not done yet; with `again` those that are done too, but for the building.
+    """Runs the chosen stages that have no results yet; with `again` also the others, except `build`.
 
     Raises:
-        ConfigurationError: a stage is chosen that needs the store, which is not built, or documents, if it has none.
-        WrongAnswerError: an answer differs from that of DuckDB.
+        ConfigurationError: the store is not built, or a stage needs documents and the data set has none.
+        WrongResultError: a result differs from that of DuckDB.
     """
     for stage in STAGES:
         if stage not in chosen:
@@ -33,12 +33,12 @@ def run(plan: Plan, chosen: Collection[str], *, again: bool) -> None:
             setattr(plan.results, stage, None)
         result = getattr(plan.results, stage)
         if result is not None and getattr(result, "is_complete", True):
-            plan.say(f"{stage}: done before, `--again` measures anew")
+            plan.log(f"{stage}: already done; use --again to repeat it")
             continue
         if stage != "build" and plan.results.build is None:
-            raise ConfigurationError(f"expected a built store in `{plan.folder}`, do `--only build` first")
+            raise ConfigurationError(f"there is no store in `{plan.folder}`; run `--only build` first")
         if plan.shape.documents == "none" and stage not in WITHOUT_DOCUMENTS:
-            raise ConfigurationError(f"expected documents for the stage `{stage}`, got rows without any")
+            raise ConfigurationError(f"the stage `{stage}` needs documents, but the data set has none")
         import_module(f"{__name__}.{stage}").run(plan)
         plan.results.command = plan.command
         results.write(plan.folder, plan.results)

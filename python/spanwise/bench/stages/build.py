@@ -1,6 +1,6 @@
-"""Builds the store through the real door: the same export requests that an instrumented program would send.
+"""Builds the store by ingesting OTLP requests, as an instrumented program would send them.
 
-Rows without documents have no such door; `bare.py` writes their files.
+For rows without documents, `row_segments.py` writes the files of the store directly.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from spanwise.bench import bare, machine
-from spanwise.bench.documents import Writer
+from spanwise.bench import machine
+from spanwise.bench.data import row_segments
+from spanwise.bench.data.documents import Writer
+from spanwise.bench.data.otlp_encoding import CONTENT_TYPE
+from spanwise.bench.data.rows import CHUNK, chunks, draw, newest_first, to_table
 from spanwise.bench.results import Built
-from spanwise.bench.rows import CHUNK, chunks, draw, newest_first, to_table
-from spanwise.bench.wire import CONTENT_TYPE
 from spanwise.errors import ConfigurationError, StoreStoppedError, UnavailableError
 from spanwise.traces import TraceStore
 
@@ -26,21 +27,21 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from spanwise.bench.documents import Request
+    from spanwise.bench.data.documents import Request
+    from spanwise.bench.data.shape import Documents
     from spanwise.bench.plan import Plan
-    from spanwise.bench.shape import Documents
 
-NEEDED_BYTES: dict[Documents, int] = {"real": 8_000, "small": 1_200, "none": 260}
-"""Free disk for each trace while it is built: about twice what is left in the end, and a little."""
+BYTES_PER_TRACE: dict[Documents, int] = {"real": 8_000, "small": 1_200, "none": 260}
+"""The disk space needed per trace during the build: somewhat more than twice the final size."""
 _SPARE_BYTES = 3 << 30
 _SENDERS = 4
-_SECONDS_BETWEEN = 0.02
-_CHUNKS_BETWEEN = 20
+_RETRY_SECONDS = 0.02
+_CHUNKS_PER_LOG_LINE = 20
 _PROGRESS = "progress.json"
 
 
-class _Progress(msgspec.Struct):
-    """How many chunks are durable, and what that took so far."""
+class _BuildProgress(msgspec.Struct):
+    """How many chunks are durable, and the totals so far."""
 
     chunks: int = 0
     spans: int = 0
@@ -49,7 +50,7 @@ class _Progress(msgspec.Struct):
 
 
 def run(plan: Plan) -> None:
-    """Fills the store, compacts it, and writes the rows beside it. What was interrupted goes on where it was.
+    """Fills and compacts the store, and writes the rows next to it. Resumes an interrupted build.
 
     Raises:
         ConfigurationError: the disk is too full.
@@ -57,12 +58,12 @@ def run(plan: Plan) -> None:
     load = machine.load()
     plan.store.mkdir(parents=True, exist_ok=True)
     _expect_disk(plan)
-    is_bare = plan.shape.documents == "none"
-    progress, last_seconds = (_lay if is_bare else _send)(plan)
-    _write_rows(plan, bare.sampled(plan.shape) if is_bare else range(chunks(plan.shape)))
+    is_rows_only = plan.shape.documents == "none"
+    progress, compact_seconds = (_write_row_segments if is_rows_only else _send)(plan)
+    _write_rows(plan, row_segments.sampled(plan.shape) if is_rows_only else range(chunks(plan.shape)))
     plan.results.build = Built(
         fill_seconds=progress.seconds,
-        compact_seconds=last_seconds,
+        compact_seconds=compact_seconds,
         spans=progress.spans,
         sent_bytes=progress.sent_bytes,
         disk_bytes=machine.folder_bytes(plan.store),
@@ -71,7 +72,7 @@ def run(plan: Plan) -> None:
 
 
 def _expect_disk(plan: Plan) -> None:
-    needed = plan.shape.traces * NEEDED_BYTES[plan.shape.documents] + _SPARE_BYTES
+    needed = plan.shape.traces * BYTES_PER_TRACE[plan.shape.documents] + _SPARE_BYTES
     free = shutil.disk_usage(plan.folder).free + machine.folder_bytes(plan.store)
     if free < needed:
         raise ConfigurationError(
@@ -80,18 +81,18 @@ def _expect_disk(plan: Plan) -> None:
         )
 
 
-def _lay(plan: Plan) -> tuple[_Progress, float]:
-    """Writes rows without documents; returns what that took, and the seconds that indexing took."""
-    fill_seconds, index_seconds = bare.build(plan)
-    return _Progress(chunks(plan.shape), seconds=fill_seconds), index_seconds
+def _write_row_segments(plan: Plan) -> tuple[_BuildProgress, float]:
+    """Writes rows without documents; returns the progress, and the seconds for indexing."""
+    fill_seconds, index_seconds = row_segments.build(plan)
+    return _BuildProgress(chunks(plan.shape), seconds=fill_seconds), index_seconds
 
 
-def _send(plan: Plan) -> tuple[_Progress, float]:
-    """Fills the store and compacts it; returns what the filling took, and the seconds that compacting took."""
+def _send(plan: Plan) -> tuple[_BuildProgress, float]:
+    """Fills and compacts the store; returns the progress, and the seconds for compacting."""
     store = TraceStore.open(str(plan.store))
     try:
         progress = _fill(plan, store)
-        plan.say("build: compacting")
+        plan.log("build: compacting")
         begun = time.perf_counter()
         store.compact()
         return progress, time.perf_counter() - begun
@@ -99,10 +100,10 @@ def _send(plan: Plan) -> tuple[_Progress, float]:
         store.close()
 
 
-def _fill(plan: Plan, store: TraceStore) -> _Progress:
-    """Sends every chunk that was not durable yet; to send one twice changes nothing."""
+def _fill(plan: Plan, store: TraceStore) -> _BuildProgress:
+    """Sends all chunks that are not durable yet. Sending a chunk twice has no effect."""
     file = plan.folder / _PROGRESS
-    progress = msgspec.json.decode(file.read_bytes(), type=_Progress) if file.exists() else _Progress()
+    progress = msgspec.json.decode(file.read_bytes(), type=_BuildProgress) if file.exists() else _BuildProgress()
     writer = Writer(plan.shape)
     with ThreadPoolExecutor(_SENDERS) as senders:
         for chunk in range(progress.chunks, chunks(plan.shape)):
@@ -119,39 +120,39 @@ def _fill(plan: Plan, store: TraceStore) -> _Progress:
             progress.chunks = chunk + 1
             progress.seconds += time.perf_counter() - begun
             file.write_bytes(msgspec.json.encode(progress))
-            if progress.chunks % _CHUNKS_BETWEEN == 0:
-                _tell(plan, progress)
+            if progress.chunks % _CHUNKS_PER_LOG_LINE == 0:
+                _log_progress(plan, progress)
         begun = time.perf_counter()
         store.flush()
         progress.seconds += time.perf_counter() - begun
-    _tell(plan, progress)
+    _log_progress(plan, progress)
     return progress
 
 
-def _tell(plan: Plan, progress: _Progress) -> None:
+def _log_progress(plan: Plan, progress: _BuildProgress) -> None:
     done = min(progress.chunks * CHUNK, plan.shape.traces)
-    pace = progress.spans / progress.seconds
-    plan.say(f"build: {done:,} of {plan.shape.traces:,} traces, {progress.spans:,} spans, {pace:,.0f} spans/s")
+    rate = progress.spans / progress.seconds
+    plan.log(f"build: {done:,} of {plan.shape.traces:,} traces, {progress.spans:,} spans, {rate:,.0f} spans/s")
 
 
 def send(store: TraceStore, request: Request) -> None:
-    """Sends one request until the store has room for it."""
+    """Sends one request, retrying while the store is busy."""
     while True:
         try:
             report = store.ingest(request.body, CONTENT_TYPE)
         except StoreStoppedError:
             raise
         except UnavailableError:
-            time.sleep(_SECONDS_BETWEEN)
+            time.sleep(_RETRY_SECONDS)
             continue
         if report.rejected_spans:
-            raise ConfigurationError(f"the store refuses spans of the bench: {report.reason}")
+            raise ConfigurationError(f"the store rejected generated spans: {report.reason}")
         return
 
 
 def _write_rows(plan: Plan, chosen: range) -> None:
-    """Writes the rows of some chunks as the generator drew them; the store is not asked."""
-    plan.say("build: writing the rows for the peers")
+    """Writes the generated rows of some chunks to a file, without reading the store."""
+    plan.log("build: writing the rows for the peers")
     table = newest_first(to_table(draw(plan.shape, chunk)) for chunk in chosen)
     staged: Path = plan.rows_file.with_suffix(".new")
     with pa.OSFile(str(staged), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:

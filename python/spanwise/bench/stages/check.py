@@ -1,4 +1,4 @@
-"""Asks every question of Spanwise and of DuckDB, before anything is timed: the same ids in order, the same total."""
+"""Compares the results of Spanwise and DuckDB before anything is timed: ids in order, and totals."""
 
 from __future__ import annotations
 
@@ -6,61 +6,61 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spanwise.bench import machine
-from spanwise.bench.faults import WrongAnswerError
-from spanwise.bench.literals import Literals
+from spanwise.bench.data.literals import Literals
+from spanwise.bench.errors import WrongResultError
 from spanwise.bench.peers.duckdb import open_engine, open_files
 from spanwise.bench.peers.spanwise import SpanwiseEngine
-from spanwise.bench.queries import queries, questions
+from spanwise.bench.queries import bind_literals, query_templates
 from spanwise.bench.results import Checked
 
 if TYPE_CHECKING:
-    from spanwise.bench.peers import Answer, Question
+    from spanwise.bench.peers import Query, QueryResult
     from spanwise.bench.plan import Plan
 
-TIMES = 5
-"""How often each query is asked, with other literals; once where DuckDB has to read files."""
+QUERIES_PER_TEMPLATE = 5
+"""Queries per template, with different literals; only one if DuckDB has to read files."""
 _SEED = 0xC4EC
 
 
 def run(plan: Plan) -> None:
-    """Compares `TIMES` answers of every query.
+    """Compares the results of `QUERIES_PER_TEMPLATE` queries per template.
 
     Raises:
-        WrongAnswerError: one differs.
+        WrongResultError: a result differs.
     """
     load = machine.load()
     rows = plan.rows()
     literals = Literals(rows, plan.shape.seed ^ _SEED)
-    is_bare = plan.shape.documents == "none"
-    times = 1 if is_bare else TIMES
-    duckdb = open_files(plan.store) if is_bare else open_engine(rows)
+    is_rows_only = plan.shape.documents == "none"
+    times = 1 if is_rows_only else QUERIES_PER_TEMPLATE
+    duckdb = open_files(plan.store) if is_rows_only else open_engine(rows)
     spanwise = SpanwiseEngine(plan.store)
     answers = {}
     try:
-        for query in queries(plan.shape):
-            for question in islice(questions(query, literals), times):
-                compare(question, duckdb.prepare(question)(), "spanwise", spanwise.prepare(question)())
-            answers[query.title] = times
+        for template in query_templates(plan.shape):
+            for query in islice(bind_literals(template, literals), times):
+                compare(query, duckdb.prepare(query)(), "spanwise", spanwise.prepare(query)())
+            answers[template.title] = times
     finally:
         spanwise.close()
         duckdb.close()
-    plan.say(f"check: {sum(answers.values())} answers of {len(answers)} queries are those of DuckDB")
+    plan.log(f"check: {sum(answers.values())} results of {len(answers)} queries equal those of DuckDB")
     plan.results.check = Checked(answers, machine.circumstances(load))
 
 
-def compare(question: Question, expected: Answer, name: str, found: Answer) -> None:
-    """Compares what the engine of that name found with what DuckDB did.
+def compare(query: Query, expected: QueryResult, name: str, found: QueryResult) -> None:
+    """Compares the result of engine `name` with that of DuckDB.
 
     Raises:
-        WrongAnswerError: they differ.
+        WrongResultError: they differ.
     """
     if found.total != expected.total:
-        raise WrongAnswerError(f"{name} finds {found.total} in all, DuckDB {expected.total}, for {question}")
+        raise WrongResultError(f"{name} finds {found.total} items, DuckDB {expected.total}, for {query}")
     pairs = enumerate(zip(found.ids, expected.ids, strict=False))
-    for place, (got, wanted) in pairs:
+    for index, (got, wanted) in pairs:
         if got != wanted:
-            raise WrongAnswerError(f"{name} has `{got}` at place {place}, DuckDB `{wanted}`, for {question}")
+            raise WrongResultError(f"{name} has `{got}` at index {index}, DuckDB `{wanted}`, for {query}")
     if len(found.ids) != len(expected.ids):
-        raise WrongAnswerError(
-            f"{name} has {len(found.ids)} items on the page, DuckDB {len(expected.ids)}, for {question}"
+        raise WrongResultError(
+            f"{name} has {len(found.ids)} items on the page, DuckDB {len(expected.ids)}, for {query}"
         )

@@ -1,4 +1,4 @@
-"""Times how long `spanwise serve` takes until it is ready, and looks at its memory then."""
+"""Times how long `spanwise serve` takes to become ready, and measures its memory then."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from spanwise.bench import machine
 from spanwise.bench.results import Opened
-from spanwise.bench.serving import Server
+from spanwise.bench.service.server import ServerProcess
 from spanwise.bench.tables import median
 
 if TYPE_CHECKING:
     from spanwise.bench.plan import Plan
 
-_MOST_TIMES = 5
+_MAX_STARTS = 5
 
 
 def run(plan: Plan) -> None:
-    """Starts the service over the store, and over an empty one, in turn.
+    """Starts the service alternately with the store and with an empty one.
 
     Raises:
         ServerError: it did not start.
@@ -28,16 +28,16 @@ def run(plan: Plan) -> None:
     anonymous = mapped = 0
     empty = plan.folder / "empty"
     try:
-        for _ in range(min(_MOST_TIMES, plan.effort.runs)):
+        for _ in range(min(_MAX_STARTS, plan.effort.runs)):
             shutil.rmtree(empty, ignore_errors=True)
             empty.mkdir()
-            with Server(empty / "data") as server:
+            with ServerProcess(empty / "data") as server:
                 empty_seconds.append(server.ready_seconds)
-            with Server(plan.data_dir) as server:
+            with ServerProcess(plan.data_dir) as server:
                 seconds.append(server.ready_seconds)
                 anonymous = max(anonymous, machine.anonymous_bytes(server.process.pid))
                 mapped = max(mapped, machine.file_bytes(server.process.pid))
     finally:
         shutil.rmtree(empty, ignore_errors=True)
-    plan.say(f"open: ready after {median(seconds):.2f} s, RssAnon {anonymous / 1e6:,.0f} MB")
+    plan.log(f"open: ready after {median(seconds):.2f} s, RssAnon {anonymous / 1e6:,.0f} MB")
     plan.results.open = Opened(seconds, empty_seconds, anonymous, mapped, machine.circumstances(load))

@@ -1,4 +1,4 @@
-"""Traces as a stream of OTLP export requests, as batch exporters of several services send them."""
+"""OTLP export requests of generated traces, as batch exporters of several services send them."""
 
 from __future__ import annotations
 
@@ -8,65 +8,65 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from spanwise.demo import agno, genai
-from spanwise.demo.cast import Agent, Team, Workflow
+from spanwise.demo.cast import DemoAgent, DemoTeam, DemoWorkflow
 from spanwise.demo.scene import Scene
+from spanwise.demo.schedule import schedule
 from spanwise.demo.spans import TraceWriter, attribute_list, encode_span
-from spanwise.demo.timetable import timetable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from spanwise.demo.schedule import ScheduledTrace
     from spanwise.demo.spans import Scope, Span
-    from spanwise.demo.timetable import Appointment
 
 CONTENT_TYPE = "application/json"
-"""The content type of every export's body; none is compressed."""
+"""The content type of all request bodies, which are not compressed."""
 
-_MOST_SPANS = 200
-_MOST_BYTES = 1 << 20
+_MAX_SPANS = 200
+_MAX_BYTES = 1 << 20
 
 
-class Export(NamedTuple):
-    """One export request: its body, the spans in it, and the traces whose last span is in it."""
+class ExportRequest(NamedTuple):
+    """One request: its body, the number of its spans, and the number of traces whose last span is in it."""
 
     body: bytes
     spans: int
     traces: int
 
 
-def exports(traces: int, seed: int, now: datetime) -> Iterator[Export]:
-    """Yields `traces` traces of the 30 days before `now`, oldest first; the same bytes for the same arguments."""
+def export_requests(traces: int, seed: int, now: datetime) -> Iterator[ExportRequest]:
+    """Yields requests with `traces` traces of the 30 days before `now`, oldest first, deterministically."""
     batch = _Batch()
-    for appointment in timetable(traces, seed, now):
-        writer = write_trace(appointment)
+    for trace in schedule(traces, seed, now):
+        writer = write_trace(trace)
         for span in writer.spans:
             if batch.full:
                 yield batch.export()
                 batch = _Batch()
-            batch.add(appointment.entry.domain.service, span, writer.trace_id)
+            batch.add(trace.entry.domain.service, span, writer.trace_id)
         batch.traces += 1
     if batch.spans:
         yield batch.export()
 
 
-def write_trace(appointment: Appointment) -> TraceWriter:
-    """Returns the writer that holds the spans of one trace."""
-    rng = Random(appointment.seed)  # noqa: S311  # the same traces for the same seed
-    start, (kind, domain, subject), identity = appointment.start, appointment.entry, appointment.identity
+def write_trace(trace: ScheduledTrace) -> TraceWriter:
+    """Generates the spans of one trace."""
+    rng = Random(trace.seed)  # noqa: S311  # reproducible, not for security
+    start, (kind, domain, subject), identity = trace.start, trace.entry, trace.identity
     writer = TraceWriter(rng, int(start.timestamp()) * 1_000_000_000 + rng.randrange(1_000_000_000))
-    scene = Scene(rng, domain, start, failing=appointment.failing)
+    scene = Scene(rng, domain, start, failing=trace.failing)
     match kind, subject:
-        case "agent", Agent():
-            agno.write_agent(writer, scene.run(subject), identity, method=appointment.method)
-        case "request", Agent():
+        case "agent", DemoAgent():
+            agno.write_agent(writer, scene.run(subject), identity, method=trace.method)
+        case "request", DemoAgent():
             run = scene.run(subject)
             genai.write_request(writer, lambda parent: agno.write_agent(writer, run, identity, parent))
-        case "team", Team():
-            agno.write_team(writer, scene, subject, identity, method=appointment.method)
-        case "workflow", Workflow():
-            agno.write_workflow(writer, scene, subject, identity, method=appointment.method)
-        case "pydantic", Agent():
+        case "team", DemoTeam():
+            agno.write_team(writer, scene, subject, identity, method=trace.method)
+        case "workflow", DemoWorkflow():
+            agno.write_workflow(writer, scene, subject, identity, method=trace.method)
+        case "pydantic", DemoAgent():
             genai.write_pydantic_agent(writer, scene.run(subject), identity)
         case "planner", str():
             genai.write_planner(writer, scene, subject, identity)
@@ -76,7 +76,7 @@ def write_trace(appointment: Appointment) -> TraceWriter:
 
 
 class _Batch:
-    """An export request being filled: spans by service, then by scope."""
+    """A request under construction: spans grouped by service, then by scope."""
 
     def __init__(self) -> None:
         self.spans = 0
@@ -86,7 +86,7 @@ class _Batch:
 
     @property
     def full(self) -> bool:
-        return self.spans >= _MOST_SPANS or self._bytes >= _MOST_BYTES
+        return self.spans >= _MAX_SPANS or self._bytes >= _MAX_BYTES
 
     def add(self, service: str, span: Span, trace_id: str) -> None:
         encoded = encode_span(span, trace_id)
@@ -94,7 +94,7 @@ class _Batch:
         self.spans += 1
         self._bytes += len(encoded)
 
-    def export(self) -> Export:
+    def export(self) -> ExportRequest:
         request = {
             "resourceSpans": [
                 {
@@ -104,7 +104,7 @@ class _Batch:
                 for service, scopes in self._services.items()
             ]
         }
-        return Export(msgspec.json.encode(request), self.spans, self.traces)
+        return ExportRequest(msgspec.json.encode(request), self.spans, self.traces)
 
 
 def _resource(service: str) -> list[dict[str, object]]:

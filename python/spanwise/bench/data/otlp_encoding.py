@@ -1,4 +1,4 @@
-"""OTLP protobuf by hand: just what a span of ours is made of (OTLP 1.9, `trace.proto`, `common.proto`)."""
+"""A minimal encoder of OTLP protobuf messages (OTLP 1.9, `trace.proto`, `common.proto`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MORE = 0x80
 
 
 def varint(number: int) -> bytes:
-    """Returns a whole number, not negative, as a varint."""
+    """Returns a non-negative integer as a varint."""
     encoded = bytearray()
     while number > _SEVEN_BITS:
         encoded.append(number & _SEVEN_BITS | _MORE)
@@ -19,12 +19,12 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """Returns a field that holds a text, bytes or a message."""
+    """Returns a length-delimited field: text, bytes or a message."""
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def attribute(key: str, value: str | int, number: int = 9) -> bytes:
-    """Returns an attribute with a text or a whole number, as field `number` of what has it; 9 is a span's."""
+    """Returns an attribute as field `number` of the enclosing message; 9 is the field of a span."""
     encoded = field(1, value.encode()) if isinstance(value, str) else b"\x18" + varint(value)
     return field(number, field(1, key.encode()) + field(2, encoded))
 
@@ -35,6 +35,6 @@ def export_request(resource: bytes, scope: bytes, spans: bytes) -> bytes:
     Args:
         resource: a `Resource` message.
         scope: an `InstrumentationScope` message.
-        spans: fields of number 2, one for each span.
+        spans: the spans, each as field 2.
     """
     return field(1, field(1, resource) + field(2, field(1, scope) + spans))

@@ -1,4 +1,4 @@
-"""What is said in the traces: attributes with texts of about the size that models read and write, made beforehand."""
+"""Prebuilt span attributes with random texts, of about the sizes that models read and write."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from spanwise.bench.wire import attribute
+from spanwise.bench.data.otlp_encoding import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    Pieces = NDArray[np.object_]
+    ByteStrings = NDArray[np.object_]
 
 _WORDS = (
     "the a of to in for and with on at from by as is was are be not this that it we you they order invoice customer "
@@ -24,15 +24,15 @@ _WORDS = (
 )
 _SENTENCES = 4_096
 _TEXTS = 8_192
-"""How many texts of each sort are made; every span takes one, so that texts recur across traces, not within one."""
+"""The number of texts of each kind. Each span takes one at random, so texts recur across traces."""
 _QUESTION, _HISTORY, _ANSWER, _ARGUMENTS, _RESULT, _SHORT = (2, 9), (6, 15), (2, 7), (1, 2), (3, 8), (1, 1)
 
 
 class Texts:
-    """Finished attributes, as arrays of bytes to take from at random."""
+    """Encoded attributes, as arrays of byte strings to choose from at random."""
 
     def __init__(self, seed: int) -> None:
-        """Makes all of them; the same for the same seed."""
+        """Builds all attributes, deterministically for a seed."""
         self._rng = np.random.default_rng([seed, 0x7E875])
         words = [" ".join(chosen).capitalize() for chosen in self._chosen(_WORDS.split(), (6, 15), _SENTENCES)]
         numbers = self._rng.integers(1, 100_000, _SENTENCES).tolist()
@@ -45,11 +45,13 @@ class Texts:
         self.results = self._plain("output.value", _RESULT)
         self.short_questions = self._plain("input.value", _SHORT)
         self.short_outcomes = self._plain("output.value", _SHORT)
-        self.prompts = pieces([attribute("llm.token_count.prompt", tokens) for tokens in range(100, 4_100)])
-        self.completions = pieces([attribute("llm.token_count.completion", tokens) for tokens in range(10, 1_010)])
+        self.prompts = byte_strings([attribute("llm.token_count.prompt", tokens) for tokens in range(100, 4_100)])
+        self.completions = byte_strings(
+            [attribute("llm.token_count.completion", tokens) for tokens in range(10, 1_010)]
+        )
 
     def _chosen(self, parts: list[str], bounds: tuple[int, int], count: int) -> Iterator[list[str]]:
-        """Yields so many random lists of parts, each of a length within bounds."""
+        """Yields `count` random lists of parts, with lengths within `bounds`."""
         lengths = self._rng.integers(*bounds, count, endpoint=True)
         places = self._rng.integers(0, len(parts), lengths.sum()).tolist()
         end = 0
@@ -60,16 +62,16 @@ class Texts:
     def _texts(self, bounds: tuple[int, int]) -> Iterator[str]:
         return map(" ".join, self._chosen(self._sentences, bounds, _TEXTS))
 
-    def _plain(self, key: str, bounds: tuple[int, int]) -> Pieces:
-        return pieces([attribute(key, text) for text in self._texts(bounds)])
+    def _plain(self, key: str, bounds: tuple[int, int]) -> ByteStrings:
+        return byte_strings([attribute(key, text) for text in self._texts(bounds)])
 
-    def _messages(self, key: str, bounds: tuple[int, int]) -> Pieces:
+    def _messages(self, key: str, bounds: tuple[int, int]) -> ByteStrings:
         messages = ([{"role": "user", "content": text}] for text in self._texts(bounds))
-        return pieces([attribute(key, msgspec.json.encode(message).decode()) for message in messages])
+        return byte_strings([attribute(key, msgspec.json.encode(message).decode()) for message in messages])
 
 
-def pieces(made: list[bytes]) -> Pieces:
-    """Returns bytes as an array of objects, to be taken from by many places at once."""
+def byte_strings(made: list[bytes]) -> ByteStrings:
+    """Returns byte strings as a NumPy array of objects, which supports fancy indexing."""
     array = np.empty(len(made), np.object_)
     array[:] = made
     return array

@@ -1,4 +1,4 @@
-"""A real `spanwise serve` on the loopback, in a process of its own, and connections to it that stay open."""
+"""A `spanwise serve` process on the loopback interface, and persistent connections to it."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ import time
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from spanwise.bench.faults import ServerError
+from spanwise.bench.errors import ServerError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HOST = "127.0.0.1"
 _START_SECONDS = 120
-_END_SECONDS = 60
-_SECONDS_BETWEEN = 0.002
+_STOP_SECONDS = 60
+_POLL_SECONDS = 0.002
 _OK = 200
 
 
 class Reply(NamedTuple):
-    """What came back: the status, the body, and after how many seconds to try again, if it says so."""
+    """A response: its status, its body, and `Retry-After` in seconds, 0 if absent."""
 
     status: int
     body: bytes
     retry_after: float
 
 
-class Server:
-    """A service over one data folder. Always leave it by `with`.
+class ServerProcess:
+    """A service with a data folder. Use it as a context manager.
 
     Attributes:
-        port: where it listens.
+        port: the port it listens on.
         process: its process.
-        ready_seconds: from its start until it said that it is ready.
+        ready_seconds: the time from its start until it was ready.
     """
 
     def __init__(self, data_dir: Path) -> None:
-        """Starts the service; its log goes beside the folder.
+        """Starts the service; its log file is next to the folder.
 
         Raises:
-            ServerError: it ended, or was not ready in time.
+            ServerError: it exited, or was not ready in time.
         """
         with socket.socket() as probe:
             probe.bind((HOST, 0))
@@ -63,19 +63,19 @@ class Server:
         self.ready_seconds = time.perf_counter() - begun
 
     def __enter__(self) -> Self:
-        """Returns the service, which is ready."""
+        """Returns the service, which is ready for requests."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the service as an operator does."""
+        """Stops the service with SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(_END_SECONDS)
+            self.process.wait(_STOP_SECONDS)
         finally:
             self._kill()
 
     def connect(self) -> Connection:
-        """Returns a connection of its own."""
+        """Returns a new connection."""
         return Connection(self.port)
 
     def _wait_until_ready(self) -> None:
@@ -89,10 +89,10 @@ class Server:
                         return
             except (OSError, HTTPException):
                 pass
-            time.sleep(_SECONDS_BETWEEN)
-        raise ServerError(f"`spanwise serve` is not ready; its log `{self._log}` ends with: {self._last_words()}")
+            time.sleep(_POLL_SECONDS)
+        raise ServerError(f"`spanwise serve` is not ready; the end of its log `{self._log}`: {self._log_tail()}")
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         return self._log.read_text("utf-8", "replace")[-1_000:]
 
     def _kill(self) -> None:
@@ -102,10 +102,10 @@ class Server:
 
 
 class Connection:
-    """One connection that is kept open; not to be shared by threads."""
+    """A persistent connection; not thread-safe."""
 
     def __init__(self, port: int) -> None:
-        """Prepares to connect to a port of the loopback."""
+        """Creates a connection to a port of the loopback interface."""
         self._http = HTTPConnection(HOST, port, timeout=120)
 
     def __enter__(self) -> Self:
@@ -117,26 +117,26 @@ class Connection:
         self._http.close()
 
     def get(self, path: str) -> Reply:
-        """Returns the reply to a GET."""
+        """Sends a GET request; returns the response."""
         self._http.request("GET", path)
         return self._reply()
 
     def post(self, path: str, body: bytes | memoryview, content_type: str) -> Reply:
-        """Returns the reply to a POST."""
+        """Sends a POST request; returns the response."""
         self._http.request("POST", path, body, {"Content-Type": content_type})
         return self._reply()
 
     def _reply(self) -> Reply:
-        answer = self._http.getresponse()
-        body = answer.read()
-        return Reply(answer.status, body, float(answer.headers.get("Retry-After", 0)))
+        response = self._http.getresponse()
+        body = response.read()
+        return Reply(response.status, body, float(response.headers.get("Retry-After", 0)))
 
 
 def expect_ok(reply: Reply) -> bytes:
-    """Returns the body of a reply that is 200.
+    """Returns the body of a response with status 200.
 
     Raises:
-        ServerError: it is not.
+        ServerError: the status is different.
     """
     if reply.status != _OK:
         raise ServerError(f"expected status 200, got {reply.status}: {reply.body[:500].decode('utf-8', 'replace')}")

@@ -1,4 +1,4 @@
-"""Fresh literals: each is drawn from the rows themselves, so that what is asked for is what there is."""
+"""Random literals for queries, drawn from the rows, so that they exist in the data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.bench.shape import AGENT_IDS, DAYS, LATEST, first_names, topics
+from spanwise.bench.data.shape import AGENT_IDS, DAYS, LATEST, first_names, topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PART = 4
-"""Characters that are looked for in an id."""
+"""The length of the substrings that are searched for in ids."""
 
 
 class Literals:
-    """Draws literals for one query after another."""
+    """Draws literals by name."""
 
     def __init__(self, rows: pa.Table, seed: int) -> None:
-        """Prepares to draw from `rows`, a table of `rows.SCHEMA`; the same literals for the same seed."""
+        """Draws from `rows`, a table of `rows.SCHEMA`, deterministically for a seed."""
         self._rows = rows
         self._rng = np.random.default_rng([seed, 0x117E])
         durations = rows["duration_ms"].to_numpy()
@@ -45,7 +45,7 @@ class Literals:
         }
 
     def draw(self, name: str) -> object:
-        """Returns a fresh literal of that name: a text, a number, a list of texts, or a pair of instants.
+        """Returns a new literal: a string, a number, a list of strings, or a pair of instants.
 
         Raises:
             KeyError: there is no such literal.
@@ -53,7 +53,7 @@ class Literals:
         return self._draw[name]()
 
     def _value(self, field: str) -> str:
-        """Returns the value of a random trace that has one."""
+        """Returns a random non-null value of a column."""
         while True:
             value = self._rows[field][int(self._rng.integers(0, self._rows.num_rows))].as_py()
             if value is not None:
@@ -64,14 +64,14 @@ class Literals:
         return text[begin : begin + _PART]
 
     def _name_part(self) -> str:
-        """Returns how names begin, in letters of another size; ASCII, since not every peer folds more than that."""
+        """Returns the start of a name in random case; ASCII, because not all peers fold the case of other letters."""
         words = [topic for topic in topics() if topic.isascii()]
         word = str(self._rng.choice(words))
         sizes = self._rng.random(len(word)) < 0.5  # noqa: PLR2004  # one half
         return "".join(letter.upper() if large else letter.lower() for letter, large in zip(word, sizes, strict=True))
 
     def _above(self, share: float) -> int:
-        """Returns a duration in milliseconds that about `1 - share` of all exceed."""
+        """Returns a duration in milliseconds that about `1 - share` of the traces exceed."""
         return int(self._slow[share] * (1 + 0.01 * self._rng.random()))
 
     def _span(self, length: timedelta) -> dict[str, str]:

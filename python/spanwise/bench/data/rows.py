@@ -1,4 +1,4 @@
-"""The traces as rows, drawn in chunks: every chunk is a slice of the time, and can be drawn by itself."""
+"""Random trace rows, drawn in chunks. Each chunk covers a slice of the time range and can be drawn independently."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from spanwise.bench.shape import (
+from spanwise.bench.data.shape import (
     AGENT_IDS,
     AGENTS,
     DAYS,
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.bench.shape import Shape
+    from spanwise.bench.data.shape import Shape
 
-    Whole = NDArray[np.int64]
-    Bytes = NDArray[np.uint8]
-    Truth = NDArray[np.bool_]
+    IntArray = NDArray[np.int64]
+    ByteArray = NDArray[np.uint8]
+    BoolArray = NDArray[np.bool_]
 
 CHUNK = 10_000
-"""Traces that are drawn together."""
+"""The number of traces in a chunk."""
 
 AGENT, TEAM, WORKFLOW = 0, 1, 2
 _KIND_WEIGHTS = (0.92, 0.05, 0.03)
@@ -56,50 +56,50 @@ SCHEMA = pa.schema(
     [(key, pa.string()) for key in ("trace_id", "run_id", "session_id", "user_id", "agent_id", "name", "status")]
     + [("duration_ms", pa.int64()), ("start_time", pa.timestamp("us"))]
 )
-"""What the peers get: every field that the queries ask for. Times are UTC."""
+"""The columns that the peers hold: all fields that the queries use. Times are UTC."""
 
 
 class Rows(NamedTuple):
-    """So many traces, oldest first; one value of each trace in every array.
+    """The columns of n traces, oldest first.
 
     Attributes:
         trace_ids: (n, 16) bytes.
-        run_ids: (n, 16) bytes; they are written as UUIDs.
-        sessions: (n, 6) bytes; they are written as `sess-` and hexadecimal digits.
-        has_run: whether the trace names its run.
-        has_session: whether it names its session.
-        users: the user's number; -1 is nobody.
-        kinds: what runs: `AGENT`, `TEAM` or `WORKFLOW`; only an agent has an agent's id.
-        agents: the place in `AGENTS`.
-        names: the place in `NAMES`.
-        failed: whether its status is `ERROR`.
-        starts: microseconds since 1970.
+        run_ids: (n, 16) bytes, formatted as UUIDs.
+        sessions: (n, 6) bytes, formatted as `sess-` and hexadecimal digits.
+        has_run: whether the trace has a run id.
+        has_session: whether the trace has a session id.
+        users: the number of the user; -1 for none.
+        kinds: `AGENT`, `TEAM` or `WORKFLOW`; only agents have an agent id.
+        agents: the index in `AGENTS`.
+        names: the index in `NAMES`.
+        failed: whether the status is `ERROR`.
+        starts: Unix time in microseconds.
         durations: microseconds.
-        spans: how many spans it has.
+        spans: the number of spans.
     """
 
-    trace_ids: Bytes
-    run_ids: Bytes
-    sessions: Bytes
-    has_run: Truth
-    has_session: Truth
-    users: Whole
-    kinds: Whole
-    agents: Whole
-    names: Whole
-    failed: Truth
-    starts: Whole
-    durations: Whole
-    spans: Whole
+    trace_ids: ByteArray
+    run_ids: ByteArray
+    sessions: ByteArray
+    has_run: BoolArray
+    has_session: BoolArray
+    users: IntArray
+    kinds: IntArray
+    agents: IntArray
+    names: IntArray
+    failed: BoolArray
+    starts: IntArray
+    durations: IntArray
+    spans: IntArray
 
 
 def chunks(shape: Shape) -> int:
-    """Returns in how many chunks `shape` is drawn."""
+    """Returns the number of chunks of a data set."""
     return -(-shape.traces // CHUNK)
 
 
 def draw(shape: Shape, chunk: int) -> Rows:
-    """Returns the traces of one chunk, the same for the same arguments."""
+    """Draws the traces of one chunk, deterministically."""
     rng = np.random.default_rng([shape.seed, chunk])
     first = chunk * CHUNK
     count = min(CHUNK, shape.traces - first)
@@ -109,7 +109,7 @@ def draw(shape: Shape, chunk: int) -> Rows:
     order = np.argsort(starts, kind="stable")
     session = session[order]
     zipf = 1.0 / np.arange(1, len(AGENTS) + 1)
-    # A session keeps to its agent; now and then it turns to another.
+    # A session mostly uses one agent, and sometimes another.
     usual = rng.choice(len(AGENTS), len(sizes), p=zipf / zipf.sum())
     turns = rng.random(count) < 0.15  # noqa: PLR2004  # a share like those above, used once
     agents = np.where(turns, rng.choice(len(AGENTS), count, p=zipf / zipf.sum()), usual[session])
@@ -132,52 +132,52 @@ def draw(shape: Shape, chunk: int) -> Rows:
     )
 
 
-def _session_sizes(rng: np.random.Generator, count: int) -> Whole:
-    """Returns how many traces each session has: one at least, `count` together."""
+def _session_sizes(rng: np.random.Generator, count: int) -> IntArray:
+    """Returns the number of traces of each session: at least one each, `count` in total."""
     sessions = max(1, count // TRACES_A_SESSION)
     weights = rng.lognormal(0.0, _SESSION_SPREAD, sessions)
-    more: Whole = rng.multinomial(count - sessions, weights / weights.sum())
+    more: IntArray = rng.multinomial(count - sessions, weights / weights.sum())
     return more + 1
 
 
-def _starts(rng: np.random.Generator, sizes: Whole, part: tuple[float, float]) -> Whole:
-    """Returns the starts of the traces, session by session; the sessions begin within `part` of the whole time."""
+def _starts(rng: np.random.Generator, sizes: IntArray, part: tuple[float, float]) -> IntArray:
+    """Returns the start times, session by session; sessions start within `part` of the time range."""
     span = DAYS * MICROSECONDS_A_DAY
     begins = _LATEST_MICROSECONDS - span + (span * rng.uniform(*part, len(sizes))).astype(np.int64)
     gaps = (1e6 * rng.exponential(_SECONDS_BETWEEN, sizes.sum())).astype(np.int64)
     passed = np.cumsum(gaps)
     before = np.concatenate([[0], passed])[np.cumsum(sizes) - sizes]
-    starts: Whole = np.repeat(begins - before, sizes) + passed
+    starts: IntArray = np.repeat(begins - before, sizes) + passed
     return starts
 
 
-def _users(rng: np.random.Generator, users: int, sessions: int) -> Whole:
+def _users(rng: np.random.Generator, users: int, sessions: int) -> IntArray:
     popularity = np.cumsum(1.0 / (np.arange(users) + 10))
     chosen = np.searchsorted(popularity, rng.random(sessions) * popularity[-1])
     return np.where(rng.random(sessions) < _NO_USER_SHARE, -1, chosen)
 
 
-def _spans(rng: np.random.Generator, count: int) -> Whole:
+def _spans(rng: np.random.Generator, count: int) -> IntArray:
     usual = np.rint(_MEDIAN_SPANS * rng.lognormal(0.0, _SPAN_SPREAD, count)).astype(np.int64)
     large = rng.integers(*_LARGE_SPANS, count, endpoint=True)
     return np.clip(np.where(rng.random(count) < _LARGE_SHARE, large, usual), 1, _LARGE_SPANS[1])
 
 
-def hexadecimal(raw: Bytes) -> Bytes:
-    """Returns the digits of (n, w) bytes as (n, 2 w) bytes."""
+def hexadecimal(raw: ByteArray) -> ByteArray:
+    """Returns the hexadecimal digits of (n, w) bytes, as (n, 2 w) bytes."""
     return _HEX[raw].reshape(len(raw), -1)
 
 
-def run_texts(rows: Rows) -> Bytes:
-    """Returns the run ids as (n, 36) bytes of text."""
+def run_texts(rows: Rows) -> ByteArray:
+    """Returns the run ids as text, (n, 36) bytes."""
     digits = hexadecimal(rows.run_ids)
     dash = np.full((len(digits), 1), ord("-"), np.uint8)
     parts = [digits[:, :8], digits[:, 8:12], digits[:, 12:16], digits[:, 16:20], digits[:, 20:]]
     return np.hstack([column for part in parts for column in (part, dash)][:-1])
 
 
-def session_texts(rows: Rows) -> Bytes:
-    """Returns the session ids as (n, 17) bytes of text."""
+def session_texts(rows: Rows) -> ByteArray:
+    """Returns the session ids as text, (n, 17) bytes."""
     word = np.tile(np.frombuffer(b"sess-", np.uint8), (len(rows.sessions), 1))
     return np.hstack([word, hexadecimal(rows.sessions)])
 
@@ -194,7 +194,7 @@ def to_table(rows: Rows) -> pa.Table:
         pa.array(AGENT_IDS).take(pa.array(rows.agents, mask=rows.kinds != AGENT)),
         pa.array(NAMES).take(pa.array(rows.names)),
         pa.array(["OK", "ERROR"]).take(pa.array(rows.failed.astype(np.int64))),
-        # Whole milliseconds, cut: what lies below is not seen by anyone.
+        # Truncated to milliseconds, as in the store.
         pa.array(rows.durations // 1_000),
         pa.array(rows.starts).cast(pa.timestamp("us")),
     ]
@@ -202,13 +202,13 @@ def to_table(rows: Rows) -> pa.Table:
 
 
 def newest_first(tables: Iterable[pa.Table]) -> pa.Table:
-    """Returns all rows as one table: newest start first, then by trace id, each column in one piece."""
+    """Returns all rows as one table, ordered by start time, newest first, then by trace id; one chunk per column."""
     table = pa.concat_tables(tables)
     return table.sort_by([("start_time", "descending"), ("trace_id", "ascending")]).combine_chunks()
 
 
-def _texts(digits: Bytes, present: Truth | None = None) -> pa.Array:
-    """Returns (n, w) bytes of text as strings of one width; where not `present` there is none."""
+def _texts(digits: ByteArray, present: BoolArray | None = None) -> pa.Array:
+    """Returns (n, w) bytes of text as strings; null where not `present`."""
     count, width = digits.shape
     offsets = pa.py_buffer((np.arange(count + 1) * width).astype(np.int32))
     validity = None if present is None else pa.py_buffer(np.packbits(present, bitorder="little"))

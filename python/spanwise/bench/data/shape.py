@@ -1,4 +1,4 @@
-"""Which data is measured: how many traces, of which size, of which seed, and who acts in them."""
+"""The parameters of a data set: number and size of its traces, seed, and the names of agents and users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Documents = Literal["real", "small", "none"]
 
 DAYS = 30
 LATEST = datetime(2026, 11, 20, tzinfo=UTC)
-"""The traces are those of the `DAYS` before this moment. It is fixed, so that a seed means the same traces for ever."""
+"""The end of the `DAYS` that the traces cover. It is fixed, so that a seed always gives the same traces."""
 MICROSECONDS_A_DAY = 86_400_000_000
 
 TRACES_A_SESSION = 8
@@ -23,12 +23,12 @@ _ROLES = ("Scout", "Writer", "Planner", "Critic", "Clerk")
 METHODS = ("run", "arun", "stream", "retry")
 METHOD_WEIGHTS = (0.55, 0.3, 0.1, 0.05)
 AGENTS = tuple(f"{topic}_{role}" for role in _ROLES for topic in _TOPICS)
-"""50 names of agents, the busiest first: their weights are those of Zipf's law."""
+"""50 agent names, the most frequent first; frequencies follow Zipf's law."""
 AGENT_IDS = tuple(name.lower().replace("_", "-").replace("é", "e") for name in AGENTS)
 TEAM_IDS = tuple(f"{topic.lower().replace('é', 'e')}-team" for topic in _TOPICS)
 WORKFLOW_IDS = tuple(f"{topic.lower().replace('é', 'e')}-workflow" for topic in _TOPICS)
 NAMES = tuple(f"{agent}.{method}" for agent in AGENTS for method in METHODS)
-"""200 names of traces; that of agent `a` and method `m` stands at `a * len(METHODS) + m`."""
+"""200 trace names; the name of agent `a` and method `m` has the index `a * len(METHODS) + m`."""
 
 _FIRST = (
     "alice", "bob", "chidi", "dolores", "emre", "fatima", "goran", "hana", "ines", "jonas", "kenji", "lucia", "mateo",
@@ -41,13 +41,13 @@ _LAST = (
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """One data set.
+    """The parameters of one data set.
 
     Attributes:
-        traces: how many.
-        documents: `real`: a median of 6 and up to 500 spans a trace, about 1 KB each; `small`: one short span a trace;
-            `none`: rows alone, without spans.
-        seed: the same seed gives the same traces.
+        traces: the number of traces.
+        documents: `real`: up to 500 spans per trace, 6 in the median, of about 1 KB each; `small`: one short span per
+            trace; `none`: rows without spans.
+        seed: the seed of the random generator.
     """
 
     traces: int
@@ -56,32 +56,32 @@ class Shape(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> str:
-        """Returns the name of the folder of its store."""
+        """Returns the name of the folder of this data set."""
         return f"bench-store-{self.traces}-{self.documents}-{self.seed}"
 
     @property
     def users(self) -> int:
-        """Returns how many users there are."""
+        """Returns the number of users."""
         return max(1, self.traces // TRACES_A_USER)
 
     @property
     def deep_page(self) -> int:
-        """Returns which page counts as a deep one: 5,000, and fewer where there are fewer than a million traces."""
+        """Returns the number of the deep page: 5,000, or less below a million traces."""
         return min(5_000, max(2, self.traces // 200))
 
 
 def user_id(number: int) -> str:
-    """Returns the id of the user of that number, counted from 0."""
-    turn, place = divmod(number, len(_FIRST) * len(_LAST))
-    last, first = divmod(place, len(_FIRST))
-    return f"{_FIRST[first]}.{_LAST[last]}{turn or ''}@example.com"
+    """Returns the id of user `number`, counted from 0."""
+    suffix, index = divmod(number, len(_FIRST) * len(_LAST))
+    last, first = divmod(index, len(_FIRST))
+    return f"{_FIRST[first]}.{_LAST[last]}{suffix or ''}@example.com"
 
 
 def first_names() -> tuple[str, ...]:
-    """Returns what user ids begin with."""
+    """Returns the first names, with which user ids start."""
     return _FIRST
 
 
 def topics() -> tuple[str, ...]:
-    """Returns what names of traces begin with."""
+    """Returns the topics, with which trace names start."""
     return _TOPICS

@@ -1,4 +1,4 @@
-"""Who asks for what, and when: users, their sessions, and the moments of their traces."""
+"""The schedule of the generated traces: their users, sessions and start times, and what they run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spanwise.demo.cast import domains
-from spanwise.demo.scene import Identity
+from spanwise.demo.scene import TraceIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.demo.cast import Agent, Domain, Team, Workflow
+    from spanwise.demo.cast import DemoAgent, DemoTeam, DemoWorkflow, Domain
 
 Kind = Literal["agent", "team", "workflow", "pydantic", "planner", "function", "request"]
 
@@ -27,7 +27,7 @@ _ERROR_SHARE = 0.05
 _ANONYMOUS_SHARE = 0.04
 _ASYNCHRONOUS_SHARE = 0.4
 _SIDE_SHARE = 0.15
-"""How often a session turns to something else than its usual."""
+"""How often a trace runs something other than the main component of its session."""
 _WORKING_HOURS = range(7, 18)
 _WAKING_HOURS = range(5, 22)
 _WEEKEND = (6, 7)
@@ -41,38 +41,38 @@ _LAST = (
 )  # fmt: skip
 
 
-class Entry(NamedTuple):
-    """What a user can call: an agent, a team, a workflow, or a function by its name."""
+class CatalogEntry(NamedTuple):
+    """Something that a user can call: an agent, a team, a workflow, or a function by name."""
 
     kind: Kind
     domain: Domain
-    subject: Agent | Team | Workflow | str
+    subject: DemoAgent | DemoTeam | DemoWorkflow | str
 
 
-class Appointment(NamedTuple):
-    """One trace to be.
+class ScheduledTrace(NamedTuple):
+    """A trace to generate.
 
     Attributes:
-        start: when it begins.
-        entry: what runs.
-        identity: for whom.
-        method: how agno is called: `run`, or `arun` from asynchronous code.
+        start: its start time.
+        entry: what it runs.
+        identity: its session and user.
+        method: the agno method: `run`, or `arun` in asynchronous code.
         failing: whether something in it fails.
-        seed: of everything else in it.
+        seed: the seed of all its other contents.
     """
 
     start: datetime
-    entry: Entry
-    identity: Identity
+    entry: CatalogEntry
+    identity: TraceIdentity
     method: str
     failing: bool
     seed: int
 
 
-def _entries(domain: Domain) -> list[Entry]:
+def _entries(domain: Domain) -> list[CatalogEntry]:
     agno = [agent for agent in domain.agents if agent.framework == "agno"]
     pydantic = [agent for agent in domain.agents if agent.framework == "pydantic-ai"]
-    subjects: dict[Kind, Sequence[Agent | Team | Workflow | str]] = {
+    subjects: dict[Kind, Sequence[DemoAgent | DemoTeam | DemoWorkflow | str]] = {
         "agent": agno,
         "team": domain.teams,
         "workflow": domain.workflows,
@@ -81,11 +81,11 @@ def _entries(domain: Domain) -> list[Entry]:
         "function": domain.functions,
         "request": agno,
     }
-    return [Entry(kind, domain, subject) for kind, found in subjects.items() for subject in found]
+    return [CatalogEntry(kind, domain, subject) for kind, found in subjects.items() for subject in found]
 
 
-def _weighted_entries(rng: Random) -> tuple[list[Entry], list[float]]:
-    """Returns every entry with its weight: a share for its kind, and within the kind by Zipf's law."""
+def _weighted_entries(rng: Random) -> tuple[list[CatalogEntry], list[float]]:
+    """Returns all entries with their weights: a share per kind, divided within a kind by Zipf's law."""
     entries = [entry for domain in domains() for entry in _entries(domain)]
     rng.shuffle(entries)
     ranks: list[int] = []
@@ -103,14 +103,14 @@ def _weighted_entries(rng: Random) -> tuple[list[Entry], list[float]]:
 def _users(count: int) -> list[str]:
     names = []
     for number in range(count):
-        turn, place = divmod(number, len(_FIRST) * len(_LAST))
-        last, first = divmod(place, len(_FIRST))
-        names.append(f"{_FIRST[first]}.{_LAST[(last + first) % len(_LAST)]}{turn or ''}@example.com")
+        suffix, index = divmod(number, len(_FIRST) * len(_LAST))
+        last, first = divmod(index, len(_FIRST))
+        names.append(f"{_FIRST[first]}.{_LAST[(last + first) % len(_LAST)]}{suffix or ''}@example.com")
     return names
 
 
 def _moment(rng: Random, earliest: datetime, latest: datetime) -> datetime:
-    """Returns a moment between both; working hours of weekdays are the likeliest."""
+    """Draws a time between both; working hours on weekdays are most likely."""
     while True:
         moment = earliest + rng.random() * (latest - earliest)
         busy = 1.0 if moment.hour in _WORKING_HOURS else 0.35 if moment.hour in _WAKING_HOURS else 0.12
@@ -119,27 +119,27 @@ def _moment(rng: Random, earliest: datetime, latest: datetime) -> datetime:
 
 
 def _session_sizes(rng: Random, traces: int) -> list[int]:
-    """Returns how many traces each session has: one at least, `traces` together."""
+    """Returns the number of traces of each session: at least one each, `traces` in total."""
     sizes = [1] * max(1, traces // _TRACES_A_SESSION)
     if traces < len(sizes):
         return []
     weights = [rng.lognormvariate(0.0, 0.9) for _ in sizes]
-    for place in rng.choices(range(len(sizes)), weights, k=traces - len(sizes)):
-        sizes[place] += 1
+    for index in rng.choices(range(len(sizes)), weights, k=traces - len(sizes)):
+        sizes[index] += 1
     return sizes
 
 
-def timetable(traces: int, seed: int, now: datetime) -> list[Appointment]:
-    """Returns `traces` appointments of the 30 days before `now`, in order of their start."""
-    rng = Random(seed)  # noqa: S311  # the same traces for the same seed
+def schedule(traces: int, seed: int, now: datetime) -> list[ScheduledTrace]:
+    """Returns `traces` traces of the 30 days before `now`, ordered by start time."""
+    rng = Random(seed)  # noqa: S311  # reproducible, not for security
     now = now.astimezone(UTC)
     entries, weights = _weighted_entries(rng)
     users = _users(max(1, traces // _TRACES_A_USER))
     popularity = [1 / (rank + 10) for rank in range(len(users))]
-    appointments = []
+    scheduled = []
     for number, size in enumerate(_session_sizes(rng, traces)):
         user = rng.choices(users, popularity)[0] if rng.random() > _ANONYMOUS_SHARE else None
-        identity = Identity(f"sess-{number:06d}-{rng.getrandbits(32):08x}", user)
+        identity = TraceIdentity(f"sess-{number:06d}-{rng.getrandbits(32):08x}", user)
         method = "arun" if rng.random() < _ASYNCHRONOUS_SHARE else "run"
         usual, other = rng.choices(entries, weights, k=2)
         gaps = [timedelta(seconds=rng.expovariate(1 / _SECONDS_BETWEEN)) for _ in range(size)]
@@ -148,6 +148,6 @@ def timetable(traces: int, seed: int, now: datetime) -> list[Appointment]:
             start += gap
             entry = other if rng.random() < _SIDE_SHARE else usual
             failing = rng.random() < _ERROR_SHARE
-            appointments.append(Appointment(start, entry, identity, method, failing, rng.getrandbits(64)))
-    appointments.sort(key=lambda appointment: (appointment.start, appointment.seed))
-    return appointments
+            scheduled.append(ScheduledTrace(start, entry, identity, method, failing, rng.getrandbits(64)))
+    scheduled.sort(key=lambda trace: (trace.start, trace.seed))
+    return scheduled

@@ -1,4 +1,4 @@
-"""Rows become spans: OTLP export requests of whole traces, written by copying columns of bytes."""
+"""OTLP requests with the spans of generated rows, encoded by concatenating columns of bytes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spanwise.bench.rows import WORKFLOW, run_texts, session_texts
-from spanwise.bench.shape import AGENT_IDS, AGENTS, NAMES, TEAM_IDS, WORKFLOW_IDS, user_id
-from spanwise.bench.texts import Texts, pieces
-from spanwise.bench.wire import attribute, export_request, field
+from spanwise.bench.data.otlp_encoding import attribute, export_request, field
+from spanwise.bench.data.rows import WORKFLOW, run_texts, session_texts
+from spanwise.bench.data.shape import AGENT_IDS, AGENTS, NAMES, TEAM_IDS, WORKFLOW_IDS, user_id
+from spanwise.bench.data.texts import Texts, byte_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwise.bench.rows import Bytes, Rows, Truth, Whole
-    from spanwise.bench.shape import Shape
-    from spanwise.bench.texts import Pieces
+    from spanwise.bench.data.rows import BoolArray, ByteArray, IntArray, Rows
+    from spanwise.bench.data.shape import Shape
+    from spanwise.bench.data.texts import ByteStrings
 
 SPANS_A_REQUEST = 512
 _GROUP = 12
-"""In a trace of more spans, so many of them stand below an agent of their own."""
+"""In larger traces, groups of this many spans have an agent span as parent."""
 _ROOT, _AGENT, _MODEL, _TOOL = range(4)
 
 _RESOURCE = attribute("service.name", "agents", 1) + attribute("telemetry.sdk.language", "python", 1)
@@ -34,46 +34,46 @@ _FIXED = {
     _MODEL: attribute("openinference.span.kind", "LLM") + attribute("llm.provider", "OpenAI") + _JSON,
     _TOOL: attribute("openinference.span.kind", "TOOL") + attribute("output.mime_type", "text/plain"),
 }
-_MODELS = pieces([
+_MODELS = byte_strings([
     field(5, b"OpenAIChat.invoke") + attribute("llm.model_name", model)
     for model in ("gpt-4.1", "gpt-4o-mini", "o4-mini", "claude-sonnet-4")
 ])  # fmt: skip
-_TOOLS = pieces([
+_TOOLS = byte_strings([
     field(5, tool.encode()) + attribute("tool.name", tool)
     for tool in ("search_documents", "get_record", "run_query", "send_message", "read_page", "convert_amount")
 ])  # fmt: skip
-_MEMBERS = pieces([field(5, f"{agent}.run".encode()) + attribute("agent.name", agent) for agent in AGENTS])
-_NAMES = pieces([field(5, name.encode()) for name in NAMES])
+_MEMBERS = byte_strings([field(5, f"{agent}.run".encode()) + attribute("agent.name", agent) for agent in AGENTS])
+_NAMES = byte_strings([field(5, name.encode()) for name in NAMES])
 
 
 class Request(NamedTuple):
-    """One export request: its body, and how many spans are in it."""
+    """One OTLP request: its body, and the number of its spans."""
 
     body: bytes
     spans: int
 
 
-class _Spans(NamedTuple):
-    """The spans of a chunk, trace by trace; `trace` is the place of its trace, `place` its own within that."""
+class _SpanColumns(NamedTuple):
+    """The spans of a chunk, trace by trace: `trace` is the index of the trace, `place` the position within it."""
 
-    trace: Whole
-    place: Whole
-    first: Whole
-    """Of each trace: where its spans begin."""
-    kind: Whole
+    trace: IntArray
+    place: IntArray
+    first: IntArray
+    """For each trace, the index of its first span."""
+    kind: IntArray
 
 
 class Writer:
-    """Writes the export requests of one data set."""
+    """Encodes the OTLP requests of one data set."""
 
     def __init__(self, shape: Shape) -> None:
-        """Makes the texts beforehand."""
+        """Builds the texts in advance."""
         self._shape = shape
         self._texts = Texts(shape.seed)
-        self._users = pieces([attribute("user.id", user_id(number)) for number in range(shape.users)])
+        self._users = byte_strings([attribute("user.id", user_id(number)) for number in range(shape.users)])
 
     def requests(self, rows: Rows, chunk: int) -> Iterator[Request]:
-        """Yields the requests of a chunk, `rows`, oldest first; a trace is in one request."""
+        """Yields the requests for the rows of a chunk, oldest first. A trace is never split."""
         rng = np.random.default_rng([self._shape.seed, chunk, 1])
         spans = _lay_out(rows)
         count = len(spans.trace)
@@ -89,8 +89,8 @@ class Writer:
                 yield Request(_request(everything[begin:end]), end - begin)
                 begin = end
 
-    def _tails(self, rng: np.random.Generator, rows: Rows, spans: _Spans) -> Pieces:
-        """Returns what of each span has no fixed length, in pieces: (spans, pieces)."""
+    def _tails(self, rng: np.random.Generator, rows: Rows, spans: _SpanColumns) -> ByteStrings:
+        """Returns the fields of variable length, as an array of byte strings: (spans, fields)."""
         texts, is_small = self._texts, self._shape.documents == "small"
         count = len(spans.trace)
         tails = np.full((count, 5), b"", np.object_)
@@ -99,55 +99,55 @@ class Writer:
         roots, agents = spans.first, np.flatnonzero(spans.kind == _AGENT)
         models, tools = np.flatnonzero(spans.kind == _MODEL), np.flatnonzero(spans.kind == _TOOL)
         tails[roots, 0] = self._identities(rows)
-        tails[roots, 1] = _taken(rng, texts.short_questions if is_small else texts.questions, len(roots))
-        tails[roots, 2] = _taken(rng, texts.short_outcomes if is_small else texts.outcomes, len(roots))
+        tails[roots, 1] = _choose(rng, texts.short_questions if is_small else texts.questions, len(roots))
+        tails[roots, 2] = _choose(rng, texts.short_outcomes if is_small else texts.outcomes, len(roots))
         tails[agents, 1] = _MEMBERS[(rows.agents[spans.trace[agents]] + spans.place[agents]) % len(_MEMBERS)]
-        tails[agents, 2] = _taken(rng, texts.questions, len(agents))
-        tails[agents, 3] = _taken(rng, texts.outcomes, len(agents))
-        tails[models, 1] = _taken(rng, _MODELS, len(models))
-        tails[models, 2] = _taken(rng, texts.histories, len(models))
-        tails[models, 3] = _taken(rng, texts.answers, len(models))
-        prompts, completions = _taken(rng, texts.prompts, len(models)), _taken(rng, texts.completions, len(models))
+        tails[agents, 2] = _choose(rng, texts.questions, len(agents))
+        tails[agents, 3] = _choose(rng, texts.outcomes, len(agents))
+        tails[models, 1] = _choose(rng, _MODELS, len(models))
+        tails[models, 2] = _choose(rng, texts.histories, len(models))
+        tails[models, 3] = _choose(rng, texts.answers, len(models))
+        prompts, completions = _choose(rng, texts.prompts, len(models)), _choose(rng, texts.completions, len(models))
         tails[models, 4] = prompts + completions
-        tails[tools, 1] = _taken(rng, _TOOLS, len(tools))
-        tails[tools, 2] = _taken(rng, texts.arguments, len(tools))
-        tails[tools, 3] = _taken(rng, texts.results, len(tools))
+        tails[tools, 1] = _choose(rng, _TOOLS, len(tools))
+        tails[tools, 2] = _choose(rng, texts.arguments, len(tools))
+        tails[tools, 3] = _choose(rng, texts.results, len(tools))
         last = np.concatenate([spans.first[1:], [count]]) - 1
         wrong = np.union1d(roots[rows.failed], last[rows.failed])
         tails[wrong, 4] += _ERROR
         return tails
 
-    def _identities(self, rows: Rows) -> Pieces:
-        """Returns name, kind and ids of each trace, as its root span tells them."""
+    def _identities(self, rows: Rows) -> ByteStrings:
+        """Returns the name, kind and ids of each trace, encoded as fields of its root span."""
         sessions = _fixed_attributes("session.id", session_texts(rows), rows.has_session)
         runs = _fixed_attributes("agno.run.id", run_texts(rows), rows.has_run)
         users = self._users[np.maximum(rows.users, 0)]
         users[rows.users < 0] = b""
         owners = _OWNERS[rows.kinds, rows.agents]
-        identities: Pieces = _NAMES[rows.names] + owners + sessions + runs + users
+        identities: ByteStrings = _NAMES[rows.names] + owners + sessions + runs + users
         return identities
 
 
-def _owners() -> Pieces:
-    """Returns what tells which agent, team or workflow runs: (kinds, agents)."""
+def _owners() -> ByteStrings:
+    """Returns the attributes that identify an agent, team or workflow: (kinds, agents)."""
     owners = np.empty((3, len(AGENTS)), np.object_)
     for place, (agent, agent_id) in enumerate(zip(AGENTS, AGENT_IDS, strict=True)):
         for kind in range(3):
-            told = "CHAIN" if kind == WORKFLOW else "AGENT"
+            span_kind = "CHAIN" if kind == WORKFLOW else "AGENT"
             ids = [
                 attribute("agno.agent.id", agent_id) + attribute("agent.name", agent),
                 attribute("agno.team.id", TEAM_IDS[place % len(TEAM_IDS)]),
                 attribute("agno.workflow.id", WORKFLOW_IDS[place % len(WORKFLOW_IDS)]),
             ]
-            owners[kind, place] = attribute("openinference.span.kind", told) + ids[kind]
+            owners[kind, place] = attribute("openinference.span.kind", span_kind) + ids[kind]
     return owners
 
 
 _OWNERS = _owners()
 
 
-def _lay_out(rows: Rows) -> _Spans:
-    """Returns the spans of all traces: a root, then models and tools in turn, in large traces below agents."""
+def _lay_out(rows: Rows) -> _SpanColumns:
+    """Returns the spans of all traces: a root, then models and tools alternately, below agents in large traces."""
     trace = np.repeat(np.arange(len(rows.spans)), rows.spans)
     first = np.cumsum(rows.spans) - rows.spans
     place = np.arange(len(trace)) - first[trace]
@@ -155,17 +155,19 @@ def _lay_out(rows: Rows) -> _Spans:
     is_large = rows.spans[trace] > _GROUP + 1
     kind[is_large & ((place - 1) % _GROUP == 0)] = _AGENT
     kind[place == 0] = _ROOT
-    return _Spans(trace, place, first, kind)
+    return _SpanColumns(trace, place, first, kind)
 
 
-def _heads(rng: np.random.Generator, rows: Rows, spans: _Spans, tails: Whole) -> tuple[Pieces, Pieces]:
-    """Returns what of each span has a fixed length: tag and length, ids, times; and by itself its parent's id.
+def _heads(
+    rng: np.random.Generator, rows: Rows, spans: _SpanColumns, tails: IntArray
+) -> tuple[ByteStrings, ByteStrings]:
+    """Returns the fields of fixed length (tag and length, ids, times), and the parent ids.
 
     Args:
-        rng: draws the span ids.
+        rng: the generator for span ids.
         rows: the traces.
         spans: the spans.
-        tails: the bytes of the rest of each span.
+        tails: the length of the remaining fields of each span.
     """
     count = len(spans.trace)
     ids = rng.integers(0, 256, (count, 8), np.uint8)
@@ -178,26 +180,26 @@ def _heads(rng: np.random.Generator, rows: Rows, spans: _Spans, tails: Whole) ->
         _tagged(b"\x41", ends.astype("<u8").view(np.uint8).reshape(count, 8)),
     ]
     heads = np.hstack(columns)
-    parents = _as_pieces(_tagged(b"\x22\x08", ids[_parents(rows, spans)]))
+    parents = _as_byte_strings(_tagged(b"\x22\x08", ids[_parents(rows, spans)]))
     parents[spans.place == 0] = b""
     lengths = heads.shape[1] - 3 + tails + np.where(spans.place == 0, 0, 10)
-    # Two bytes of a varint hold lengths up to 16,383, and ours are between.
+    # The lengths fit in a varint of two bytes, from 128 to 16,383.
     heads[:, 0] = 0x12
     heads[:, 1] = lengths & 0x7F | 0x80
     heads[:, 2] = lengths >> 7
-    return _as_pieces(heads), parents
+    return _as_byte_strings(heads), parents
 
 
-def _parents(rows: Rows, spans: _Spans) -> Whole:
-    """Returns where the parent of each span is; a root is its own."""
+def _parents(rows: Rows, spans: _SpanColumns) -> IntArray:
+    """Returns the index of the parent of each span; a root is its own parent."""
     first = spans.first[spans.trace]
     head_of_group = first + 1 + (spans.place - 1) // _GROUP * _GROUP
     is_below = (rows.spans[spans.trace] > _GROUP + 1) & (spans.kind != _AGENT) & (spans.place > 0)
     return np.where(is_below, head_of_group, first)
 
 
-def _times(rows: Rows, spans: _Spans) -> tuple[Whole, Whole]:
-    """Returns when each span starts and ends, in nanoseconds since 1970: one after another within the root."""
+def _times(rows: Rows, spans: _SpanColumns) -> tuple[IntArray, IntArray]:
+    """Returns the start and end of each span, in Unix nanoseconds: consecutive within the root."""
     total, start, duration = (column[spans.trace] for column in (rows.spans, rows.starts, rows.durations))
     until = np.where(spans.kind == _AGENT, np.minimum(spans.place + _GROUP, total), spans.place + 1)
     until = np.where(spans.place == 0, total + 1, until)
@@ -206,27 +208,27 @@ def _times(rows: Rows, spans: _Spans) -> tuple[Whole, Whole]:
     return starts * 1_000, ends * 1_000
 
 
-def _request(spans: Pieces) -> bytes:
+def _request(spans: ByteStrings) -> bytes:
     return export_request(_RESOURCE, _SCOPE, b"".join(spans.ravel().tolist()))
 
 
-def _taken(rng: np.random.Generator, made: Pieces, count: int) -> Pieces:
+def _choose(rng: np.random.Generator, made: ByteStrings, count: int) -> ByteStrings:
     return made[rng.integers(0, len(made), count)]
 
 
-def _tagged(tag: bytes, content: Bytes) -> Bytes:
+def _tagged(tag: bytes, content: ByteArray) -> ByteArray:
     return np.hstack([np.tile(np.frombuffer(tag, np.uint8), (len(content), 1)), content])
 
 
-def _fixed_attributes(key: str, texts: Bytes, present: Truth) -> Pieces:
-    """Returns an attribute for each text of one width; where not `present` there is none."""
+def _fixed_attributes(key: str, texts: ByteArray, present: BoolArray) -> ByteStrings:
+    """Returns an attribute for each text; empty where not `present`."""
     width = texts.shape[1]
     framing = attribute(key, "0" * width)[:-width]
-    made = _as_pieces(_tagged(framing, texts))
+    made = _as_byte_strings(_tagged(framing, texts))
     made[~present] = b""
     return made
 
 
-def _as_pieces(rows: Bytes) -> Pieces:
-    """Returns every row of (n, w) bytes as one piece."""
-    return pieces(np.frombuffer(rows.tobytes(), f"V{rows.shape[1]}").tolist())
+def _as_byte_strings(rows: ByteArray) -> ByteStrings:
+    """Returns the rows of (n, w) bytes as byte strings."""
+    return byte_strings(np.frombuffer(rows.tobytes(), f"V{rows.shape[1]}").tolist())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spanwise.components import Kind
 from spanwise.factories import Factory, RequestContext, TrustedContext
 from spanwise.runs.identity import effective
-from spanwise.runs.service import RunRequest
+from spanwise.runs.request import RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spanwise.components import Component
     from spanwise.database import RunRecord
     from spanwise.registry import Entry
-    from spanwise.runs.active_run import LiveRun
+    from spanwise.runs.active_run import ActiveRun
     from spanwise.runs.service import Runs
 
 
@@ -122,7 +122,7 @@ class Launcher:
             request.context, read_input=read_input, deadline_seconds=self._factory_deadline_seconds
         )
 
-    async def start(self, request: LaunchRequest, message: str, objects: Mapping[str, dict[str, Any]]) -> LiveRun:
+    async def start(self, request: LaunchRequest, message: str, objects: Mapping[str, dict[str, Any]]) -> ActiveRun:
         """Starts a run and returns it while it runs.
 
         Args:
@@ -150,7 +150,7 @@ class Launcher:
 
     async def resume(
         self, request: LaunchRequest, record: RunRecord, answers: tuple[Mapping[str, Any], ...]
-    ) -> LiveRun:
+    ) -> ActiveRun:
         """Continues a paused run and returns it while it runs. Only factories of workflows see the input again.
 
         Args:
@@ -166,4 +166,4 @@ class Launcher:
             UnavailableError: too many runs at once, or the service is not open.
         """
         component = await self.resolve(request, read_input=record.kind == Kind.WORKFLOW)
-        return await self._runs.go_on(component, record, answers, request.traceparent)
+        return await self._runs.resume(component, record, answers, request.traceparent)

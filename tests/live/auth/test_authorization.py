@@ -11,7 +11,6 @@ import pytest
 from google.rpc.status_pb2 import Status
 
 from spanwise.auth.minting import new_signing_key
-from spanwise.http.routing.route import Route
 from spanwise.http.routing.table import TABLE
 from support.clients.forged_tokens import forge, segment
 from support.clients.otlp import export_request
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from spanwise.auth.minting import SigningKey
+    from spanwise.http.routing.route import Route
 
 JSON = {"Content-Type": "application/json"}
 PROTOBUF = {"Content-Type": "application/x-protobuf"}

@@ -10,7 +10,6 @@ import pytest
 
 from spanwise.auth.config import ADMIN_SCOPE
 from spanwise.components import Kind
-from spanwise.http.routing.route import Route
 from spanwise.http.routing.table import TABLE
 from support.clients.tokens import as_admin, as_caller
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from spanwise.http.routing.route import Route
     from support.services.process import RunningService
 
 HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/models")

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from spanwise.bench import results
+from spanwise.bench.data.shape import Shape
 from spanwise.bench.peers import PEERS
 from spanwise.bench.queries import query_templates
 from spanwise.bench.report.readme import BEGIN, END
-from spanwise.bench.data.shape import Shape
 from spanwise.bench.stages import STAGES
 from spanwise.bench.stages.check import QUERIES_PER_TEMPLATE
 from spanwise.bench.stages.http import LIMITS, SCATTERED

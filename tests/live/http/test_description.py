@@ -12,7 +12,6 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from spanwise.http.routing.route import Route
 from spanwise.http.routing.table import TABLE
 from spanwise.models import DetailPage, SessionPage, SummaryPage, TraceDetail, TraceNode
 from support.clients.otlp import captures
@@ -21,6 +20,8 @@ from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from spanwise.http.routing.route import Route
 
 
 class Elements(HTMLParser):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from spanwise.auth.audit import AuditLog, AuditEvent, AuditDecision
+from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

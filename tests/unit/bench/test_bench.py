@@ -17,18 +17,18 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from spanwise import ConfigurationError, Filter, TraceStore
 from spanwise.bench import results
 from spanwise.bench.data import row_segments, rows
-from spanwise.bench.service import load_generator
 from spanwise.bench.data.documents import SPANS_A_REQUEST, Request, Writer
-from spanwise.bench.errors import WrongResultError
 from spanwise.bench.data.literals import Literals
-from spanwise.bench.peers import PEERS, QueryResult, Query, open_peer
+from spanwise.bench.data.otlp_encoding import CONTENT_TYPE, attribute, varint
+from spanwise.bench.data.shape import DAYS, LATEST, MICROSECONDS_A_DAY, Shape
+from spanwise.bench.errors import WrongResultError
+from spanwise.bench.peers import PEERS, Query, QueryResult, open_peer
 from spanwise.bench.plan import Effort, Plan
 from spanwise.bench.queries import bind_literals, fill, query_templates
 from spanwise.bench.report.readme import BEGIN, END, rewrite
-from spanwise.bench.data.shape import DAYS, LATEST, MICROSECONDS_A_DAY, Shape
+from spanwise.bench.service import load_generator
 from spanwise.bench.stages import build, check
-from spanwise.bench.tables import geometric_mean, milliseconds, ratio, percentile
-from spanwise.bench.data.otlp_encoding import CONTENT_TYPE, attribute, varint
+from spanwise.bench.tables import geometric_mean, milliseconds, percentile, ratio
 from spanwise.cli import commands
 from spanwise.errors import StoreDamagedError
 

@@ -14,8 +14,8 @@ from spanwise import ConfigurationError, Filter, TraceStore, UnavailableError
 from spanwise.demo import CONTENT_TYPE, captures, export_requests, trace_ids
 from spanwise.demo.captures import write_archive
 from spanwise.demo.cast import DemoAgent, Domain, domains
+from spanwise.demo.fill import FillPlan, fill, load_or_create_plan, mark_complete
 from spanwise.demo.otlp_requests import write_trace
-from spanwise.demo.fill import FillPlan, load_or_create_plan, fill, mark_complete
 from spanwise.demo.scene import draw_words, use_tool
 from spanwise.demo.scene import fill as fill_template
 from spanwise.demo.schedule import schedule

@@ -28,31 +28,17 @@ async def show_metrics(_request: Request, _body: bytes, backend: Backend) -> Res
 
 
 def _gauges(backend: Backend) -> list[Family]:
-    age = backend.authorizer.jwks_age_seconds
-    return [
-        Gauge(
-            "spanwise_body_bytes",
-            "Bytes of request bodies in memory.",
-            "kind",
-            {name: reader.in_memory for name, reader in backend.body_readers.items()},
-        ),
-        Gauge(
-            "spanwise_answer_bytes",
-            "Bytes of responses that wait for slow clients.",
-            "state",
-            {"waiting": backend.response_budget.in_memory},
-        ),
-        Gauge("spanwise_event_bytes", "Bytes of run events in memory.", "kind", {"run": backend.runs.event_bytes}),
-        Gauge(
-            "spanwise_jwks_age_seconds",
-            "Seconds since the last successful fetch of keys.",
-            "source",
-            {} if age is None else {"url": age},
-        ),
-        Gauge(
-            "spanwise_open",
-            "Runs under way, open event streams and open WebSockets.",
-            "kind",
-            {"run": backend.runs.under_way, "stream": backend.streams.open, "socket": backend.sockets.open},
-        ),
+    bodies = {name: reader.in_memory for name, reader in backend.body_readers.items()}
+    unread = backend.response_budget.in_memory
+    gauges: list[Family] = [
+        Gauge("spanwise_request_buffer_bytes", "Request bodies in memory.", "kind", bodies),
+        Gauge.single("spanwise_response_buffer_bytes", "Response bytes that clients have not read.", unread),
+        Gauge.single("spanwise_event_buffer_bytes", "Run events in memory.", backend.runs.event_bytes),
+        Gauge.single("spanwise_active_runs", "Runs in progress.", backend.runs.under_way),
+        Gauge.single("spanwise_open_event_streams", "Open event streams.", backend.streams.open),
+        Gauge.single("spanwise_open_websockets", "Open WebSockets.", backend.sockets.open),
     ]
+    age = backend.authorizer.jwks_age_seconds
+    if age is not None:
+        gauges.append(Gauge.single("spanwise_jwks_age_seconds", "Since the last fetch of the JWKS.", age))
+    return gauges

@@ -124,7 +124,7 @@ def body_readers(settings: Settings) -> dict[str, BodyReader]:
     """Returns the readers of request bodies, by the names that routes have for them."""
     deadline = settings.body_deadline_seconds
     return {
-        "search": BodyReader(settings.search_body_bytes, settings.search_waiting_bytes, deadline),
-        "ingest": BodyReader(settings.ingest_body_bytes, settings.ingest_waiting_bytes, deadline),
-        "form": BodyReader(settings.form_body_bytes, settings.form_waiting_bytes, deadline),
+        "search": BodyReader(settings.max_search_body_bytes, settings.search_buffer_bytes, deadline),
+        "ingest": BodyReader(settings.max_ingest_body_bytes, settings.ingest_buffer_bytes, deadline),
+        "form": BodyReader(settings.max_form_body_bytes, settings.form_buffer_bytes, deadline),
     }

@@ -17,7 +17,7 @@ from spanwise.http.media_types import JSON, PROTOBUF
 from spanwise.http.requests.json import media_type
 from spanwise.http.responses.json import json_response
 from spanwise.models import ErrorBody
-from spanwise.traces.service import otlp_status
+from spanwise.traces import otlp_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from spanwise.factories.schema import json_schema
 from spanwise.http.openapi.describe import describe
-from spanwise.http.routing.route import Route
 from spanwise.http.routing.table import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from spanwise.http.routing.route import Route
 
 DOCUMENT: dict[str, Any] = json.loads(describe(TABLE, "Ours"))
 SCHEMAS = DOCUMENT["components"]["schemas"]

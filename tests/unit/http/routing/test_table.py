@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from spanwise.http.responses.errors import json_error_response, otlp_error_response
-from spanwise.http.routing.route import Route
 from spanwise.http.routing.table import TABLE
+
+if TYPE_CHECKING:
+    from spanwise.http.routing.route import Route
 
 PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
 """The routes that skip authorization checks; specification, "Authentication"."""

@@ -1,4 +1,4 @@
-"""What the process may have of memory, as the machine and its control groups say."""
+"""The memory limit of the process, from the machine and its control groups, and the budgets derived from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1024 * 1024
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 NONE = "9223372036854771712"
-"""What the older version says of a group without a limit."""
+"""What version 1 of control groups reports for a group without a limit."""
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_system_without_groups_has_its_own_memory(tmp_path: Path) -> None:
 def test_what_waits_in_memory_follows_from_what_there_is(
     monkeypatch: pytest.MonkeyPatch, allowed: float, head: int, bodies: int
 ) -> None:
-    """Gibibytes that are allowed; mebibytes of spans that are not sealed, and of bodies of exports."""
+    """Allowed memory in gibibytes; expected unsealed spans and waiting request bodies in mebibytes."""
     monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: int(allowed * 1024 * MEBIBYTE))
     planned_bytes.cache_clear()
     try:
@@ -64,7 +64,7 @@ def test_what_waits_in_memory_follows_from_what_there_is(
 
 @pytest.mark.parametrize("allowed", [1, 1.5, 2, 8, 64])
 def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.MonkeyPatch, allowed: float) -> None:
-    """Each as often as what it counts is in memory at most; spans wait for a commit up to a quarter of the others."""
+    """Counts each budget as often as it can be held at once. Spans waiting for a commit add up to a quarter."""
     bytes_allowed = int(allowed * 1024 * MEBIBYTE)
     monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: bytes_allowed)
     monkeypatch.setattr("spanwise.budgets.allowed_bytes", lambda: bytes_allowed)

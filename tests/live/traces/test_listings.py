@@ -1,4 +1,4 @@
-"""What is listed is what a search finds: each parameter is a condition, and all of them are AND-ed."""
+"""Listings agree with searches: each parameter is a condition, and all are combined by AND."""
 
 from __future__ import annotations
 

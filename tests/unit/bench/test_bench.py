@@ -147,7 +147,7 @@ def test_the_engine_derives_the_rows_that_were_drawn(shape: Shape, tmp_path: Pat
         assert item["start_time"].rstrip("Z")[:19] == row["start_time"].isoformat()[:19]
 
 
-def test_what_is_sent_again_and_again_is_always_new() -> None:
+def test_repeated_requests_are_always_new() -> None:
     made = sending.bodies()[:3]
     assert {len(body.places) for body in made} == {SPANS_A_REQUEST}
     sender = sending.Sender(0, made, 1)
@@ -259,7 +259,7 @@ def test_rows_without_documents_are_searched_and_have_no_trees(tmp_path: Path, m
     assert stats["segments"] == 2
 
 
-def test_a_stage_that_needs_documents_says_so(tmp_path: Path) -> None:
+def test_a_stage_that_needs_documents_reports_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(
         commands, ["bench", "--documents", "none", "--only", "build", "--only", "http", "--target", str(tmp_path)]
     )
@@ -267,7 +267,7 @@ def test_a_stage_that_needs_documents_says_so(tmp_path: Path) -> None:
     assert "expected documents for the stage `http`" in answer.output
 
 
-def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_build_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK", 200)
     plan = plan_of(Shape(1_000, "small", 7), tmp_path)
     send = build.send
@@ -303,7 +303,7 @@ def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
 # The figures
 
 
-def test_the_share_of_times_is_one_of_them() -> None:
+def test_a_percentile_is_one_of_the_times() -> None:
     times = [float(number) for number in range(1, 101)]
     assert share(times, 0.99) == 99
     assert share(times, 0.5) == 50
@@ -332,7 +332,7 @@ def test_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     assert "pip install 'spanwise[bench]'" in answer.output
 
 
-def test_a_stage_without_a_store_says_so(tmp_path: Path) -> None:
+def test_a_stage_without_a_store_reports_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(commands, ["bench", "--only", "check", "--target", str(tmp_path)])
     assert answer.exit_code == 1
     assert "do `--only build` first" in answer.output

@@ -1,4 +1,4 @@
-"""Objects of other frameworks: which are joined, which are refused, and what that costs whoever has none."""
+"""Adapters: which objects of other frameworks are adapted, which are rejected, and that the rest of us import none."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_importing_the_service_imports_no_framework() -> None:
 
 def test_agno_that_the_program_instrumented_itself_is_left_alone() -> None:
     code = (
-        "from agno.agent import Agent; from scripted import Scripted; from spanwise.components import as_component;"
+        "from agno.agent import Agent; from support.apps.scripted_model import ScriptedModel; from spanwise.components import as_component;"
         "from openinference.instrumentation.agno import AgnoInstrumentor as Theirs; Theirs().instrument();"
-        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.makes_spans)"
+        "found = as_component(Agent(id='a', model=ScriptedModel())); found.initialize(); print(found.makes_spans)"
     )
     path = os.pathsep.join(sys.path)
     environment = {**os.environ, "PYTHONPATH": path}

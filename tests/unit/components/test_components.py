@@ -1,4 +1,4 @@
-"""Agents, teams and workflows by themselves: what they say while they run, and what comes out."""
+"""Agents, teams and workflows without a service: their events, spans and results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Seen:
-    """What a component said: its events, and the names of its spans."""
+    """Records the events of a component and the names of its spans."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -52,7 +52,7 @@ class Seen:
         assert content is None or isinstance(content, str)
 
     def attribute(self, name: str, value: str | float) -> None:
-        """Is not looked at."""
+        """Ignores the output."""
 
     @property
     def names(self) -> list[str]:
@@ -309,7 +309,7 @@ def test_what_is_no_step_is_rejected(steps: Any) -> None:
 
 
 class Foreign:
-    """An agent of another framework, as an adapter would show it."""
+    """An agent of another framework, as an adapter presents it."""
 
     kind = Kind.AGENT
     id = "foreign"
@@ -317,7 +317,7 @@ class Foreign:
     store_events = False
 
     def initialize(self) -> None:
-        """Has nothing to prepare."""
+        """Needs no preparation."""
 
     def describe(self) -> dict[str, Any]:
         return {}

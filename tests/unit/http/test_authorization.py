@@ -20,7 +20,7 @@ KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
 
 
 def admitted(to: Admission, headers: dict[str, str], row: Row | None = SEARCH) -> Any:  # a bag
-    """Returns the state of a request that was let in."""
+    """Returns the state of an authorized request."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/traces/search", "headers": raw, "state": {"request_id": "1"}}
     request = Request(scope)

@@ -1,4 +1,4 @@
-"""Streams of events: how many there are, what keeps them alive, and how they end."""
+"""Event streams: their number, keep-alive and end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def never() -> Any:
 
 
 def sent_by(response: Callable[..., Awaitable[None]], seconds: float = 5.0) -> list[bytes]:
-    """Returns the bodies that an answer sends."""
+    """Returns the bodies that a response sends."""
     sent: list[bytes] = []
 
     async def send(message: Any) -> None:
@@ -51,7 +51,7 @@ def sent_by(response: Callable[..., Awaitable[None]], seconds: float = 5.0) -> l
     return [body for body in sent if body]
 
 
-def test_a_place_is_taken_before_the_stream_begins_and_left_when_it_ended() -> None:
+def test_a_slot_is_taken_before_the_stream_begins_and_released_when_it_ends() -> None:
     streams = Streams(2)
     with streams.place() as slot, streams.place():
         response = slot.answer(entries("RunStarted", "RunCompleted"))
@@ -64,7 +64,7 @@ def test_a_place_is_taken_before_the_stream_begins_and_left_when_it_ended() -> N
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_a_stream_that_is_cancelled_at_any_time_leaves_its_path(steps: int) -> None:
+def test_a_stream_cancelled_at_any_time_releases_its_slot(steps: int) -> None:
     streams = Streams(1)
 
     async def scene() -> None:
@@ -83,7 +83,7 @@ def test_a_stream_that_is_cancelled_at_any_time_leaves_its_path(steps: int) -> N
     assert streams.open == (1 if steps == 0 else 0)  # a task that never began has run nothing of the answer
 
 
-def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
 
     async def slow() -> AsyncGenerator[Entry, None]:
@@ -97,7 +97,7 @@ def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.Mon
     assert set(sent[:-1]) == {b": heartbeat\n\n"}
 
 
-def test_a_reader_that_takes_nothing_is_let_go() -> None:
+def test_a_reader_that_does_not_read_is_disconnected() -> None:
     streams, taken = Streams(1), 0
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -137,7 +137,9 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
         ),
     ],
 )
-def test_pieces_are_the_answer_and_a_bad_end(kind: Kind, given: list[str], expected: list[str]) -> None:
+def test_a_stream_shows_pieces_or_the_answer_and_a_failed_end(
+    kind: Kind, given: list[str], expected: list[str]
+) -> None:
     async def scene() -> list[str]:
         return [entry.name async for entry in pieces(entries(*given), kind)]
 

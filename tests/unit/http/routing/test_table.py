@@ -7,7 +7,7 @@ from spanwise.http.responses.errors import json_refusal
 from spanwise.http.routing.table import TABLE, Row
 
 PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
-"""The routes that skip authorization checks; specification, "Authentication"."""
+"""The routes without authorization: docs/reference/tokens.md#public-routes."""
 
 PUBLISHED = {
     ("GET", "/"): "",
@@ -76,6 +76,6 @@ def test_errors_are_json_except_where_otlp_says_otherwise(row: Row) -> None:
     assert row.refusal is (otlp_refusal if row.path.startswith("/v1/") else json_refusal)
 
 
-def test_a_fixed_path_stands_before_one_with_a_parameter() -> None:
+def test_a_fixed_path_comes_before_one_with_a_parameter() -> None:
     paths = [row.path for row in TABLE]
     assert paths.index("/traces/filter-schema") < paths.index("/traces/{trace_id}")

@@ -1,4 +1,4 @@
-"""The memory limit of the process, from the machine and its control groups, and the budgets derived from it."""
+"""The memory limit of the process, from the machine and its control groups."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.budgets import HEAD_TIMES, MERGED_BYTES, PROGRAM_BYTES, Budgets, most_segments, segment_traces, times
-from spanwise.malloc_trim import kept_bytes
-from spanwise.memory import allowed_bytes, planned_bytes
-from spanwise.settings import Settings
+from spanwise.memory import allowed_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,36 +43,3 @@ def test_the_least_limit_holds(tmp_path: Path, groups: str, limits: dict[str, st
 
 def test_a_system_without_groups_has_its_own_memory(tmp_path: Path) -> None:
     assert allowed_bytes(tmp_path) == MACHINE
-
-
-@pytest.mark.parametrize(("allowed", "head", "bodies"), [(64, 256, 64), (1, 128, 32), (0.25, 32, 20)])
-def test_what_waits_in_memory_follows_from_what_there_is(
-    monkeypatch: pytest.MonkeyPatch, allowed: float, head: int, bodies: int
-) -> None:
-    """Allowed memory in gibibytes; expected unsealed spans and waiting request bodies in mebibytes."""
-    monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: int(allowed * 1024 * MEBIBYTE))
-    planned_bytes.cache_clear()
-    try:
-        settings = Settings()
-    finally:
-        planned_bytes.cache_clear()
-    assert (settings.unsealed_bytes, settings.ingest_waiting_bytes) == (head * MEBIBYTE, bodies * MEBIBYTE)
-
-
-@pytest.mark.parametrize("allowed", [1, 1.5, 2, 8, 64])
-def test_all_budgets_together_are_within_what_there_is(monkeypatch: pytest.MonkeyPatch, allowed: float) -> None:
-    """Counts each budget as often as it can be held at once. Spans waiting for a commit add up to a quarter."""
-    bytes_allowed = int(allowed * 1024 * MEBIBYTE)
-    monkeypatch.setattr("spanwise.memory.allowed_bytes", lambda: bytes_allowed)
-    monkeypatch.setattr("spanwise.budgets.allowed_bytes", lambda: bytes_allowed)
-    planned_bytes.cache_clear()
-    try:
-        budgets = Budgets()
-        retained = kept_bytes()
-    finally:
-        planned_bytes.cache_clear()
-    taken = sum(count * getattr(budgets, name) for name, count in times().items())
-    waiting = HEAD_TIMES * budgets.unsealed_bytes // 4
-    merging = segment_traces() * MERGED_BYTES
-    assert taken + waiting + retained + merging + PROGRAM_BYTES <= bytes_allowed
-    assert segment_traces() * most_segments() > 60_000_000, "before that no segment becomes larger than planned"

@@ -16,10 +16,10 @@ from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import UnavailableError
 from support.clients.otlp import captures
+from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, S3, Azurite, BucketServer
 from support.servers.proxy import Proxy
 from support.services.process import RunningService
-from support.stores import EVERYTHING, found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,10 +13,10 @@ from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, StoreDamagedError, StoreError
 from support.clients.otlp import export_request
+from support.in_process.stores import found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, SECRET, BucketServer
 from support.servers.proxy import Proxy
 from support.services.process import RunningService
-from support.stores import found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable

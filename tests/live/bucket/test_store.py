@@ -11,10 +11,10 @@ import pytest
 
 from spanwise import TraceStore
 from spanwise.errors import StoreError, StoreStoppedError, UnavailableError
+from support.in_process.stores import found_traces, ingest
 from support.programs import start
 from support.servers.buckets import S3, SECRET, Azurite, BucketServer, GoogleStorage
 from support.servers.proxy import Proxy
-from support.stores import found_traces, ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from starlette.routing import Mount
 
 from spanwise import Service, StoreLockedError, TraceStore
 from support.clients.otlp import export_request
-from support.services.in_process import client_of
+from support.in_process.client import client_of
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

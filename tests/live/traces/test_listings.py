@@ -10,7 +10,7 @@ import pytest
 
 from spanwise import ConfigurationError, Service
 from support.clients.otlp import captures, export_request
-from support.services.in_process import client_of
+from support.in_process.client import client_of
 from support.services.process import RunningService
 
 if TYPE_CHECKING:

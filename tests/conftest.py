@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[postgresql.PostgresqlServer]:
-    """A server that tests share; each makes a database of its own."""
+    """A server that tests share; each creates a database of its own."""
     with postgresql.running() as server:
         yield server

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that tests share; each looks only for what it sent. Nothing they send is an error of the service."""
+    """A service that tests share; each reads only what it sent, and none makes the service log an error."""
     with RunningService(tmp_path_factory.mktemp("shared") / "data") as running:
         yield running
         assert running.stop() == 0
@@ -30,7 +30,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service of components, which the tests of a module share."""
+    """A service of components that the tests of a module share."""
     with start_hosted(tmp_path_factory.mktemp("hosted")) as running:
         yield running
         assert running.stop() == 0
@@ -38,7 +38,7 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """The same for callers with tokens."""
+    """The same with authorization."""
     folder = tmp_path_factory.mktemp("guarded")
     with start_hosted(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as running:
         yield running
@@ -47,7 +47,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="session")
 def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service of objects of other frameworks, which tests share: importing them takes seconds."""
+    """A service of objects of other frameworks that all tests share, because importing those takes seconds."""
     with start_adapted(tmp_path_factory.mktemp("adapted")) as running:
         running.wait_until_ready()
         yield running
@@ -57,14 +57,14 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
-    """Starts services over one data folder; all have ended when the test has."""
+    """Returns a function that starts services over one data folder; they are killed after the test."""
     with ExitStack() as services:
         yield lambda *flags, **options: services.enter_context(RunningService(tmp_path / "data", *flags, **options))
 
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BucketServer]:
-    """A server with a bucket, which tests share; `parametrize` it to have another than S3."""
+    """A server with a bucket that tests share: S3, or what the test is parametrized with."""
     kind: type[S3] = getattr(request, "param", S3)
     with kind(tmp_path_factory.mktemp(kind.scheme) / "server.log") as running:
         yield running
@@ -72,7 +72,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def reach(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Lets what is opened next reach the server; `reach(proxy)` by way of a proxy."""
+    """Sets the environment of the server for stores; `reach(proxy)` goes through a proxy."""
 
     def by(proxy: Proxy | None = None) -> None:
         for name, value in server.environment(None if proxy is None else proxy.server_port).items():
@@ -84,7 +84,7 @@ def reach(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 @pytest.fixture
 def folder(request: pytest.FixtureRequest) -> str:
-    """The folder of one test within the bucket."""
+    """The folder of the test within the bucket."""
     name: str = request.node.name
     return name
 

@@ -22,12 +22,12 @@ from spanwise.components import Agent
     ],
     ids=range(8),
 )
-def test_what_cannot_be_hosted_is_rejected(arguments: dict[str, Any], words: str) -> None:
+def test_an_object_that_cannot_be_hosted_is_rejected(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         Service(**arguments)
 
 
-def test_empty_lists_ask_for_nothing() -> None:
+def test_empty_lists_host_nothing() -> None:
     service = Service(agents=[], teams=[], workflows=[], name="Ours", id="ours")
     assert (service.name, service.id) == ("Ours", "ours")
 

@@ -1,4 +1,4 @@
-"""The house keeps its order: a module imports only modules above it, and rooms stay small."""
+"""The architecture of the package: the order of imports, and the sizes of files and folders."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 MAX_MODULES_IN_A_FOLDER = 16
 
 
-def room_of(path: Path) -> str:
+def top_level_module(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -54,23 +54,23 @@ def imports_of(path: Path) -> Iterator[str]:
             case ast.Import():
                 yield from (name.name for name in node.names)
             case ast.ImportFrom(module="spanwise"):
-                rooms = {name.name for name in node.names} & set(ORDER)
-                yield from (f"spanwise.{room}" for room in rooms or {"__init__"})
+                modules = {name.name for name in node.names} & set(ORDER)
+                yield from (f"spanwise.{module}" for module in modules or {"__init__"})
             case ast.ImportFrom(module=str(module), level=0):
                 yield module
             case ast.ImportFrom(level=level):
-                assert level == 1, f"{path} imports from another room by dots"
+                assert level == 1, f"{path} uses a relative import of another folder"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_imports_only_modules_above_it(path: Path) -> None:
-    own = ORDER.index(room_of(path))
+def test_a_module_imports_only_modules_before_it(path: Path) -> None:
+    own = ORDER.index(top_level_module(path))
     for module in imports_of(path):
         if module.startswith("spanwise."):
-            assert ORDER.index(module.split(".")[1]) <= own, f"{path} imports {module}, which stands below it"
+            assert ORDER.index(module.split(".")[1]) <= own, f"{path} imports {module}, which comes after it"
 
 
-def module_of(path: Path) -> str:
+def qualified_name(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -85,12 +85,12 @@ def imported_modules(path: Path, modules: set[str]) -> set[str]:
                 names = {f"{module}.{name.name}" for name in node.names}
                 submodules = names & modules
                 found |= submodules | ({module} if names - submodules else set())
-    return (found & modules) - {module_of(path)}
+    return (found & modules) - {qualified_name(path)}
 
 
-def test_no_two_files_import_one_another_directly_or_through_others() -> None:
-    modules = {module_of(path) for path in SOURCES}
-    imports = {module_of(path): imported_modules(path, modules) for path in SOURCES}
+def test_no_import_cycle() -> None:
+    modules = {qualified_name(path) for path in SOURCES}
+    imports = {qualified_name(path): imported_modules(path, modules) for path in SOURCES}
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
@@ -103,7 +103,7 @@ def test_a_folder_has_few_modules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "room"),
+    ("package", "module"),
     [
         ("starlette", "http"),
         ("granian", "http"),
@@ -117,21 +117,20 @@ def test_a_folder_has_few_modules() -> None:
         ("duckdb", "bench"),
     ],
 )
-def test_a_package_is_known_in_one_room_only(package: str, room: str) -> None:
-    knowing = {
-        room_of(path)
+def test_a_package_is_imported_by_one_module_only(package: str, module: str) -> None:
+    importing = {
+        top_level_module(path)
         for path in SOURCES
-        if any(module == package or module.startswith(f"{package}.") for module in imports_of(path))
+        if any(name == package or name.startswith(f"{package}.") for name in imports_of(path))
     }
-    assert knowing == {room}
+    assert importing == {module}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_room_has_at_most_400_lines(path: Path) -> None:
+def test_a_file_has_at_most_400_lines(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= 400
 
 
-def test_every_folder_is_introduced_by_the_question_it_answers() -> None:
+def test_every_folder_has_a_docstring() -> None:
     for folder in {path.parent for path in SOURCES} - {PACKAGE}:
-        introduction = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
-        assert introduction, f"{folder} is not introduced"
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))), f"{folder} has no docstring"

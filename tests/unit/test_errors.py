@@ -28,7 +28,7 @@ ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if i
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_an_error_stands_in_the_published_table(error: type[SpanwiseError]) -> None:
+def test_an_error_is_in_the_published_table(error: type[SpanwiseError]) -> None:
     assert CODES[error.status] == error.error_code
     assert error.__doc__
 

@@ -1,4 +1,4 @@
-"""What is freed goes back to the system, whatever lies between it."""
+"""Freed heap is returned to the operating system, fragmented or not."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ assert private_bytes() < before + 32 * MEBIBYTE, (before, private_bytes())
 """
 
 
-def test_what_is_freed_goes_back() -> None:
+def test_freed_heap_is_returned_to_the_system() -> None:
     ended = subprocess.run([sys.executable, "-c", CHILD], check=False, capture_output=True, text=True)
     if ended.returncode == 3:
-        pytest.skip("this C library cannot be told")
+        pytest.skip("this C library has no malloc_trim")
     assert ended.returncode == 0, ended.stderr

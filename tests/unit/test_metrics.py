@@ -24,7 +24,7 @@ def test_a_counter_has_a_sample_for_each_combination_of_labels() -> None:
     )
 
 
-def test_what_has_no_sample_is_left_out() -> None:
+def test_a_family_without_samples_is_left_out() -> None:
     assert exposition([Counter("a", "A."), Histogram("b", "B.", "c"), Gauge("d", "D.", "e", {})]) == "\n"
 
 
@@ -44,7 +44,7 @@ def test_the_buckets_of_durations_are_cumulative(durations: list[float]) -> None
 
 
 @given(st.text())
-def test_a_label_stays_inside_its_quotes(value: str) -> None:
+def test_a_label_is_escaped(value: str) -> None:
     line = next(Gauge("name", "Help.", "label", {value: 1.5}).samples())
     assert "\n" not in line
     head, tail = 'name{label="', '"} 1.5'

@@ -13,7 +13,7 @@ def test_an_empty_request_asks_for_the_first_twenty_runs() -> None:
     assert (bytes(request.filter), request.group_by, request.page, request.limit) == (b"null", GroupBy.RUN, 1, 20)
 
 
-def test_the_filter_stays_the_bytes_it_came_in() -> None:
+def test_the_filter_stays_raw_bytes() -> None:
     request = decode(b'{"filter": {"op" : "EQ"} , "unknown": [1]}', type=SearchRequest)
     assert bytes(request.filter) == b'{"op" : "EQ"}'
 
@@ -43,7 +43,7 @@ def test_the_bounds_belong_to_the_request(group_by: str, limit: int) -> None:
         ({"group_by": None}, "$.group_by"),
     ],
 )
-def test_what_does_not_fit_is_rejected_with_its_path(body: dict[str, object], path: str) -> None:
+def test_an_invalid_value_is_rejected_with_its_path(body: dict[str, object], path: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=r"at `") as rejected:
         decode(encode(body), type=SearchRequest)
     assert str(rejected.value).endswith(f"at `{path}`")

@@ -95,7 +95,7 @@ def test_the_environment_names_the_file_and_the_flag_wins_over_it(tmp_path: Path
         ({"jwt_audience": None}, {}, {}, "setting `jwt_audience` from code: Expected `str`, got `null`"),
     ],
 )
-def test_what_is_no_setting_is_rejected_by_name(
+def test_an_unknown_setting_is_rejected_by_name(
     code: dict[str, object], flags: dict[str, str], environ: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ConfigurationError) as rejected:
@@ -124,7 +124,7 @@ def test_any_text_for_any_setting_is_its_type_or_rejected(name: str, value: str)
     assert not rejection or f"`{name}`" in rejection
 
 
-def test_stores_are_a_table_wherever_they_are_named(tmp_path: Path) -> None:
+def test_stores_are_a_table_in_every_source(tmp_path: Path) -> None:
     expected = {"main": "/data/main", "old": "s3://bucket/old"}
     config = write(tmp_path, "[stores]\nmain = '/data/main'\nold = 's3://bucket/old'")
     given: list[dict[str, Any]] = [
@@ -140,7 +140,7 @@ def test_stores_are_a_table_wherever_they_are_named(tmp_path: Path) -> None:
     assert load_settings(flags={"stores": ("a=b,c=d",)}, environ={}).stores == {"a": "b,c=d"}
 
 
-def test_each_source_can_say_what_authorization_config_says() -> None:
+def test_each_source_can_set_what_authorization_config_sets() -> None:
     in_code = {field.name for field in fields(AuthorizationConfig)} - {"verification_keys"}
     assert {f"jwt_{name}" for name in in_code} <= TABLE.keys()
     environ = {"SPANWISE_JWT_AUDIENCE": "theirs", "SPANWISE_JWT_LEEWAY": "3", "JWT_ALGORITHM": "ES256"}
@@ -162,7 +162,7 @@ def test_the_traces_have_their_own_folder(data_dir: str) -> None:
     assert load_settings({"data_dir": data_dir}, environ={}).trace_store == "s3://bucket/folder/traces"
 
 
-def test_a_secret_is_said_once_or_stands_in_a_file(tmp_path: Path) -> None:
+def test_a_secret_is_given_once_or_in_a_file(tmp_path: Path) -> None:
     address = "postgresql://keeper:hidden@host/name"
     assert load_settings({"data_dir": "there/"}, environ={}).database == "there/runs.db"
     assert load_settings(environ={"SPANWISE_DATABASE_URL": address}).database == address

@@ -1,4 +1,4 @@
-"""The wheel on its own: a new environment, no Rust on the path, and the demo answers a search."""
+"""The wheel in a new environment without Rust: its tags, its extras, and the demo."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh virtual environment with the wheel in it, and nothing of this checkout."""
+    """A new virtual environment with the wheel and nothing of this checkout."""
     home = tmp_path_factory.mktemp("wheel") / "environment"
     venv.create(home, with_pip=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", str(newest_wheel())]
@@ -55,14 +55,14 @@ def test_the_tag_is_abi3_and_manylinux() -> None:
     assert "-cp311-abi3-manylinux_" in name, name
 
 
-def test_what_comes_with_an_extra_says_so(environment: Path, tmp_path: Path) -> None:
+def test_a_missing_extra_is_named(environment: Path, tmp_path: Path) -> None:
     command = [str(environment / "bin" / "spanwise"), "bench"]
     ended = subprocess.run(command, cwd=tmp_path, env=without_rust(), capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "pip install 'spanwise[bench]'" in ended.stderr
 
 
-def test_the_demo_answers_a_search(environment: Path, tmp_path: Path) -> None:
+def test_the_demo_serves_a_search(environment: Path, tmp_path: Path) -> None:
     port = free_port()
     command = [str(environment / "bin" / "spanwise"), "demo", "--port", str(port), "--traces", str(TRACES)]
     command += ["--data-dir", str(tmp_path / "demo")]

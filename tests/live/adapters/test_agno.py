@@ -1,4 +1,4 @@
-"""Agents, teams and workflows of agno, hosted as they are: over HTTP, with their traces in our store."""
+"""Hosted agents, teams and workflows of agno over HTTP, and their traces."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_paused_run_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("component", ["agents/ann", "agents/keeper"])
-def test_nobody_approves_what_an_administrator_has_to(adapted: RunningService, component: str) -> None:
+def test_a_caller_does_not_approve_for_an_administrator(adapted: RunningService, component: str) -> None:
     paused = run(adapted, component, "launch").json()
     [tool] = paused["tools"]
     path = f"/{component}/runs/{paused['run_id']}/continue"
@@ -159,7 +159,7 @@ def test_an_answer_does_not_change_what_is_called(adapted: RunningService) -> No
         ("workflows/mixed-steps", "step_requirements", "IT IS: REFUNDED 5"),
     ],
 )
-def test_a_part_of_ours_that_agno_pauses_pauses_the_whole(
+def test_a_paused_agno_member_pauses_the_whole(
     adapted: RunningService, component: str, name: str, content: str
 ) -> None:
     paused = run(adapted, component, "refund").json()
@@ -181,7 +181,7 @@ def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: RunningServ
 
 
 def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
-    """Returns the form that says yes to every tool that a step of a workflow waits for."""
+    """Returns the form that confirms every tool that a workflow step waits for."""
     answers = [
         {
             **requirement,
@@ -210,7 +210,7 @@ def test_nobody_approves_inside_a_workflow(adapted: RunningService) -> None:
     assert adapted.http.post(path, data=_confirmed(paused)).status_code == 403
 
 
-def test_a_workflow_that_goes_on_is_one_trace(adapted: RunningService) -> None:
+def test_a_continued_workflow_is_one_trace(adapted: RunningService) -> None:
     paused = run(adapted, "workflows/confirmed", "x", user_id="w").json()
     answers = json.dumps([{**requirement, "confirmed": True} for requirement in paused["step_requirements"]])
     path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
@@ -257,7 +257,7 @@ def test_a_workflows_trace_holds_its_steps(adapted: RunningService) -> None:
     assert len(trace["tree"]) == 1
 
 
-def test_a_sync_step_that_waits_holds_up_nobody(adapted: RunningService) -> None:
+def test_a_blocking_step_delays_nobody(adapted: RunningService) -> None:
     begun = run(adapted, "workflows/patient", "sign", background="true").json()
     path = f"/workflows/patient/runs/{begun['run_id']}"
     assert adapted.http.get(path).json()["status"] == "RUNNING"
@@ -295,7 +295,7 @@ def test_a_session_remembers_its_state(adapted: RunningService, component: str) 
     assert (result["status"], result["session_state"]) == ("COMPLETED", {"seen": ["u", "u"]})
 
 
-def test_what_the_caller_gives_for_a_run_reaches_agno(adapted: RunningService) -> None:
+def test_the_arguments_of_a_run_reach_agno(adapted: RunningService) -> None:
     given = {"dependencies": '{"city": "Lisbon"}', "metadata": '{"tag": "t"}', "session_state": '{"seen": ["before"]}'}
     result = run(adapted, "agents/dependent", "hello", user_id="u", **given).json()
     assert "Lisbon" in json.dumps(result["messages"])
@@ -312,7 +312,7 @@ def test_agnos_db_holds_the_sessions_of_the_component(adapted: RunningService) -
 
 
 @pytest.mark.parametrize("sent", [{"user_id": "alice", "session_id": "hers"}, {"user_id": "alice"}])
-def test_who_asks_is_not_for_the_component_to_say(adapted: RunningService, sent: dict[str, str]) -> None:
+def test_a_component_does_not_choose_the_user(adapted: RunningService, sent: dict[str, str]) -> None:
     result = run(adapted, "agents/imposter", "weather", **sent).json()
     assert result["user_id"] == "alice"
     assert result["session_id"] != "theirs"
@@ -333,7 +333,7 @@ def test_a_factory_builds_objects_of_agno(adapted: RunningService, component: st
 
 
 @pytest.mark.parametrize(("component", "content"), [("teams/mixed", "it is: "), ("workflows/mixed-steps", "IT IS: ")])
-def test_agents_of_agno_are_parts_of_ours(adapted: RunningService, component: str, content: str) -> None:
+def test_agents_of_agno_are_members_and_steps(adapted: RunningService, component: str, content: str) -> None:
     events = stream(adapted, component, "weather", user_id="u")
     inner = [event for event in events if event["event"] == "RunCompleted"]
     assert [event["nested_depth"] for event in inner] == [1]
@@ -345,11 +345,11 @@ def test_agents_of_agno_are_parts_of_ours(adapted: RunningService, component: st
     assert types_of(trace).count("LLM") == 2
 
 
-def test_a_part_of_ours_that_agno_says_failed_fails_the_whole(adapted: RunningService) -> None:
+def test_a_failed_agno_member_fails_the_whole(adapted: RunningService) -> None:
     assert run(adapted, "workflows/mixed-steps", "fail").status_code == 500
 
 
-def test_a_listing_shows_what_agno_says_of_itself(adapted: RunningService) -> None:
+def test_a_listing_shows_the_description_of_agno(adapted: RunningService) -> None:
     agents = {agent["id"]: agent for agent in adapted.http.get("/agents").json()}
     assert agents["ann"]["model"] == {"name": "Scripted", "model": "scripted-1", "provider": "Tests"}
     assert agents["keeper"]["db_id"] == "theirs"

@@ -1,4 +1,4 @@
-"""agno's own client drives our service: what it lists, runs, follows, continues, cancels and searches."""
+"""agno's own client with a service: lists, runs, resumes, continues, cancels and searches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PREFIXES = {"agent": "Run", "team": "TeamRun", "workflow": "Workflow"}
 
 @pytest.fixture(scope="module")
 def talk(adapted: RunningService) -> Iterator[Talk]:
-    """Runs one talk with the service; all of them on one loop, which agno's client keeps its connections on."""
+    """Runs a conversation with the service on the one event loop that agno's client binds its connections to."""
     with asyncio.Runner() as runner:
         yield lambda talk: runner.run(talk(AgentOSClient(base_url=adapted.url)))
         runner.run(aclose_default_clients())
@@ -46,7 +46,7 @@ def talk(adapted: RunningService) -> Iterator[Talk]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client passes over events that it does not know, and only logs it."""
+    """The client skips unknown events and only logs that."""
 
     def fail(message: str, *_: object) -> None:
         raise AssertionError(message)
@@ -72,7 +72,7 @@ def test_it_runs_a_component(talk: Talk, kind: str, component_id: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "component_id"), COMPONENTS)
-def test_it_follows_a_run(talk: Talk, kind: str, component_id: str) -> None:
+def test_it_resumes_a_run(talk: Talk, kind: str, component_id: str) -> None:
     async def speak(client: AgentOSClient) -> None:
         stream = getattr(client, f"run_{kind}_stream")(component_id, "weather")
         events = [event async for event in stream]
@@ -181,7 +181,7 @@ def test_it_reads_traces_and_sessions_of_traces(talk: Talk) -> None:
     talk(speak)
 
 
-def test_it_reads_what_the_service_consists_of(talk: Talk) -> None:
+def test_it_reads_the_configuration(talk: Talk) -> None:
     async def speak(client: AgentOSClient) -> None:
         config = await client.aget_config()
         assert {agent.id for agent in config.agents} == AGENTS
@@ -199,7 +199,7 @@ def test_it_reads_what_the_service_consists_of(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(("kind", "component_id"), COMPONENTS)
-def test_it_reads_what_was_said(talk: Talk, kind: str, component_id: str) -> None:
+def test_it_reads_chat_history(talk: Talk, kind: str, component_id: str) -> None:
     async def speak(client: AgentOSClient) -> None:
         session_id, session_type = f"said-{component_id}", SessionType(kind)
         result = await getattr(client, f"run_{kind}")(component_id, "weather", session_id=session_id, user_id="said")

@@ -1,4 +1,4 @@
-"""agno's own client reads what the service consists of, and its sessions."""
+"""agno's own client with a service: configuration and sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call_client(service: RunningService, ask: Callable[[AgentOSClient], Coroutin
     return asyncio.run(asking())
 
 
-def test_it_reads_what_the_service_consists_of(hosted: RunningService) -> None:
+def test_it_reads_the_configuration(hosted: RunningService) -> None:
     config = call_client(hosted, lambda client: client.aget_config())
     assert (config.os_id, config.os_database, config.databases) == ("spanwise", "runs", ["default", "runs"])
     assert [each.db_id for each in config.session.dbs] == ["runs"]
@@ -39,7 +39,7 @@ def test_it_reads_what_the_service_consists_of(hosted: RunningService) -> None:
     assert [model.id for model in call_client(hosted, lambda client: client.get_models())] == ["stub-1"]
 
 
-def test_it_keeps_sessions(hosted: RunningService) -> None:
+def test_it_manages_sessions(hosted: RunningService) -> None:
     first = run(hosted, "agents/weather", "Lisbon", session_id="s-1", user_id="ann").json()
     team = run(hosted, "teams/route", "a b", session_id="s-2", user_id="ann").json()
     workflow = run(hosted, "workflows/steps", "hello", session_id="s-3", user_id="ann").json()

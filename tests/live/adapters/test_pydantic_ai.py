@@ -1,4 +1,4 @@
-"""Agents of pydantic-ai, hosted as they are: the second framework behind the same seam."""
+"""Hosted agents of pydantic-ai."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_run_streams_and_is_one_trace(adapted: RunningService) -> None:
     assert trace["output"] == "it is: sunny in Rome"
 
 
-def test_a_failure_is_a_fixed_text_and_its_cause_stands_in_the_trace(adapted: RunningService) -> None:
+def test_a_failure_is_a_fixed_text_and_its_cause_is_in_the_trace(adapted: RunningService) -> None:
     *_, last = stream(adapted, "agents/helper", "fail")
     assert last["event"] == "RunError"
     assert "broke" not in last["content"]
@@ -78,7 +78,7 @@ def test_cancelling_ends_a_run(adapted: RunningService) -> None:
     assert adapted.http.get(path).json()["status"] == "CANCELLED"
 
 
-def test_an_agent_of_pydantic_ai_is_a_part_of_ours(adapted: RunningService) -> None:
+def test_an_agent_of_pydantic_ai_is_a_member_of_a_team(adapted: RunningService) -> None:
     result = run(adapted, "teams/mixed", "weather please").json()
     assert result["content"] == "it is: sunny in Rome"
     trace = trace_of(adapted, result)

@@ -1,4 +1,4 @@
-"""A service with authorization on: who gets in, what may they do, and what do they see?"""
+"""A service with authorization: which callers are accepted, what they may do, and what they see."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def ask(service: RunningService, row: Route, headers: dict[str, str]) -> httpx.Response:
-    """Returns the answer to a good request of a row."""
+    """Sends a valid request to a route and returns the response."""
     path = row.path.replace("{trace_id}", OWN)
     content = {"search": b'{"filter":{},"dry_run":true}', "ingest": b'{"resourceSpans":[]}'}.get(row.body or "")
     return service.http.request(row.method, path, content=content, headers={**(JSON if content else {}), **headers})
@@ -80,7 +80,7 @@ def test_without_a_token_it_is_401(guarded: RunningService, row: Route) -> None:
 
 
 @pytest.mark.parametrize("row", PUBLIC, ids=name_of)
-def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: RunningService, row: Route) -> None:
+def test_a_public_page_needs_no_token_and_reveals_no_secret(guarded: RunningService, row: Route) -> None:
     for headers in ({}, bearer("nonsense"), {"Authorization": "Basic x"}):
         response = ask(guarded, row, headers)
         assert response.status_code == 200
@@ -88,19 +88,19 @@ def test_a_public_page_needs_no_token_and_tells_no_secret(guarded: RunningServic
         assert not any(word in page_head for word in ("alice", "jwks.json", str(guarded.data_dir)))
 
 
-def test_the_service_says_how_to_sign_in(guarded: RunningService) -> None:
+def test_the_service_describes_its_authentication(guarded: RunningService) -> None:
     assert guarded.http.get("/info").json()["auth_mode"] == "jwt"
 
 
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/health%0A", "/INFO", "//health", "/openapi"])
-def test_only_a_known_caller_learns_what_is_not_there(guarded: RunningService, path: str) -> None:
+def test_only_an_authenticated_caller_learns_what_does_not_exist(guarded: RunningService, path: str) -> None:
     assert_unauthenticated(guarded.http.get(guarded.url + path))
     response = guarded.http.get(guarded.url + path, headers=as_caller("alice"))
     assert (response.status_code, response.json()["error_code"]) == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
-def test_another_method_is_no_way_in(guarded: RunningService, method: str) -> None:
+def test_another_method_does_not_bypass_authorization(guarded: RunningService, method: str) -> None:
     for path in ("/traces/search", "/health"):
         assert_unauthenticated(guarded.http.request(method, path))
         assert guarded.http.request(method, path, headers=as_admin()).status_code == 405
@@ -108,14 +108,14 @@ def test_another_method_is_no_way_in(guarded: RunningService, method: str) -> No
 
 @pytest.mark.parametrize("path", ["/health", "/traces", f"/traces/{OWN}", "/traces/search", "/nope"])
 def test_a_head_is_answered_as_its_get_is(guarded: RunningService, path: str) -> None:
-    """Most paths are answered without a search in the table, and HEAD is none of theirs."""
+    """Fixed paths bypass the search in the route table, which does not list HEAD."""
     for headers in ({}, as_admin()):
         requests, head = (guarded.http.request(method, path, headers=headers) for method in ("GET", "HEAD"))
         assert (head.status_code, head.content) == (requests.status_code, b"")
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix"])
-def test_no_header_is_a_way_in(guarded: RunningService, header: str) -> None:
+def test_no_header_bypasses_authorization(guarded: RunningService, header: str) -> None:
     assert_unauthenticated(guarded.http.get("/traces", headers={header: "/health"}))
 
 
@@ -166,14 +166,14 @@ def test_a_rejected_export_is_a_status_in_its_own_encoding(guarded: RunningServi
 
 
 def token(payload: dict[str, object] | None = None, signing: SigningKey | None = None, **header: object) -> str:
-    """Returns a token, signed by our key whatever its header says."""
+    """Returns a token with any header and a genuine signature."""
     signing = signing or signing_key()
     named = {"alg": signing.algorithm, "typ": "JWT", "kid": (signing_key().jwk or {})["kid"], **header}
     return forge({name: value for name, value in named.items() if value is not None}, payload or ALICE, signing)
 
 
 def with_secret(text: str) -> str:
-    """Returns a token whose shared secret is `text`."""
+    """Returns a token signed with the shared secret `text`."""
     message = token(alg="HS256").rpartition(".")[0]
     return f"{message}.{segment(jwt.get_algorithm_by_name('HS256').sign(message.encode(), text.encode()))}"
 
@@ -233,13 +233,13 @@ def test_a_bad_token_is_401_and_none_of_it_comes_back(guarded: RunningService, a
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_a_good_token_is_let_in(guarded: RunningService, algorithm: str) -> None:
+def test_a_good_token_is_accepted(guarded: RunningService, algorithm: str) -> None:
     good = bearer(signing_key(algorithm).sign(ALICE))
     for headers in (good, {"authorization": good["Authorization"].replace("Bearer", "bEARER ")}):
         assert guarded.http.post("/traces/search", json={}, headers=headers).status_code == 200
 
 
-def test_a_token_stands_in_one_header_and_nowhere_else(guarded: RunningService) -> None:
+def test_a_token_is_accepted_in_one_header_only(guarded: RunningService) -> None:
     good = token()
     for query, headers in (
         ({"access_token": good}, {}),
@@ -262,7 +262,7 @@ def read(service: RunningService, path: str, headers: dict[str, str], **query: s
     return response
 
 
-def test_what_is_foreign_is_as_if_it_were_not_there(guarded: RunningService) -> None:
+def test_traces_of_others_are_as_if_they_did_not_exist(guarded: RunningService) -> None:
     alice = as_caller("alice", READ)
     assert read(guarded, f"/traces/{OWN}", alice).status_code == 200
     assert read(guarded, f"/traces/{OWN}", alice, span_id=SPAN).status_code == 200
@@ -273,7 +273,7 @@ def test_what_is_foreign_is_as_if_it_were_not_there(guarded: RunningService) -> 
             assert (foreign.status_code, foreign.content, foreign.headers) == (404, absent.content, absent.headers)
 
 
-def test_nothing_a_caller_asks_widens_what_it_sees(guarded: RunningService) -> None:
+def test_no_request_widens_what_a_caller_sees(guarded: RunningService) -> None:
     alice = as_caller("alice", READ)
     everyone: list[dict[str, Any]] = [
         {},
@@ -296,7 +296,7 @@ def test_nothing_a_caller_asks_widens_what_it_sees(guarded: RunningService) -> N
             assert response["meta"]["total_count"] == len(response["data"]) <= 1
 
 
-def test_two_callers_with_one_question_never_get_the_others_answer(guarded: RunningService) -> None:
+def test_two_callers_with_one_request_never_get_the_others_response(guarded: RunningService) -> None:
     callers = {"alice": OWN, "bob": FOREIGN}
     asking = [(trace_id, as_caller(user, READ)) for user, trace_id in callers.items()] * 100
     with ThreadPoolExecutor(8) as crowd:

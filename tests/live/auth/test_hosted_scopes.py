@@ -1,4 +1,4 @@
-"""Who may do what to what is hosted: every route, every kind of scope; and what is another's is as if it were not."""
+"""Scopes of hosted components: every route with every kind of scope, and data of other users."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/models")
 ROWS = [row for row in TABLE if row.path.startswith(HOSTING)]
 OF_ONE_CALLER = [row for row in ROWS if "{run_id}" in row.path or "{session_id}" in row.path]
 PAUSING = {Kind.AGENT: "asking", Kind.TEAM: "built", Kind.WORKFLOW: "built"}
-"""What stops for an answer, of each kind."""
+"""A component of each kind that pauses for a confirmation."""
 
 ALL = [f"{kind}s:{action}" for kind in Kind for action in ("run", "read")]
 ALL += [f"sessions:{action}" for action in ("read", "write", "delete")]
@@ -52,7 +52,7 @@ def kind_of(row: Route) -> Kind:
 
 
 def begun(service: RunningService, kind: Kind, caller: str) -> dict[str, str]:
-    """Returns what the path of a row needs: a paused run in a session of `caller`."""
+    """Returns the path parameters of a route: a paused run in a session of `caller`."""
     component = PAUSING[kind]
     form = {"message": "sure", "stream": "false", "session_id": f"s-{uuid4()}"}
     response = service.http.post(f"/{kind}s/{component}/runs", data=form, headers=as_caller(caller, *ALL))
@@ -62,7 +62,7 @@ def begun(service: RunningService, kind: Kind, caller: str) -> dict[str, str]:
 
 
 def ask(service: RunningService, row: Route, names: dict[str, str], headers: dict[str, str]) -> httpx.Response:
-    """Returns the answer to a good request of a row."""
+    """Sends a valid request to a route and returns the response."""
     arguments: dict[str, Any] = {}
     if row.body == "form":
         arguments["data"] = FORMS[row.operation.id.split("_")[0]]
@@ -74,7 +74,7 @@ def ask(service: RunningService, row: Route, names: dict[str, str], headers: dic
 
 
 def scopes_for(row: Route, component: str) -> Iterator[tuple[list[str], bool]]:
-    """Gives what a caller may hold, and whether it opens the row: read from the grammar, not from the code."""
+    """Yields scopes and whether they open a route, by the documented grammar."""
     wanted = str(row.need).split(", ")
     names_one = "{component_id}" in row.path
     for scope in wanted:
@@ -95,7 +95,7 @@ def scopes_for(row: Route, component: str) -> Iterator[tuple[list[str], bool]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: RunningService, row: Route) -> None:
+def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(guarded: RunningService, row: Route) -> None:
     kind = kind_of(row)
     names = begun(guarded, kind, "ann")
     for scopes, is_open in scopes_for(row, names["component_id"]):
@@ -113,7 +113,7 @@ def test_a_scope_opens_the_rows_of_the_published_table_and_no_other(guarded: Run
 
 
 def without_names(response: httpx.Response, names: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
-    """Returns all that a caller can see, but for the names that it sent and what differs every time."""
+    """Returns all that a caller can see, without the names it sent and values that always differ."""
     content = response.content
     for name in ("run_id", "session_id"):
         content = content.replace(names[name].encode(), b"-" * 36)
@@ -124,7 +124,7 @@ def without_names(response: httpx.Response, names: dict[str, str]) -> tuple[int,
 
 @pytest.mark.parametrize("row", OF_ONE_CALLER, ids=name_of)
 @pytest.mark.parametrize("scopes", [ALL, [f"{kind}s:*:run" for kind in Kind] + ALL], ids=["plain", "by id"])
-def test_what_is_anothers_is_as_if_it_were_not(guarded: RunningService, row: Route, scopes: list[str]) -> None:
+def test_data_of_others_is_as_if_it_did_not_exist(guarded: RunningService, row: Route, scopes: list[str]) -> None:
     names = begun(guarded, kind_of(row), "ann")
     absent = names | {"run_id": str(uuid4()), "session_id": f"s-{uuid4()}"}
     before = guarded.http.get(f"/sessions/{names['session_id']}", headers=as_admin()).json()
@@ -138,7 +138,7 @@ def test_what_is_anothers_is_as_if_it_were_not(guarded: RunningService, row: Rou
     assert guarded.http.get(url, headers=as_admin()).json()["status"] == "PAUSED"
 
 
-def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: RunningService) -> None:
+def test_a_list_of_runs_of_others_is_empty(guarded: RunningService) -> None:
     for kind in Kind:
         names = begun(guarded, kind, "ann")
         url = f"/{kind}s/{names['component_id']}/runs"
@@ -149,7 +149,7 @@ def test_a_list_of_anothers_runs_is_as_if_there_were_none(guarded: RunningServic
         assert [(response.status_code, response.content) for response in answers] == [(404, answers[0].content)] * 2
 
 
-def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: RunningService) -> None:
+def test_a_caller_lists_only_its_own_sessions(guarded: RunningService) -> None:
     for caller, count in (("lister", 2), ("Lister", 1)):
         for _ in range(count):
             begun(guarded, Kind.TEAM, caller)
@@ -164,7 +164,7 @@ def test_a_caller_lists_its_own_sessions_whatever_it_asks(guarded: RunningServic
             assert found["meta"]["total_count"] == len(own)
 
 
-def test_a_session_belongs_to_whom_the_token_names(guarded: RunningService) -> None:
+def test_a_session_belongs_to_the_user_of_the_token(guarded: RunningService) -> None:
     headers = as_caller("ann", *ALL)
     made = guarded.http.post("/sessions", json={"user_id": "bob", "session_id": "taken"}, headers=headers).json()
     assert made["user_id"] == "ann"
@@ -176,7 +176,7 @@ def test_a_session_belongs_to_whom_the_token_names(guarded: RunningService) -> N
     assert guarded.http.post("/agents/echo/runs", data=form, headers=headers).status_code == 200
 
 
-def test_what_factories_take_is_told_to_callers_that_we_know(guarded: RunningService) -> None:
+def test_factory_inputs_are_described_to_authenticated_callers(guarded: RunningService) -> None:
     def described(headers: dict[str, str]) -> str:
         response = guarded.http.get("/openapi.json", headers=headers)
         assert response.status_code == 200

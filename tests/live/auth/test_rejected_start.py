@@ -1,4 +1,4 @@
-"""A service that cannot know its callers does not start."""
+"""A service with authorization but without usable keys does not start."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_without_usable_keys_it_does_not_start(case: str, tmp_path: Path) -> Non
     assert not (tmp_path / "data").exists()
 
 
-def test_keys_that_nobody_asks_for_are_warned_about(tmp_path: Path) -> None:
+def test_keys_without_authorization_cause_a_warning(tmp_path: Path) -> None:
     key = signing_key().public_text or ""
     with RunningService(tmp_path / "data", JWT_VERIFICATION_KEY=key) as service:
         assert service.search().status_code == 200

@@ -1,4 +1,4 @@
-"""Hosted components with authorization on: who may run what, and whose runs and sessions a caller sees."""
+"""Hosted components with authorization: who may run what, and whose runs and sessions a caller sees."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_run_needs_the_scope_to_run(guarded: RunningService, scope: str, statu
     assert guarded.http.post("/agents/echo/runs", data=form, headers=headers).status_code == status
 
 
-def test_a_listing_shows_what_scopes_name(guarded: RunningService) -> None:
+def test_a_listing_shows_the_components_of_the_scopes(guarded: RunningService) -> None:
     def listed(*scopes: str) -> httpx.Response:
         return guarded.http.get("/agents", headers=as_caller("ann", *scopes))
 
@@ -61,7 +61,7 @@ def test_the_verified_identity_wins_and_a_difference_is_logged(guarded: RunningS
     assert (trace["user_id"], trace["session_id"]) == ("ann", "s-ann")
 
 
-def test_a_factory_learns_what_was_verified(guarded: RunningService) -> None:
+def test_a_factory_receives_the_verified_identity(guarded: RunningService) -> None:
     content = run_as(guarded, "ann", "agents/built", claims='{"sub": "eve"}', scopes="agent_os:admin").json()["content"]
     assert content.startswith("x ann None {'sub': 'ann'") or "'sub': 'ann'" in content
     assert "eve" not in content

@@ -1,4 +1,4 @@
-"""Sockets with authorization on: who may open one, what it may ask for, whose runs it sees, and for how long."""
+"""WebSockets with authorization: handshake, scopes, whose runs are visible, and expiry."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_bad_token_in_the_handshake_is_401_before_the_upgrade(guarded: Running
     assert json.loads(response.body)["error_code"] == "UNAUTHENTICATED"
 
 
-def test_a_good_token_in_the_handshake_needs_no_other(guarded: RunningService) -> None:
+def test_a_good_token_in_the_handshake_is_enough(guarded: RunningService) -> None:
     with open_websocket(guarded, headers=as_caller("handshake", *RUNNING)) as socket:
         assert socket.greeting["requires_auth"] is False
         assert socket.run(workflow_id="steps", message="hello")[-1]["event"] == "WorkflowCompleted"
@@ -78,7 +78,7 @@ ACTIONS = [
 ]
 
 
-def test_without_a_token_only_authenticate_is_read(guarded: RunningService) -> None:
+def test_without_a_token_only_authenticate_is_accepted(guarded: RunningService) -> None:
     with open_websocket(guarded, f"/workflows/ws?token={token('ann', *RUNNING)}") as socket:
         assert socket.greeting["requires_auth"] is True
         for message in ACTIONS:
@@ -110,7 +110,7 @@ def test_three_failures_end_the_socket(guarded: RunningService, given: Any, kind
         assert socket.close_code() == 1008
 
 
-def test_a_socket_that_nobody_authenticates_is_closed(guarded: RunningService) -> None:
+def test_an_unauthenticated_socket_is_closed(guarded: RunningService) -> None:
     with open_websocket(guarded) as socket:
         begun = time.monotonic()
         assert socket.close_code() == 1008
@@ -166,7 +166,7 @@ def test_a_caller_touches_only_its_own_runs(guarded: RunningService) -> None:
         assert own.request("reconnect", run_id=paused["run_id"])["status"] == "PAUSED"
 
 
-def test_another_identity_follows_nothing_of_the_one_before(guarded: RunningService) -> None:
+def test_another_identity_receives_nothing_of_the_one_before(guarded: RunningService) -> None:
     with open_websocket(guarded, headers=as_caller("before", *RUNNING)) as socket:
         socket.send("start-workflow", workflow_id="soon", message="x")
         run_id = socket.receive()["run_id"]
@@ -186,7 +186,7 @@ def nothing_for(socket: WebSocketClient, seconds: float) -> bool:
         return True
 
 
-def test_a_token_that_expires_ends_what_its_socket_follows(guarded: RunningService) -> None:
+def test_an_expired_token_ends_the_subscriptions_of_its_socket(guarded: RunningService) -> None:
     soon = token("brief", *RUNNING, exp=int(time.time()) - 7)  # ten seconds of leeway are left three
     with open_websocket(guarded, headers=bearer(soon)) as socket:
         socket.send("start-workflow", workflow_id="slow", message="x")

@@ -1,4 +1,4 @@
-"""Bulk data out of a bucket and into one, and readers of what was replaced meanwhile."""
+"""Bulk export from and import into a bucket, and readers of objects that are reclaimed meanwhile."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import UnavailableError
 from support.clients.otlp import captures
+from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, S3, Azurite, BucketServer
 from support.servers.proxy import Proxy
 from support.services.process import RunningService
-from support.stores import EVERYTHING, found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ def search_results(url: str, *, received: bool) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def filled(server: BucketServer, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a store with every captured export, some sealed, some not."""
+    """The address of a store with every captured request, partly sealed."""
     url = f"{server.scheme}://{BUCKET}/{tmp_path_factory.mktemp('filled').name}"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment().items():
@@ -67,7 +67,7 @@ def filled(server: BucketServer, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "otlp"])
-def test_exported_from_a_bucket_and_imported_into_another_every_search_answers_the_same(
+def test_every_search_returns_the_same_after_export_and_import_into_another_bucket(
     tmp_path: Path, filled: str, url: str, form: str
 ) -> None:
     run("export", filled, "{}", "--format", form, "-o", tmp_path / "file")
@@ -78,7 +78,7 @@ def test_exported_from_a_bucket_and_imported_into_another_every_search_answers_t
         assert search_results(url, received=has_received) == search_results(filled, received=has_received)
 
 
-def test_what_a_service_over_a_bucket_exports_is_what_the_command_exports(tmp_path: Path, filled: str) -> None:
+def test_a_service_over_a_bucket_exports_what_the_command_exports(tmp_path: Path, filled: str) -> None:
     with RunningService(tmp_path / "data", "--data-dir", filled, "--cache-dir", str(tmp_path / "cache")) as service:
         by_service = {
             form: service.http.get("/traces/export", params={"format": form}).raise_for_status().content
@@ -106,7 +106,7 @@ def filled_with_large_documents(url: str) -> tuple[TraceStore, dict[int, str]]:
 
 
 @pytest.mark.parametrize("server", [S3, Azurite], indirect=True, ids=lambda kind: kind.scheme, scope="session")
-def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: BucketServer) -> None:
+def test_an_object_is_reclaimed_after_its_last_reader(url: str, folder: str, server: BucketServer) -> None:
     store, texts = filled_with_large_documents(url)
     first = set(server.keys(f"{folder}/segments/"))
     export, stream = store.export(EVERYTHING, "ndjson"), store.export_spans(EVERYTHING)
@@ -130,7 +130,7 @@ def test_an_object_goes_after_its_last_reader(url: str, folder: str, server: Buc
     assert TraceStore.check(url)
 
 
-def test_a_reader_in_another_process_is_told_that_its_objects_went(url: str) -> None:
+def test_a_reader_in_another_process_learns_that_its_objects_are_gone(url: str) -> None:
     store, _ = filled_with_large_documents(url)
     export = TraceStore.look(url).export(EVERYTHING, "ndjson")
     next(export)

@@ -1,4 +1,4 @@
-"""A service and the commands over a bucket, what goes from it and when, and what is refused."""
+"""A service and commands over a bucket: kills, reclamation, damage and rejected addresses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, StoreDamagedError, StoreError
 from support.clients.otlp import export_request
+from support.in_process.stores import found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, SECRET, BucketServer
 from support.servers.proxy import Proxy
 from support.services.process import RunningService
-from support.stores import found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,12 +135,12 @@ def test_an_address_or_environment_that_cannot_be_used_is_named_without_its_secr
     assert SECRET not in str(rejection.value)
 
 
-def test_a_bucket_that_is_not_there_is_named(url: str) -> None:
+def test_a_missing_bucket_is_named(url: str) -> None:
     with pytest.raises(StoreError, match="no such bucket"):
         TraceStore.open(url.replace(BUCKET, "another-bucket"))
 
 
-def test_documents_read_lately_need_no_request(
+def test_recently_read_documents_need_no_request(
     tmp_path: Path, url: str, server: BucketServer, reach: Callable[..., None]
 ) -> None:
     options = json.dumps({"cache_dir": str(tmp_path / "cache"), "cache_bytes": 10_000_000}).encode()

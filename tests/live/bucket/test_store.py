@@ -1,4 +1,4 @@
-"""A store in a bucket of each service: who may write, and what is there after processes and networks misbehaved."""
+"""A store in a bucket of each cloud: one writer, and faults of processes and networks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from spanwise import TraceStore
 from spanwise.errors import StoreError, StoreStoppedError, UnavailableError
+from support.in_process.stores import found_traces, ingest
 from support.programs import start
 from support.servers.buckets import S3, SECRET, Azurite, BucketServer, GoogleStorage
 from support.servers.proxy import Proxy
-from support.stores import found_traces, ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ FAULTS = ("slow down", "cut before", "cut after", "half", "slow down", "cut befo
 
 
 @everywhere
-def test_of_eight_processes_at_once_at_most_one_acknowledges(url: str) -> None:
+def test_at_most_one_of_eight_processes_acknowledges(url: str) -> None:
     pipe = subprocess.PIPE
     processes = [start("bucket_writer", url, number, stdin=pipe, stderr=pipe) for number in range(1, 9)]
     lines: list[str] = []
@@ -96,9 +96,7 @@ def test_a_writer_replaced_in_the_middle_of_a_put_acknowledges_nothing(
 
 
 @everywhere
-def test_what_is_acknowledged_over_a_bad_network_is_there(
-    url: str, server: BucketServer, reach: Callable[..., None]
-) -> None:
+def test_acknowledged_traces_survive_a_bad_network(url: str, server: BucketServer, reach: Callable[..., None]) -> None:
     requests = count(1)
 
     def every_fourth(_: str) -> str | None:
@@ -147,7 +145,7 @@ def test_a_process_with_an_empty_cache_finds_everything(tmp_path: Path, url: str
         store.close()
 
 
-def test_an_outage_rejects_for_a_while_and_the_store_goes_on_by_itself(
+def test_an_outage_rejects_for_a_while_and_the_store_recovers(
     url: str, server: BucketServer, reach: Callable[..., None]
 ) -> None:
     with Proxy(server.port) as proxy:
@@ -164,13 +162,15 @@ def test_an_outage_rejects_for_a_while_and_the_store_goes_on_by_itself(
 
 
 def in_doubt(kind: str) -> str | None:
-    """The answers to writes are lost, and whoever asks what became of them is refused."""
+    """Loses the responses to writes, and rejects the requests that verify them."""
     if "/wal/" not in kind:
         return None
     return "cut after" if kind.startswith("PUT") else "forbidden"
 
 
-def test_a_put_in_doubt_is_settled_by_the_next_one(url: str, server: BucketServer, reach: Callable[..., None]) -> None:
+def test_an_uncertain_put_is_settled_by_the_next_one(
+    url: str, server: BucketServer, reach: Callable[..., None]
+) -> None:
     with Proxy(server.port) as proxy:
         reach(proxy)
         store = TraceStore.open(url)

@@ -1,4 +1,4 @@
-"""The whole bench over a few traces: is every answer compared, every row reported? No time is looked at."""
+"""The whole bench over a few traces: every result is compared and reported; times are not checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TITLES = [template.title for template in query_templates(SHAPE)]
 
 
 class Done(NamedTuple):
-    """A bench that was run, and where its files are."""
+    """A finished bench and the paths of its files."""
 
     target: Path
     printed: str
@@ -50,7 +50,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return Done(target, printed, results.read(target / SHAPE.folder, SHAPE))
 
 
-def test_every_answer_was_compared(done: Done) -> None:
+def test_every_result_was_compared(done: Done) -> None:
     assert done.measured.check is not None
     assert done.measured.check.answers == dict.fromkeys(TITLES, QUERIES_PER_TEMPLATE)
 
@@ -71,7 +71,7 @@ def test_every_query_was_timed_over_http(done: Done) -> None:
     assert all(row.times and row.answer_bytes > 0 for row in done.measured.http.rows)
 
 
-def test_what_was_ingested_was_found(done: Done) -> None:
+def test_ingested_traces_were_found(done: Done) -> None:
     assert done.measured.ingest is not None
     durable, busy = done.measured.ingest.durable, done.measured.ingest.busy
     assert durable.spans > 0
@@ -133,7 +133,7 @@ def test_the_readme_is_written_within_its_region(done: Done) -> None:
     assert "| mix |" in text
 
 
-def test_what_is_done_is_not_done_again_unless_told(done: Done) -> None:
+def test_finished_stages_are_not_repeated_unless_requested(done: Done) -> None:
     before = done.measured
     printed = bench(done.target)
     assert [line for line in printed.splitlines() if "already done" in line] == [

@@ -1,4 +1,4 @@
-"""What an operator says without code: how tokens are verified, and which stores there are."""
+"""Configuration without code: verification of tokens, and stores."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ GOOD = {"aud": "here", "iss": "us"}
         ({**GOOD, "scopes": ["root"]}, 200),
     ],
 )
-def test_tokens_are_what_file_environment_and_flags_say(
+def test_tokens_are_verified_as_file_environment_and_flags_say(
     strict: RunningService, payload: dict[str, object], status: int
 ) -> None:
     response = strict.http.get("/traces", headers=token(**payload))

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-"""What curl sends, unless it is told otherwise."""
+"""The default headers of curl."""
 
 
 def send(line: str) -> httpx.Response:
-    """Sends what a printed `curl` line sends."""
+    """Sends the request of a printed `curl` line."""
     command, silent, url, *rest = shlex.split(line)
     assert (command, silent) == ("curl", "-s")
     given = list(zip(rest[::2], rest[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""What the README prints about tokens and about the demo's agents works as it is printed."""
+"""The examples of the README about tokens and the demo's agents."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PROGRAM = [sys.executable, "-m", "spanwise"]
 
 
 def run(line: str, folder: Path) -> str:
-    """Returns what a printed command says; `spanwise` is ours."""
+    """Runs a printed command and returns its output."""
     name, *arguments = shlex.split(line)
     assert name == "spanwise"
     done = subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
-def test_a_token_is_minted_and_let_in_as_the_readme_says(tmp_path: Path) -> None:
+def test_a_minted_token_is_accepted_as_the_readme_says(tmp_path: Path) -> None:
     keygen, serve, *_ = re.findall(r"^(?:spanwise|JWT_).*$", SECTION, re.MULTILINE)
     run(keygen, tmp_path)
     variable, *command = serve.split()
@@ -49,7 +49,7 @@ def test_a_token_is_minted_and_let_in_as_the_readme_says(tmp_path: Path) -> None
 
 
 def is_whole(command: str) -> bool:
-    """Returns whether a shell would run what was typed so far."""
+    """Returns whether a shell command is complete."""
     try:
         shlex.split(command)
     except ValueError:
@@ -58,7 +58,7 @@ def is_whole(command: str) -> bool:
 
 
 def commands_of(block: str) -> list[tuple[str, str]]:
-    """Returns the commands of a console block, each with what it prints."""
+    """Returns the commands of a console block with their output."""
     found = []
     for example in block.split("$ ")[1:]:
         command, *lines = example.splitlines()

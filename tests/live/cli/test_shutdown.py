@@ -1,4 +1,4 @@
-"""A service ends in order, and a data folder has one service."""
+"""Shutdown of a service, and one service per data folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_with_zero_and_what_was_sent_is_there_again(
+def test_a_signal_ends_with_zero_and_traces_survive_the_restart(
     start: Callable[..., RunningService], number: signal.Signals
 ) -> None:
     service = start()
@@ -90,14 +90,14 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["serve", "--config", "absent.toml"], "cannot read the settings file `absent.toml`"),
     ],
 )
-def test_what_cannot_be_served_is_rejected_in_one_line(arguments: list[str], message: str) -> None:
+def test_an_invalid_start_is_rejected_in_one_line(arguments: list[str], message: str) -> None:
     done = run(*arguments)
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_the_command_says_its_version_and_checks_a_folder(start: Callable[..., RunningService]) -> None:
+def test_the_command_prints_its_version_and_checks_a_folder(start: Callable[..., RunningService]) -> None:
     assert run("--version").stdout.startswith("spanwise, version 0.1.0")
     service = start()
     service.http.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON).raise_for_status()
@@ -107,7 +107,7 @@ def test_the_command_says_its_version_and_checks_a_folder(start: Callable[..., R
     assert done.stdout.startswith("{")
 
 
-def test_a_client_that_leaves_in_mid_request_harms_nobody(service: RunningService) -> None:
+def test_a_client_that_disconnects_in_mid_request_harms_nobody(service: RunningService) -> None:
     head = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
     for sent in (b"", head[:20], head, head + b"{", head + b"{}"):
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""A program that is killed while it makes its own what it found begins again, and nothing is lost."""
+"""Kills while an older store or database is opened lose nothing."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ EVERYTHING = Filter.compile(b"null")
 
 
 def migrate(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Returns how a process ended that was left to itself."""
+    """Runs a process to its end and returns the result."""
     with start("migration", *arguments, stderr=subprocess.PIPE) as process:
         output, failed = process.communicate()
     return subprocess.CompletedProcess(process.args, process.returncode, output, failed)
 
 
 def killed_migration(folder: Path, seconds: float) -> bool:
-    """Kills a process so long after it began. Returns whether it was at work."""
+    """Kills a process a while after it began and returns whether it was still at work."""
     with start("migration", "store", folder) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -61,7 +61,7 @@ def killed_migration(folder: Path, seconds: float) -> bool:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Returns the hash of every trace that a search shows."""
+    """Returns the hash of every trace by id."""
     store = TraceStore.open(str(folder))
     try:
         total = store.search_ids(EVERYTHING, 1, 1).total_count
@@ -75,7 +75,7 @@ def content(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of several segments with hidden rows and spans that are not sealed, whose indexes are of another form."""
+    """A store with several segments, deleted rows, unsealed spans, and indexes of another format."""
     folder = tmp_path_factory.mktemp("left") / "store"
     store = TraceStore.open(str(folder), b'{"seal_objects":12}')
     for number, export in enumerate(export_requests(TRACES, SEED, NOW)):
@@ -91,7 +91,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(int(os.environ.get("SLOW_KILLS", "100")), marks=pytest.mark.slow)])
-def test_a_store_that_is_brought_to_its_newest_form_loses_nothing(left: Path, tmp_path: Path, kills: int) -> None:
+def test_a_killed_rewrite_of_a_store_loses_nothing(left: Path, tmp_path: Path, kills: int) -> None:
     whole = shutil.copytree(left, tmp_path / "whole")
     seconds = float(migrate("store", whole).stdout.removeprefix("begun\ndone "))
     expected = content(whole)
@@ -115,15 +115,15 @@ def shape(path: Path) -> set[str]:
 
 
 def opened(path: Path) -> SqliteDatabase:
-    """Returns a database, open."""
+    """Opens a database."""
     database = SqliteDatabase(path)
     database.open()
     return database
 
 
 @pytest.mark.parametrize("held", [0, 3], ids=["new", "old"])
-def test_a_database_is_whole_whichever_of_its_first_statements_was_the_last(tmp_path: Path, held: int) -> None:
-    """One that was there before has lost an index, as a program that was killed once left it."""
+def test_a_database_is_complete_whichever_statement_the_kill_came_after(tmp_path: Path, held: int) -> None:
+    """An existing database lacks an index, as an earlier kill left it."""
     sessions = [SESSION(session_id=f"s{number}") for number in range(held)]
     database = opened(tmp_path / "whole.db")
     assert all(map(database.add_session, sessions))

@@ -1,4 +1,4 @@
-"""A service whose sessions and runs are on a PostgreSQL server."""
+"""A service with sessions and runs in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_runs_survive_a_crash_on_a_server(tmp_path: Path, postgresql_server: pos
     assert not (tmp_path / "data" / "runs.db").exists()
 
 
-def test_one_database_is_one_service(tmp_path: Path, postgresql_server: postgresql.PostgresqlServer) -> None:
+def test_a_database_serves_one_service(tmp_path: Path, postgresql_server: postgresql.PostgresqlServer) -> None:
     url = postgresql_server.create_database()
     with RunningService(tmp_path / "first", SPANWISE_DATABASE_URL=url) as first:
         with RunningService(tmp_path / "second", is_ready=False, SPANWISE_DATABASE_URL=url) as second:

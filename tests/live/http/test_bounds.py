@@ -1,4 +1,4 @@
-"""Bounds that are reached are answered 503, and everything else goes on."""
+"""Limits that are reached lead to 503, and other requests are served."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 JSON = {"Content-Type": "application/json"}
 
 
-def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Callable[..., RunningService]) -> None:
+def test_more_waiting_ingest_bytes_than_allowed_are_503_with_retry_after(start: Callable[..., RunningService]) -> None:
     service = start("--ingest-buffer-bytes", "1000")
     response = service.http.post("/v1/traces", content=b" " * 1001, headers=JSON)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
@@ -29,7 +29,7 @@ def test_more_bytes_of_exports_than_may_wait_are_503_with_retry_after(start: Cal
         assert small.status_code == 200
 
 
-def test_a_crowd_of_searches_is_answered_or_sent_away(start: Callable[..., RunningService]) -> None:
+def test_a_crowd_of_searches_is_served_or_rejected(start: Callable[..., RunningService]) -> None:
     service = start("--search-threads", "1", "--search-queue-size", "1")
     for number in range(1, 200):
         service.http.post("/v1/traces", content=export_request(f"{number:032x}", "b" * 16), headers=JSON)
@@ -48,7 +48,7 @@ def test_a_search_past_its_deadline_is_503(start: Callable[..., RunningService])
     assert "the search took longer than 1e-07 s" in response.json()["detail"]
 
 
-def test_no_run_begins_while_events_fill_their_room(tmp_path: Path) -> None:
+def test_no_run_begins_while_events_fill_their_budget(tmp_path: Path) -> None:
     with start_hosted(tmp_path, "--event-buffer-bytes", "1") as service:
         form = {"message": "hello"}
         with service.http.stream("POST", "/agents/slow/runs", data=form) as slow:

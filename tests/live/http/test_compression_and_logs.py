@@ -1,4 +1,4 @@
-"""What surrounds every answer: its size on the wire, and what the log says of it."""
+"""Compression of responses, and the log events of requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_request_is_an_event_that_names_its_trace(start: Callable[..., Runn
     assert event["message"].startswith("GET /traces/filter-schema: 200, ")
 
 
-def test_the_log_is_text_where_it_is_asked_for(start: Callable[..., RunningService]) -> None:
+def test_the_log_is_text_if_configured(start: Callable[..., RunningService]) -> None:
     service = start("--log-format", "text")
     assert service.stop() == 0
     assert service.log.read_text().splitlines()[-1].endswith(" info spanwise.http.server: stopped")

@@ -1,4 +1,4 @@
-"""What the service does is what its description says, asked at random; and it can be read without a network."""
+"""The service behaves as its OpenAPI document says under random requests, and its pages need no network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Elements(HTMLParser):
-    """The elements of a page, and the addresses it takes them from."""
+    """Collects the elements of a page and the addresses they load."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ FILTERED = {"/traces/search", "/traces/delete", "/traces/export"}
     "cases", [100, pytest.param(int(os.environ.get("SLOW_CASES", "1000")), marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
-def test_whatever_is_asked_the_answer_is_a_described_one(described: RunningService, row: Route, cases: int) -> None:
+def test_every_response_is_a_documented_one(described: RunningService, row: Route, cases: int) -> None:
     schema = schemathesis.openapi.from_url(f"{described.url}/openapi.json")
     excluded: list[Any] = [positive_data_acceptance] if row.path in FILTERED else []
 
@@ -74,14 +74,14 @@ def test_whatever_is_asked_the_answer_is_a_described_one(described: RunningServi
 
 
 def decode_strictly(response: bytes, shape: Any) -> Any:  # any shape
-    """Returns an answer as its shape; nothing in it is unknown to the shape."""
+    """Decodes a response as a type, and asserts that it has no member beyond that."""
     decoded = msgspec.json.decode(response, type=shape)
     assert msgspec.json.decode(msgspec.json.encode(decoded)) == msgspec.json.decode(response)
     return decoded
 
 
-def test_answers_are_what_the_models_say_and_nothing_more(described: RunningService) -> None:
-    fill(described)  # what was asked at random may have deleted it
+def test_responses_have_the_members_of_their_models_and_no_others(described: RunningService) -> None:
+    fill(described)  # a random request may have deleted it
     for page in range(1, 4):
         runs = described.http.post("/traces/search", json={"limit": 30, "page": page})
         for detail in decode_strictly(runs.content, DetailPage).data:
@@ -96,7 +96,7 @@ def test_answers_are_what_the_models_say_and_nothing_more(described: RunningServ
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc"])
-def test_a_page_holds_all_it_needs_and_may_ask_nobody_else(described: RunningService, path: str) -> None:
+def test_a_page_is_self_contained(described: RunningService, path: str) -> None:
     response = described.http.get(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/html; charset=utf-8"

@@ -1,4 +1,4 @@
-"""While a service ends, what is under way is finished or told to come again, and nothing acknowledged is lost."""
+"""During a shutdown requests finish or get 503, and nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read_all(connection: socket.socket) -> bytes:
     return response
 
 
-def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[..., RunningService]) -> None:
+def test_requests_in_flight_at_the_signal_finish_or_get_503(start: Callable[..., RunningService]) -> None:
     service = start()
     connections = {}
     for case, (before, _, _) in CONFIRMATIONS.items():
@@ -87,7 +87,7 @@ def test_what_is_under_way_at_the_signal_is_finished_or_503(start: Callable[...,
     assert all(event["level"] == "info" for event in service.events())
 
 
-def test_a_body_that_never_comes_holds_the_end_up_no_longer_than_it_may(start: Callable[..., RunningService]) -> None:
+def test_a_stalled_body_delays_the_shutdown_no_longer_than_its_limit(start: Callable[..., RunningService]) -> None:
     service = start("--drain-seconds", "0.5")
     with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
         connection.sendall(head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40])
@@ -152,7 +152,7 @@ def test_streams_end_with_the_service(tmp_path: Path) -> None:
 
 
 def send(port: int, trace_id: str) -> str:
-    """Returns what became of one export, sent as OTLP exporters do: the same again until it is taken or refused."""
+    """Sends a request as OTLP exporters do, with retries, and returns the outcome."""
     body = export_request(trace_id, "b" * 16)
     while True:
         try:
@@ -165,7 +165,7 @@ def send(port: int, trace_id: str) -> str:
         assert response.headers["retry-after"] == "1"
 
 
-def test_clients_that_try_again_lose_nothing_over_restarts(start: Callable[..., RunningService]) -> None:
+def test_clients_that_retry_lose_nothing_over_restarts(start: Callable[..., RunningService]) -> None:
     service = start()
     port, sent, done = service.port, list[str](), threading.Event()
 

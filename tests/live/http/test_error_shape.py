@@ -1,4 +1,4 @@
-"""Every error answer is JSON, `{"detail": str, "error_code": str}`, with nothing else in it.
+"""Every error response is JSON, `{"detail": str, "error_code": str}`, with no other member.
 
 The status gives the code. A 503 says in whole seconds when to come back. Every answer carries a request id and is
 kept out of caches. A refused OTLP export is a `google.rpc.Status` instead, in the encoding of the request.
@@ -35,7 +35,7 @@ LEAKS = ("Traceback", "File ", "/tmp", "spanwise-data", "python", "panicked", ".
 
 
 def assert_error(response: httpx.Response, status: int) -> str:
-    """Asserts the shape of an error answer; returns its detail."""
+    """Asserts the shape of an error response and returns its detail."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     body = response.json()
@@ -124,7 +124,7 @@ def test_the_one_database_may_be_named(service: RunningService, db_id: str) -> N
     ],
     ids=lambda body: repr(body[:12]),
 )
-def test_a_body_that_is_no_search_is_422(service: RunningService, body: bytes) -> None:
+def test_an_invalid_search_is_422(service: RunningService, body: bytes) -> None:
     assert_error(service.http.post("/traces/search", content=body, headers=JSON), 422)
 
 
@@ -143,7 +143,7 @@ def test_a_body_that_is_no_search_is_422(service: RunningService, body: bytes) -
         ({"filter": True}, "$.filter"),
     ],
 )
-def test_a_member_that_does_not_fit_is_422_with_its_path(
+def test_an_invalid_member_is_422_with_its_path(
     service: RunningService, body: dict[str, object], error_path: str
 ) -> None:
     assert assert_error(service.search(**body), 422).endswith(f"- at `{error_path}`")
@@ -181,13 +181,13 @@ def test_a_page_beyond_the_end_is_empty(service: RunningService, page: int, grou
         ("user_id=a&user_id=b", "user_id"),
     ],
 )
-def test_a_parameter_that_does_not_fit_is_422_with_its_name(
+def test_an_invalid_parameter_is_422_with_its_name(
     service: RunningService, path: str, query: str, error_path: str
 ) -> None:
     assert assert_error(service.http.get(f"{path}?{query}"), 422).endswith(f"- at `{error_path}`")
 
 
-def test_a_status_that_is_none_is_422(service: RunningService) -> None:
+def test_an_unknown_status_is_422(service: RunningService) -> None:
     for status in ("UNSET", "", "null"):
         assert assert_error(service.http.get("/traces", params={"status": status}), 422).endswith("- at `status`")
 
@@ -261,7 +261,7 @@ def test_a_search_of_one_mebibyte_is_served_and_one_byte_more_is_413(service: Ru
 
 
 def rpc_status(response: httpx.Response) -> tuple[int, str]:
-    """Asserts the shape of a refused export; returns its code and message."""
+    """Asserts the shape of a rejected OTLP request and returns its code and message."""
     assert_manners(response)
     if response.headers["content-type"] == "application/json":
         body = response.json()
@@ -286,7 +286,7 @@ def rpc_status(response: httpx.Response) -> tuple[int, str]:
     ],
     ids=["undecodable", "truncated", "wrong checksum", "cut deflate", "br", "zstd", "too large", "bomb"],
 )
-def test_a_rejected_export_is_a_status_in_its_own_encoding(
+def test_a_rejected_otlp_request_is_a_status_in_its_own_encoding(
     service: RunningService, headers: dict[str, str], encoding: str | None, body: bytes, status: int
 ) -> None:
     if encoding:
@@ -299,12 +299,12 @@ def test_a_rejected_export_is_a_status_in_its_own_encoding(
     assert message
 
 
-def test_an_export_of_another_type_is_415_in_our_shape(service: RunningService) -> None:
+def test_an_otlp_request_of_another_type_is_415_as_json(service: RunningService) -> None:
     for headers in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/grpc"}):
         assert_error(service.http.post("/v1/traces", content=b"", headers=headers), 415)
 
 
-def test_one_bad_span_in_ten_is_counted_and_the_others_stand(service: RunningService) -> None:
+def test_one_invalid_span_in_ten_is_counted_and_the_others_are_stored(service: RunningService) -> None:
     trace_id = "beef" * 8
     spans = [
         {"traceId": trace_id, "spanId": f"{number:016x}", "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
@@ -317,7 +317,7 @@ def test_one_bad_span_in_ten_is_counted_and_the_others_stand(service: RunningSer
     assert service.http.get(f"/traces/{trace_id}").json()["total_spans"] == 9
 
 
-def test_a_request_id_is_kept_if_it_is_a_plain_one(service: RunningService) -> None:
+def test_a_plain_request_id_is_kept(service: RunningService) -> None:
     given = service.http.get("/health", headers={"X-Request-ID": "abc-1.2_3"})
     assert given.headers["x-request-id"] == "abc-1.2_3"
     for strange in (b"a b", b"a" * 129, b"", b"\xe9", b'"x"'):
@@ -326,7 +326,7 @@ def test_a_request_id_is_kept_if_it_is_a_plain_one(service: RunningService) -> N
         assert made.headers["x-request-id"].isalnum()
 
 
-def test_health_is_alive_and_ready(service: RunningService) -> None:
+def test_health_reports_alive_and_ready(service: RunningService) -> None:
     for parameters in ({}, {"ready": "true"}):
         response = service.http.get("/health", params=parameters)
         assert response.status_code == 200

@@ -1,4 +1,4 @@
-"""Callers that hold on to what they were given: their connections end, and everybody else is served."""
+"""Clients that hold resources are disconnected, and all others are served."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAIT_SECONDS = 60
 
 @contextmanager
 def crowd(service: RunningService, count: int, receive_bytes: int = 0) -> Iterator[list[socket.socket]]:
-    """Gives `count` connections."""
+    """Yields `count` connections."""
     allowed, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(allowed, count + 512), maximum), maximum))
     with ExitStack() as opened:
@@ -42,7 +42,7 @@ def crowd(service: RunningService, count: int, receive_bytes: int = 0) -> Iterat
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Returns when something is so."""
+    """Waits until a condition holds."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not is_so():
         assert time.monotonic() < deadline
@@ -50,7 +50,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def wait_until_closed(connections: list[socket.socket]) -> None:
-    """Returns when the service has ended every connection; what it still sent is read."""
+    """Waits until the service has closed every connection, and reads what it sent before."""
     polled = select.poll()
     open_ones = {connection.fileno(): connection for connection in connections}
     for number in open_ones:
@@ -68,7 +68,7 @@ def wait_until_closed(connections: list[socket.socket]) -> None:
                 del open_ones[number]
 
 
-def test_two_thousand_slow_heads_are_closed_and_keep_nobody_out(start: Callable[..., RunningService]) -> None:
+def test_two_thousand_slow_heads_are_closed_and_block_nobody(start: Callable[..., RunningService]) -> None:
     service = start("--header-deadline-seconds", "2")
     with crowd(service, 2000) as connections:
         for connection in connections:
@@ -81,10 +81,8 @@ def test_two_thousand_slow_heads_are_closed_and_keep_nobody_out(start: Callable[
 
 
 @pytest.mark.parametrize("begin", [b"", b"GET /", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_more_connections_than_there_may_be_wait_and_are_let_in(
-    start: Callable[..., RunningService], begin: bytes
-) -> None:
-    """Those that hold a place say nothing, too little, or nothing more after their answer."""
+def test_connections_beyond_the_limit_wait_and_are_accepted(start: Callable[..., RunningService], begin: bytes) -> None:
+    """Idle connections send nothing, an incomplete request, or nothing after a response."""
     service = start("--max-connections", "8", "--header-deadline-seconds", "1")
     service.http.close()
     with crowd(service, 8) as connections, crowd(service, 200) as waiting:
@@ -99,7 +97,7 @@ def test_more_connections_than_there_may_be_wait_and_are_let_in(
 
 
 def fill(service: RunningService) -> None:
-    """Stores one trace of 12 MiB: more than the kernel keeps for a reader that does not read."""
+    """Stores one trace of 12 MiB, more than the kernel buffers for a client that does not read."""
     texts = {f"text{number}": chr(65 + number) * (3 * MEBIBYTE) for number in range(4)}
     export = export_request("a" * 32, "b" * 16, **texts)
     service.http.post("/v1/traces", content=export, headers=JSON).raise_for_status()
@@ -114,8 +112,8 @@ def waiting_bytes(service: RunningService) -> int:
     return int(float(line.rpartition(" ")[2]))
 
 
-def test_readers_that_take_nothing_are_let_go(start: Callable[..., RunningService]) -> None:
-    """By the kernel or by the service, whichever sees it first; only the service says so."""
+def test_clients_that_do_not_read_are_disconnected(start: Callable[..., RunningService]) -> None:
+    """Closed by the kernel or by the service, whichever comes first; only the service logs it."""
     service = start("--write-deadline-seconds", "1")
     fill(service)
     # So few that the metrics still have room among the answers that wait.
@@ -131,7 +129,7 @@ def test_readers_that_take_nothing_are_let_go(start: Callable[..., RunningServic
     assert all(event["level"] in {"info", "warning"} for event in service.events())
 
 
-def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., RunningService]) -> None:
+def test_a_slow_client_that_reads_gets_its_response(start: Callable[..., RunningService]) -> None:
     service = start("--write-deadline-seconds", "2")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
@@ -144,7 +142,7 @@ def test_a_slow_reader_that_reads_gets_its_answer(start: Callable[..., RunningSe
     assert service.stop() == 0
 
 
-def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Callable[..., RunningService]) -> None:
+def test_while_too_many_responses_wait_for_clients_others_are_503(start: Callable[..., RunningService]) -> None:
     service = start("--response-buffer-bytes", "1000", "--write-deadline-seconds", "5")
     fill(service)
     with crowd(service, 1, receive_bytes=4096) as (connection,):
@@ -159,7 +157,7 @@ def test_while_too_much_waits_for_its_readers_other_answers_are_503(start: Calla
     assert service.stop() == 0
 
 
-def test_a_service_that_stood_still_goes_on_and_stores_once(start: Callable[..., RunningService]) -> None:
+def test_a_service_that_was_suspended_resumes_and_stores_once(start: Callable[..., RunningService]) -> None:
     service = start()
     with crowd(service, 20) as connections:
         bodies = [export_request(f"{number + 1:032x}", "b" * 16) for number in range(len(connections))]
@@ -207,7 +205,7 @@ def test_a_hostile_form_is_rejected(hosted: RunningService, form: str) -> None:
 
 
 def raw(service: RunningService, sent: bytes) -> bytes:
-    """Returns all that the service says to these bytes, until it ends the connection."""
+    """Sends bytes and returns all that the service sends until it closes the connection."""
     with socket.create_connection(("127.0.0.1", service.port), WAIT_SECONDS) as connection:
         response = b""
         try:
@@ -234,7 +232,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_a_head_that_is_none_of_ours_is_rejected(hosted: RunningService, head: str) -> None:
+def test_an_invalid_head_is_rejected(hosted: RunningService, head: str) -> None:
     sent, expected = HEADS[head]
     response = raw(hosted, sent)
     assert response[:13] in expected, response[:200]

@@ -1,4 +1,4 @@
-"""Searches as attackers and unlucky programs send them: refused with the right status, and nothing is harmed."""
+"""Hostile search bodies are rejected with the right status and do no harm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_hostile_body_is_answered_as_it_deserves(service: RunningService, body: str) -> None:
+def test_a_hostile_body_gets_its_status(service: RunningService, body: str) -> None:
     content, status = BODIES[body]
     response = service.http.post("/traces/search", content=content, headers=JSON)
     assert response.status_code == status, response.text[:200]
@@ -65,7 +65,7 @@ def test_a_value_of_another_type_is_400_with_its_path(service: RunningService, e
     assert " - at `$" in response.json()["detail"]
 
 
-def test_one_instant_is_one_instant_however_it_is_written(service: RunningService) -> None:
+def test_an_instant_is_the_same_in_every_notation(service: RunningService) -> None:
     written = ["2024-05-01T00:00:00Z", "2024-05-01", "2024-05-01T05:30:00+05:30", "2024-04-30T23:00:00-01:00"]
     totals = {service.search(filter=leaf("GTE", "start_time", text)).json()["meta"]["total_count"] for text in written}
     assert len(totals) == 1
@@ -75,7 +75,7 @@ LITERALS = ["' OR 1=1--", "%", "_", "\\", "*", ".*", "$(id)", "{{7*7}}", "\0", "
 
 
 @pytest.mark.parametrize("text", LITERALS)
-def test_a_value_is_text_and_means_nothing_else(service: RunningService, text: str) -> None:
+def test_a_value_is_never_interpreted(service: RunningService, text: str) -> None:
     trace_id = f"{LITERALS.index(text) + 1:02x}" * 16
     user = f"literal <{text}>"
     body = export_request(trace_id, "b" * 16, **{"user.id": user})
@@ -94,7 +94,7 @@ def test_a_value_is_text_and_means_nothing_else(service: RunningService, text: s
         b"Transfer-Encoding: gzip\r\n",
     ],
 )
-def test_a_request_that_can_be_read_in_two_ways_is_not_served(service: RunningService, head: bytes) -> None:
+def test_an_ambiguous_request_is_rejected(service: RunningService, head: bytes) -> None:
     with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
         connection.sendall(b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + head)
         connection.sendall(b"Connection: close\r\n\r\n{}")

@@ -1,4 +1,4 @@
-"""Many at once: nothing is mixed up, nothing is left behind, and nobody waits for those who are slow.
+"""Many clients at once: nothing is mixed up or leaked, and slow clients delay nobody.
 
 `TESTS_LOAD=5 pytest tests/live/test_load.py` makes it five times as much.
 """
@@ -43,7 +43,7 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 
 def gauges(service: RunningService) -> dict[str, float]:
-    """Returns how many runs, streams and sockets are open."""
+    """Returns the number of open runs, streams and WebSockets."""
     text = service.http.get("/metrics").text
     found = dict(re.findall(r"^(spanwise_\w+) (\S+)$", text, re.MULTILINE))
     names = {"run": "active_runs", "stream": "open_event_streams", "socket": "open_websockets"}
@@ -64,7 +64,7 @@ def threads(service: RunningService) -> int:
 
 
 def settled(reading: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
-    """Returns what is read as soon as it is good, or what it is after ten seconds."""
+    """Reads until a value is as expected and returns it, or the last one after ten seconds."""
     for _ in range(200):
         if good(found := reading()):
             return found
@@ -73,7 +73,7 @@ def settled(reading: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
 
 
 async def at_once(asks: list[Callable[[httpx.AsyncClient], Awaitable[Any]]], url: str) -> list[Any]:
-    """Returns what all of them give, at most so many at once."""
+    """Awaits all, at most `limit` at once, and returns their results."""
     gate = asyncio.Semaphore(AT_ONCE)
     limits = httpx.Limits(max_connections=AT_ONCE)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
@@ -134,7 +134,7 @@ async def leaves_a_socket(url: str, rng: random.Random) -> None:
             connection.transport.abort()
 
 
-def test_clients_that_leave_at_random_leave_nothing_behind(hosted: RunningService) -> None:
+def test_clients_that_disconnect_at_random_leak_nothing(hosted: RunningService) -> None:
     def leave(number: int) -> Callable[[httpx.AsyncClient], Awaitable[Any]]:
         rng = random.Random(number)
         if number % 2:
@@ -155,14 +155,14 @@ def test_clients_that_leave_at_random_leave_nothing_behind(hosted: RunningServic
 
 
 def reader_of(service: RunningService, path: str, form: bytes = b"") -> socket.socket:
-    """Returns a client that asks for a stream and takes nothing of it."""
+    """Returns a client that requests a stream and does not read it."""
     reader = socket.create_connection(("127.0.0.1", service.port))
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     reader.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(form) + form)
     return reader
 
 
-def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: RunningService) -> None:
+def test_clients_that_do_not_read_cost_little_and_delay_no_run(hosted: RunningService) -> None:
     with ExitStack() as readers:
         readers.enter_context(reader_of(hosted, "/workflows/long-winded/runs", b"message=8&session_id=s-long"))
         streaming = {"run": 0.0, "stream": 1.0, "socket": 0.0}
@@ -186,7 +186,7 @@ def test_readers_that_take_nothing_cost_little_and_hold_up_no_run(hosted: Runnin
     assert sum(len(event["content"]) for event in events if event["event"] == "CustomEvent") == 1024 * 1024
 
 
-def test_factories_that_sleep_hold_up_no_other_route(hosted: RunningService) -> None:
+def test_factories_that_sleep_delay_no_other_route(hosted: RunningService) -> None:
     with ThreadPoolExecutor(51) as pool:
         asleep = [pool.submit(run, hosted, "workflows/sleeping", str(number)) for number in range(50)]
         hanging = pool.submit(run, hosted, "agents/hanging")

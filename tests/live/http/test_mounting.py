@@ -12,7 +12,7 @@ from starlette.routing import Mount
 
 from spanwise import Service, StoreLockedError, TraceStore
 from support.clients.otlp import export_request
-from support.services.in_process import client_of
+from support.in_process.client import client_of
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -68,7 +68,7 @@ def test_below_a_prefix_of_another_application_the_routes_are_the_same(tmp_path:
 
 
 async def live(service: Service, *events: str) -> list[str]:
-    """Returns how the application answers the events of its lifespan."""
+    """Returns the events that the application sends during its lifespan."""
     responses: list[str] = []
     waiting = list(events)
 
@@ -98,7 +98,7 @@ def test_its_lifespan_opens_and_closes_the_store(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_store_that_was_handed_in_is_left_open(tmp_path: Path) -> None:
+def test_a_store_of_the_caller_is_left_open(tmp_path: Path) -> None:
     async def scenario(store: TraceStore) -> None:
         service = Service(traces=store)
         async with client_of(service) as client:

@@ -1,4 +1,4 @@
-"""Whatever a factory does, the answer has its status, and the service lives; over HTTP and over a WebSocket."""
+"""Errors of factories over HTTP and WebSocket: the response has its status, and the service survives."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_a_factory_raises_has_its_status(
 
 
 @pytest.mark.parametrize("returned", ["none", "class", "agent", "coroutine", "generator", "text", "no such key"])
-def test_what_is_no_fresh_component_is_500(
+def test_a_product_that_is_not_a_new_component_is_500(
     hosted: RunningService, attempt: Callable[..., tuple[int, str]], returned: str
 ) -> None:
     assert attempt(hosted, "returning", {"return": returned})[0] == 500
@@ -80,7 +80,7 @@ def test_a_component_that_is_returned_twice_is_500(hosted: RunningService) -> No
 
 
 @pytest.mark.parametrize("given", [{}, {"size": "2"}, {"size": None}, {"size": [1]}, [], 1, "x"])
-def test_input_that_does_not_fit_calls_no_factory(
+def test_invalid_input_calls_no_factory(
     hosted: RunningService, attempt: Callable[..., tuple[int, str]], given: Any
 ) -> None:
     before = factory_calls(hosted)
@@ -107,7 +107,7 @@ def test_input_has_limits(hosted: RunningService, given: Any, status: int) -> No
         assert STATUSES.get(last.get("error_code", ""), 200) == status
 
 
-def test_nothing_that_a_factory_or_a_client_does_changes_what_was_verified(
+def test_neither_factory_nor_client_changes_the_verified_identity(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("trusting")

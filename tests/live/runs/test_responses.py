@@ -1,4 +1,4 @@
-"""What is answered about what is hosted is what the description says: every answer is read as its model."""
+"""Responses about hosted components agree with their documented models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CASES = [(kind, component) for kind, components in ANSWERED.items() for componen
 
 
 def decode_strictly(response: bytes, shape: Any) -> Any:
-    """Returns an answer as its shape; nothing in it is unknown to the shape."""
+    """Decodes a response as a type, and asserts that it has no member beyond that."""
     decoded = msgspec.json.decode(response, type=shape)
     again = {name: value for name, value in msgspec.to_builtins(decoded).items() if value is not None}
     assert again == {name: value for name, value in msgspec.json.decode(response).items() if value is not None}
@@ -34,7 +34,7 @@ def decode_strictly(response: bytes, shape: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "component"), CASES)
-def test_a_run_is_what_its_model_says(hosted: RunningService, kind: Kind, component: str) -> None:
+def test_a_run_agrees_with_its_model(hosted: RunningService, kind: Kind, component: str) -> None:
     url = f"/{kind}s/{component}/runs"
     session_id = f"s-{kind}-{component}"
     response = run(hosted, f"{kind}s/{component}", "hello", session_id=session_id, user_id="ann")
@@ -47,7 +47,7 @@ def test_a_run_is_what_its_model_says(hosted: RunningService, kind: Kind, compon
     decode_strictly(run(hosted, f"{kind}s/{component}", "x", background="true").content, Begun)
 
 
-def test_what_is_hosted_is_what_its_model_says(hosted: RunningService) -> None:
+def test_hosted_components_agree_with_their_model(hosted: RunningService) -> None:
     for kind in Kind:
         listed = hosted.http.get(f"/{kind}s").content
         for one in msgspec.json.decode(listed, type=list[Hosted]):
@@ -57,6 +57,6 @@ def test_what_is_hosted_is_what_its_model_says(hosted: RunningService) -> None:
     assert decode_strictly(hosted.http.get("/sessions").content, SessionList).data
 
 
-def test_what_factories_take_is_described_to_everybody_while_authorization_is_off(hosted: RunningService) -> None:
+def test_factory_inputs_are_described_to_everybody_without_authorization(hosted: RunningService) -> None:
     schemas = hosted.http.get("/openapi.json").json()["components"]["schemas"]
     assert schemas["agent.sized.input"]["properties"] == {"size": {"type": "integer"}}

@@ -1,4 +1,4 @@
-"""The trace of a run: there while it runs, left by a crash, and joined to its caller's where that is wanted."""
+"""Traces of runs: while a run is active, after a crash, and joined to the trace of the caller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names_of(nodes: list[dict[str, Any]] | None) -> list[Any]:
 
 
 def trace_when(service: RunningService, run_id: str, spans: int) -> dict[str, Any]:
-    """Returns the trace of a run as soon as it has so many spans."""
+    """Waits until the trace of a run has `count` spans and returns it."""
     for _ in range(200):
         found = traces_of(service, run_id)
         if found and found[0]["total_spans"] >= spans:
@@ -38,7 +38,7 @@ def trace_when(service: RunningService, run_id: str, spans: int) -> dict[str, An
     raise TimeoutError(f"run {run_id} has no trace of {spans} spans")
 
 
-def test_a_crash_leaves_the_trace_of_what_was_done(tmp_path: Path) -> None:
+def test_a_crash_leaves_the_trace_of_finished_spans(tmp_path: Path) -> None:
     with start_hosted(tmp_path) as before:
         begun = run(before, "workflows/long", "Lisbon", background="true", user_id="ann", session_id="s-crash").json()
         under_way = trace_when(before, begun["run_id"], 6)
@@ -62,7 +62,7 @@ def test_a_crash_leaves_the_trace_of_what_was_done(tmp_path: Path) -> None:
         assert (left["agent_id"], left["user_id"]) == ("slow", "ann")
 
 
-def test_a_run_that_takes_long_is_one_trace_when_it_ends(tmp_path: Path) -> None:
+def test_a_long_run_is_one_trace_when_it_ends(tmp_path: Path) -> None:
     with start_hosted(tmp_path) as service:
         ended = run(service, "agents/soon", "x").json()
         (trace,) = traces_of(service, ended["run_id"])
@@ -82,7 +82,7 @@ def calling(trace_id: str) -> Any:
     return {"traceparent": f"00-{trace_id}-{'b' * 16}-01"}
 
 
-def test_a_run_goes_on_in_its_callers_trace(joining: RunningService) -> None:
+def test_a_run_joins_the_trace_of_its_caller(joining: RunningService) -> None:
     result = run(joining, "agents/weather", "x", headers=calling("a" * 32)).json()
     assert result["metadata"]["trace_id"] == "a" * 32
     (trace,) = traces_of(joining, result["run_id"])
@@ -107,7 +107,7 @@ def test_two_runs_in_one_trace_of_a_caller_keep_their_own_spans(joining: Running
         assert sum(f'"u{number}"' in text for number in range(8)) == 1
 
 
-def test_a_paused_run_goes_on_in_the_trace_that_it_began_in(joining: RunningService) -> None:
+def test_a_paused_run_continues_in_its_trace(joining: RunningService) -> None:
     paused = run(joining, "agents/asking", "sure", headers=calling("d" * 32)).json()
     url = f"/agents/asking/runs/{paused['run_id']}/continue"
     form = {"tools": '[{"confirmation": "yes"}]', "stream": "false"}
@@ -118,6 +118,6 @@ def test_a_paused_run_goes_on_in_the_trace_that_it_began_in(joining: RunningServ
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", f"00-{'0' * 32}-{'b' * 16}-01", f"00-{'a' * 32}-{'0' * 16}-01"])
-def test_a_trace_context_that_is_none_is_not_joined(joining: RunningService, given: str) -> None:
+def test_an_invalid_trace_context_is_not_joined(joining: RunningService, given: str) -> None:
     result = run(joining, "agents/echo", headers={"traceparent": given}).json()  # type: ignore[arg-type]
     assert result["metadata"]["trace_id"] not in {"0" * 32, "a" * 32}

@@ -1,4 +1,4 @@
-"""Agents, teams and workflows as callers meet them: run, streamed, read, continued, cancelled, and traced."""
+"""Runs of agents, teams and workflows over HTTP: streamed, read, resumed, continued, cancelled and traced."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_team_and_a_workflow_are_one_trace_each(hosted: RunningService) -> Non
 
 
 @pytest.mark.parametrize("component", ["failing", "leaving"])
-def test_what_escapes_a_component_is_not_told(hosted: RunningService, component: str) -> None:
+def test_an_exception_of_a_component_is_not_revealed(hosted: RunningService, component: str) -> None:
     response = run(hosted, f"agents/{component}")
     assert (response.status_code, response.json()["error_code"]) == (500, "INTERNAL_SERVER_ERROR")
     events = stream(hosted, f"agents/{component}")
@@ -113,7 +113,7 @@ def test_nobody_forges_an_event(hosted: RunningService) -> None:
     ],
     ids=range(14),
 )
-def test_a_form_that_asks_for_what_is_not_there_is_rejected(hosted: RunningService, form: Any, status: int) -> None:
+def test_a_form_for_an_unsupported_feature_is_rejected(hosted: RunningService, form: Any, status: int) -> None:
     parts = [
         (name, (None, text)) for name, texts in form.items() for text in ([texts] if isinstance(texts, str) else texts)
     ]
@@ -122,7 +122,7 @@ def test_a_form_that_asks_for_what_is_not_there_is_rejected(hosted: RunningServi
         assert (response.status_code, set(response.json())) == (status, {"detail", "error_code"}), response.text
 
 
-def test_a_body_that_is_no_form_is_rejected(hosted: RunningService) -> None:
+def test_an_invalid_form_is_rejected(hosted: RunningService) -> None:
     assert hosted.http.post("/agents/echo/runs", json={"message": "x"}).status_code == 415
     files = {"files": ("a.txt", b"text")}
     assert hosted.http.post("/agents/echo/runs", data={"message": "x"}, files=files).status_code == 400
@@ -131,7 +131,7 @@ def test_a_body_that_is_no_form_is_rejected(hosted: RunningService) -> None:
 
 
 @pytest.mark.parametrize("kind", ["agents", "teams", "workflows"])
-def test_what_is_not_there_is_404(hosted: RunningService, kind: str) -> None:
+def test_an_unknown_component_run_or_session_is_404(hosted: RunningService, kind: str) -> None:
     for method, path in (
         ("POST", f"/{kind}/nothing/runs"),
         ("GET", f"/{kind}/nothing"),
@@ -162,7 +162,7 @@ def test_runs_and_sessions_are_read(hosted: RunningService) -> None:
     assert trace_of(hosted, first["run_id"])
 
 
-def test_what_is_hosted_is_described(hosted: RunningService) -> None:
+def test_hosted_components_are_described(hosted: RunningService) -> None:
     agents = {agent["id"]: agent for agent in hosted.http.get("/agents").json()}
     assert agents["echo"] == {
         "id": "echo",
@@ -184,7 +184,7 @@ def test_what_is_hosted_is_described(hosted: RunningService) -> None:
     assert (info["agent_count"], info["team_count"], info["workflow_count"]) == (15, 3, 14)
 
 
-def test_a_factory_gets_its_input_where_the_specification_says(hosted: RunningService) -> None:
+def test_a_factory_gets_its_input_from_the_documented_member(hosted: RunningService) -> None:
     def calls() -> list[str]:
         found = factory_calls(hosted)[len(before) :]
         before.extend(found)
@@ -234,17 +234,17 @@ def test_what_a_factory_raises_has_its_status(hosted: RunningService, raised: st
 
 
 @pytest.mark.parametrize("factory", ["hanging", "wrong"])
-def test_a_factory_that_returns_no_component_in_time_is_500(hosted: RunningService, factory: str) -> None:
+def test_a_factory_past_its_deadline_is_500(hosted: RunningService, factory: str) -> None:
     assert run(hosted, f"agents/{factory}").status_code == 500
 
 
-def test_a_client_gives_no_trust_to_itself(hosted: RunningService) -> None:
+def test_a_client_cannot_set_trusted_values(hosted: RunningService) -> None:
     forged = {"claims": '{"sub": "eve"}', "scopes": "agent_os:admin", "trusted": "{}"}
     response = run(hosted, "agents/built", "x", **forged, user_id="ann", headers={**forged, "X-User": "eve"})  # type: ignore[arg-type]
     assert response.json()["content"] == "x ann None {} []"
 
 
-def test_a_run_goes_on_when_its_client_leaves(hosted: RunningService) -> None:
+def test_a_run_continues_when_its_client_disconnects(hosted: RunningService) -> None:
     with hosted.http.stream("POST", "/agents/soon/runs", data={"message": "x"}) as response:
         run_id = next(run_events(response))["run_id"]
     url = f"/agents/soon/runs/{run_id}"
@@ -255,7 +255,7 @@ def test_a_run_goes_on_when_its_client_leaves(hosted: RunningService) -> None:
     assert hosted.http.get(url).json()["content"] == "x done"
 
 
-def test_a_run_that_is_followed_again_says_what_comes(hosted: RunningService) -> None:
+def test_a_resumed_run_announces_what_follows(hosted: RunningService) -> None:
     def resumed_events(run_id: str, after: str) -> list[dict[str, Any]]:
         url = f"/agents/soon/runs/{run_id}/resume"
         with hosted.http.stream("POST", url, data={"last_event_index": after}) as response:
@@ -275,7 +275,7 @@ def test_a_run_that_is_followed_again_says_what_comes(hosted: RunningService) ->
 
 
 @pytest.mark.parametrize("kind", ["agents", "teams", "workflows"])
-def test_cancelling_is_idempotent_calls_no_factory_and_knows_what_is_not_there(
+def test_cancelling_is_idempotent_calls_no_factory_and_is_404_for_unknown_runs(
     hosted: RunningService, kind: str
 ) -> None:
     before = factory_calls(hosted)
@@ -289,7 +289,7 @@ def test_cancelling_is_idempotent_calls_no_factory_and_knows_what_is_not_there(
     assert len(made) == 1
 
 
-def test_a_background_run_answers_at_once(hosted: RunningService) -> None:
+def test_a_background_run_responds_at_once(hosted: RunningService) -> None:
     begun = run(hosted, "agents/soon", "x", background="true")
     assert (begun.status_code, begun.json()["status"]) == (202, "PENDING")
     url = f"/agents/soon/runs/{begun.json()['run_id']}"
@@ -348,7 +348,7 @@ def test_many_runs_of_a_factory_do_not_mix(hosted: RunningService) -> None:
         )
 
 
-def test_what_was_unfinished_is_marked_after_a_crash(tmp_path: Path) -> None:
+def test_unfinished_runs_are_marked_after_a_crash(tmp_path: Path) -> None:
     with start_hosted(tmp_path) as before:
         begun = run(before, "agents/slow", "x", background="true").json()
         paused = run(before, "agents/asking", "sure").json()
@@ -367,7 +367,7 @@ def test_what_was_unfinished_is_marked_after_a_crash(tmp_path: Path) -> None:
         assert after.http.post(url, data=form).json()["content"] == "sure: yes"
 
 
-def test_a_service_that_ends_marks_what_still_runs(tmp_path: Path) -> None:
+def test_a_shutdown_marks_unfinished_runs(tmp_path: Path) -> None:
     with start_hosted(tmp_path) as before:
         begun = run(before, "agents/slow", "x", background="true").json()
         assert before.stop() == 0

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: begun, listed, read, named, changed and deleted."""
+"""Sessions over HTTP: created, listed, read, renamed, changed and deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ids(response: httpx.Response) -> list[str]:
     return [each["session_id"] for each in response.json()["data"]]
 
 
-def test_a_session_is_listed_by_what_it_is(hosted: RunningService) -> None:
+def test_a_session_is_listed_by_its_attributes(hosted: RunningService) -> None:
     for number, name in enumerate(["Äpfel", "birnen", "apfel"]):
         body = {"session_id": f"listed-{number}", "session_name": name, "user_id": "lister", "agent_id": "echo"}
         assert hosted.http.post("/sessions", json=body).status_code == 201
@@ -62,7 +62,7 @@ def test_a_session_is_listed_by_what_it_is(hosted: RunningService) -> None:
         ("page=2147483648", 200),
     ],
 )
-def test_a_question_is_understood_or_rejected(hosted: RunningService, query: str, status: int) -> None:
+def test_a_query_is_valid_or_rejected(hosted: RunningService, query: str, status: int) -> None:
     response = hosted.http.get(f"/sessions?{query}")
     assert response.status_code == status, response.text
     if status == 200:
@@ -130,7 +130,7 @@ def test_a_session_is_named_and_changed(hosted: RunningService) -> None:
         ("PATCH", "/sessions/named?user_id=bob", {}, 404),
     ],
 )
-def test_a_change_fits_or_changes_nothing(
+def test_an_invalid_change_changes_nothing(
     hosted: RunningService, method: str, path: str, body: Any, status: int
 ) -> None:
     run(hosted, "agents/echo", "hi", session_id="named", user_id="")
@@ -161,7 +161,7 @@ def test_its_runs_are_read(hosted: RunningService) -> None:
     assert hosted.http.get(f"/sessions/begun/runs/{first['run_id']}").status_code == 404
 
 
-def test_what_a_run_will_leave_is_not_changed_under_it(hosted: RunningService) -> None:
+def test_state_that_a_run_will_write_is_not_changed_meanwhile(hosted: RunningService) -> None:
     begun = run(hosted, "agents/slow", "x", background="true", session_id="busy").json()
     url = "/sessions/busy"
     assert hosted.http.patch(url, json={"session_state": {}}).status_code == 409
@@ -174,7 +174,7 @@ def test_what_a_run_will_leave_is_not_changed_under_it(hosted: RunningService) -
     assert hosted.http.get(f"/agents/slow/runs/{begun['run_id']}").status_code == 404
 
 
-def test_a_message_may_hold_what_a_name_may_not(hosted: RunningService) -> None:
+def test_a_message_may_contain_what_a_name_may_not(hosted: RunningService) -> None:
     response = run(hosted, "agents/echo", "a\0b", session_id="nul")
     assert response.status_code == 200
     assert hosted.http.get("/sessions/nul").json()["chat_history"][0]["content"] == "a\0b"

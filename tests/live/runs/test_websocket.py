@@ -1,4 +1,4 @@
-"""Workflows over WebSockets: begun, continued, followed again, cancelled, and what a socket may not do."""
+"""Workflows over WebSockets: start, continue, reconnect, cancel, and rejected messages."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_what_cannot_be_done_is_an_error_event_and_the_socket_stays(hosted: RunningService, case: str) -> None:
+def test_an_invalid_action_is_an_error_event_and_the_socket_stays_open(hosted: RunningService, case: str) -> None:
     message, error_code, error = REJECTED[case]
     with open_websocket(hosted) as socket:
         socket.connection.send(json.dumps(message))
@@ -141,7 +141,7 @@ def test_what_cannot_be_done_is_an_error_event_and_the_socket_stays(hosted: Runn
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '"ping"', '{"a":' * 5000 + "1" + "}" * 5000, "\ud7ff\x00"])
-def test_a_message_that_is_no_json_object_is_an_error_event(hosted: RunningService, text: str) -> None:
+def test_a_message_that_is_not_a_json_object_is_an_error_event(hosted: RunningService, text: str) -> None:
     with open_websocket(hosted) as socket:
         socket.connection.send(text)
         rejected = socket.receive()
@@ -154,7 +154,7 @@ def test_a_message_that_is_no_json_object_is_an_error_event(hosted: RunningServi
     [(b'{"action": "ping"}', 1003), ('{"action": "ping", "x": "' + "x" * 1024 * 1024 + '"}', 1009)],
     ids=["binary", "too large"],
 )
-def test_a_message_that_is_not_read_ends_the_socket(hosted: RunningService, message: str | bytes, code: int) -> None:
+def test_an_unreadable_message_closes_the_socket(hosted: RunningService, message: str | bytes, code: int) -> None:
     with open_websocket(hosted) as socket:
         socket.connection.send(message)
         assert socket.close_code() == code
@@ -168,7 +168,7 @@ def test_a_message_of_the_largest_size_is_read(hosted: RunningService) -> None:
         assert socket.receive() == {"event": "pong"}
 
 
-def test_a_flood_of_messages_ends_the_socket(hosted: RunningService) -> None:
+def test_a_flood_of_messages_closes_the_socket(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
         # One more than the second allows: bytes that come after the close reset the connection, and its code is lost.
         for _ in range(MAX_MESSAGES_PER_SECOND + 1):
@@ -200,7 +200,7 @@ def test_a_page_of_a_foreign_origin_opens_no_socket(hosted: RunningService, orig
 @pytest.mark.parametrize(
     "path", ["/ws", "/workflows/steps/ws/", "/workflows/steps/ws%0A", "/agents/echo/ws", "/health"]
 )
-def test_a_path_that_is_no_socket_is_rejected(hosted: RunningService, path: str) -> None:
+def test_a_path_without_a_websocket_is_rejected(hosted: RunningService, path: str) -> None:
     with pytest.raises(InvalidStatus), open_websocket(hosted, path):
         pass
     assert hosted.http.get("/health").is_success
@@ -219,7 +219,7 @@ def test_one_socket_too_many_is_503(tmp_path: Path) -> None:
         sockets.enter_context(open_websocket(service))
 
 
-def test_a_run_is_followed_again_from_an_index(hosted: RunningService) -> None:
+def test_a_run_is_resumed_from_an_index(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
         events = socket.run(workflow_id="steps", message="hello")
         run_id = events[0]["run_id"]
@@ -236,7 +236,7 @@ def test_a_run_is_followed_again_from_an_index(hosted: RunningService) -> None:
         assert socket.request("ping") == {"event": "pong"}
 
 
-def test_a_run_outlives_its_socket_and_another_one_follows_it(hosted: RunningService) -> None:
+def test_a_run_outlives_its_socket_and_another_one_resumes_it(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
         socket.send("start-workflow", workflow_id="soon", message="x")
         first = socket.receive()

@@ -1,4 +1,4 @@
-"""What was acknowledged survives kills while the store seals, merges, deletes and forgets by age."""
+"""Acknowledged traces survive kills while the store seals, merges, deletes and expires."""
 
 from __future__ import annotations
 

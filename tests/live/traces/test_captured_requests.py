@@ -1,4 +1,4 @@
-"""Everything real exporters sent comes out again, whole."""
+"""Every captured request of a real exporter is returned whole."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 GOLDEN = CASES / "traces"
 LONGEST_KEPT = 200
 COLUMNS_ONLY = {"duration_ms", "input_tokens", "output_tokens"}
-"""Members of a golden answer that a row has and an answer does not show under these names."""
+"""Members of a golden row that a response does not have under these names."""
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that was sent every captured request, in order."""
+    """A service with every captured request, sent in order."""
     with RunningService(tmp_path_factory.mktemp("captured") / "data") as service:
         for capture in captures():
             response = capture.send(service.http)
@@ -73,7 +73,7 @@ def golden_traces() -> list[dict[str, Any]]:
 
 
 def as_golden(trace_json: Any, golden: Any) -> Any:  # any JSON
-    """Returns `shown` reduced to what a golden answer keeps: its members, and the beginnings of long texts."""
+    """Returns a trace reduced to what a golden file keeps: its members, and the beginnings of long texts."""
     match golden:
         case dict():
             return {key: as_golden(trace_json.get(key), value) for key, value in golden.items()}

@@ -34,7 +34,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def seal(data_dir: Path) -> None:
-    """Seals what a service left behind."""
+    """Seals the spans that a service left in its write-ahead log."""
     script = "import sys; from spanwise import TraceStore; s = TraceStore.open(sys.argv[1]); s.flush(); s.close()"
     subprocess.run([sys.executable, "-c", script, data_dir / "traces"], check=True)
 

@@ -1,4 +1,4 @@
-"""What is deleted is gone, also after a restart; and nobody deletes what belongs to another."""
+"""Deleted traces stay deleted after a restart, and callers delete only their own."""
 
 from __future__ import annotations
 

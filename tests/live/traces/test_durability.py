@@ -1,4 +1,4 @@
-"""What was acknowledged is there: at once, after every kill, and once."""
+"""Acknowledged traces are found at once, after every kill, and exactly once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_was_acknowledged_is_found_at_once(service: RunningService) -> None
 
 
 class Writer(threading.Thread):
-    """Sends traces of one to four spans, some of them twice, until the service is gone."""
+    """Sends traces of one to four spans, some twice, until the service is killed."""
 
     def __init__(self, url: str, seed: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Writer(threading.Thread):
 
 
 def kill_while_writing(service: RunningService, seed: str) -> dict[str, int]:
-    """Returns what the service acknowledged before it was killed, by trace id."""
+    """Returns the traces acknowledged before the service was killed, by id."""
     writers = [Writer(service.url, f"{seed}/{number}") for number in range(WRITERS)]
     for writer in writers:
         writer.start()

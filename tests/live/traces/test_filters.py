@@ -1,4 +1,4 @@
-"""The golden filters, through HTTP and over traces that came in by OTLP."""
+"""The golden filters over HTTP, with traces ingested as OTLP."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def nanoseconds(time: str) -> int:
 
 
 def can_be_sent(row: dict[str, Any]) -> bool:
-    """Returns whether a span can be this row; some golden rows are at the edge of what a column holds."""
+    """Returns whether a span can produce this row; some golden rows are extremes of their columns."""
     lasted = datetime.fromisoformat(row["end_time"]) - datetime.fromisoformat(row["start_time"])
     return bool(lasted // MILLISECOND == row["duration_ms"] and row["start_time"] >= "1970")
 

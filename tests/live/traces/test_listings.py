@@ -1,4 +1,4 @@
-"""What is listed is what a search finds: each parameter is a condition, and all of them are AND-ed."""
+"""Listings agree with searches: each parameter is a condition, and all are combined by AND."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from spanwise import ConfigurationError, Service
 from support.clients.otlp import captures, export_request
-from support.services.in_process import client_of
+from support.in_process.client import client_of
 from support.services.process import RunningService
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The golden sessions, through HTTP and over traces that came in by OTLP."""
+"""The golden sessions over HTTP, with traces ingested as OTLP."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Spanwise as a running service: in a process of its own or inside the test."""
+"""Spanwise as a running service, each in a process of its own."""

@@ -1,4 +1,4 @@
-"""The audit log: a line is a line, and never a token."""
+"""The audit log: one line per decision, and never a token."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Written(logging.Handler):
-    """Keeps the lines that reach a log whose own level leaves out everything but errors."""
+    """Collects the lines of a log whose level is ERROR."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a genuine token must say. Each table is one claim."""
+"""Claims of a genuine token: each table is one claim."""
 
 from __future__ import annotations
 

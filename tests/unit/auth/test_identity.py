@@ -1,4 +1,4 @@
-"""Who the caller is, and whose data it sees."""
+"""The identity of a caller, and whose data it sees."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_claims_cannot_be_changed_at_any_depth() -> None:
     for mapping in (claims, claims["tenant"], claims["tenant"]["roles"][1]):
         assert isinstance(mapping, MappingProxyType)
         with pytest.raises(TypeError, match="does not support item assignment"):
-            mapping["id"] = 2  # type: ignore[index]  # that it cannot be done is what is shown
+            mapping["id"] = 2  # type: ignore[index]  # the test is that it raises
     assert isinstance(claims["tenant"]["roles"], tuple)
 
 
 def test_an_identity_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        caller().is_admin = True  # type: ignore[misc]  # that it cannot be done is what is shown
+        caller().is_admin = True  # type: ignore[misc]  # the test is that it raises
 
 
 @pytest.mark.parametrize(

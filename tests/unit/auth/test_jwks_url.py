@@ -1,4 +1,4 @@
-"""A JWKS at an address: unknown keys, an address that is away, and answers that are no JWKS."""
+"""A JWKS at a URL: unknown keys, a provider that is down, and responses that are not a JWKS."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_without_a_first_good_fetch_the_start_is_rejected(text: str | None) -> N
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Answers each path with one way in which an identity provider can behave."""
+    """An identity provider that behaves differently on each path."""
 
     def do_GET(self) -> None:
         match self.path:
@@ -190,7 +190,7 @@ class Provider(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A key that is not fit for its algorithm refuses the start, and the message never holds the key."""
+"""Keys: one that does not fit its algorithm prevents the start, and no message contains a key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rsa_pem(bits: int) -> str:
 
 
 def rejected(environ: dict[str, str] | None = None, /, **config: object) -> str:
-    """Returns why the start is refused; the message never holds a line of what was given as a key."""
+    """Returns why the start is rejected, and asserts that the message contains no line of a key."""
     with pytest.raises(ConfigurationError) as error:
         key_ring(environ, **config)
     text = str(error.value)

@@ -1,4 +1,4 @@
-"""Keys and tokens for development work with a service as the command prints it."""
+"""Minted keys and tokens work with a service as the command prints them."""
 
 from __future__ import annotations
 

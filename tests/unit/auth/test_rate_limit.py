@@ -1,4 +1,4 @@
-"""Refusals have a pace of their own."""
+"""The rate limit of responses to unauthenticated callers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PER_SECOND = 1024
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """A clock that tests set by hand, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -21,7 +21,7 @@ class Clock:
 
 
 def turns(pauses: list[float]) -> tuple[list[float], list[float]]:
-    """Returns when each refusal was asked for, and when it had its turn."""
+    """Returns when each rejection was requested and when it was served."""
     clock = Clock()
     pace = RateLimiter(1, clock)
     requested, served = [], []

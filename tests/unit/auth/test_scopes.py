@@ -1,4 +1,4 @@
-"""What scopes grant. The oracle asks scope by scope, and knows nothing of sets."""
+"""What scopes grant, compared with a naive implementation that checks scope by scope."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ SCOPES = st.frozensets(st.lists(PARTS, min_size=1, max_size=4).map(":".join), ma
 
 
 def grants(scope: str, need: Need, resource_id: str | None) -> bool:
-    """Returns what the grammar says of one scope, read from its description."""
+    """Returns whether one scope grants a need, by the documented grammar."""
     parts = ["config" if index == 0 and part == "system" else part for index, part in enumerate(scope.split(":"))]
     match parts:
         case [resource, action] if resource and action:

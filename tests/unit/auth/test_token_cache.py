@@ -1,4 +1,4 @@
-"""What is remembered about a verified token never changes an answer."""
+"""The cache of verified tokens never changes a result."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cache_never_changes_an_answer() -> None:
-    """Any order of tokens and of time gives what a verifier without memory gives."""
+    """For any order of tokens and times, the result is that of a verifier without a cache."""
     rng = random.Random(7)
     clock = Clock()
     keys = verifier()._keys  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""Any token is verified or refused; whatever is verified has a subject and an end, and was signed by us."""
+"""Fuzzed tokens: each is verified or rejected, and a verified one has a subject, an expiry and a genuine signature."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ NAMES = ("sub", "exp", "nbf", "iat", "scopes", "scope", "session_id", "aud", "is
 
 
 def change_text(rng: random.Random) -> str:
-    """Returns a genuine token with characters changed, cut, put in, or its end exchanged."""
+    """Returns a genuine token with characters changed, deleted, inserted, or its tail replaced."""
     token = list(rng.choice(GENUINE))
     for _ in range(rng.randrange(1, 4)):
         index = rng.randrange(len(token))
@@ -133,7 +133,7 @@ def change_text(rng: random.Random) -> str:
 
 
 def change_meaning(rng: random.Random) -> str:
-    """Returns a token that says something else, under the signature of a genuine one, of another key, or none."""
+    """Returns a token with another payload, with a genuine signature, one of another key, or none."""
     header: dict[str, Any] = {"alg": "HS256", "typ": "JWT"}
     claims = dict(CLAIMS)
     for _ in range(rng.randrange(1, 4)):
@@ -166,7 +166,7 @@ def change_meaning(rng: random.Random) -> str:
     ],
 )
 def test_no_mutation_of_a_genuine_token_is_another_genuine_token(count: int, seed: int) -> None:
-    """A mutant is refused as a token is, unless it is a genuine one letter by letter."""
+    """A mutant is rejected unless it equals a genuine token."""
     rng = random.Random(seed)
     for number in range(count):
         mutant = (change_text if number % 2 else change_meaning)(rng)

@@ -149,7 +149,7 @@ def test_the_engine_derives_the_rows_that_were_drawn(shape: Shape, tmp_path: Pat
         assert item["start_time"].rstrip("Z")[:19] == row["start_time"].isoformat()[:19]
 
 
-def test_what_is_sent_again_and_again_is_always_new() -> None:
+def test_repeated_requests_are_always_new() -> None:
     made = load_generator.bodies()[:3]
     assert {len(body.offsets) for body in made} == {SPANS_A_REQUEST}
     sender = load_generator.Sender(0, made, 1)
@@ -261,7 +261,7 @@ def test_rows_without_documents_are_searched_and_have_no_trees(tmp_path: Path, m
     assert stats["segments"] == 2
 
 
-def test_a_stage_that_needs_documents_says_so(tmp_path: Path) -> None:
+def test_a_stage_that_needs_documents_reports_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(
         commands, ["bench", "--documents", "none", "--only", "build", "--only", "http", "--target", str(tmp_path)]
     )
@@ -269,7 +269,7 @@ def test_a_stage_that_needs_documents_says_so(tmp_path: Path) -> None:
     assert "the stage `http` needs documents" in answer.output
 
 
-def test_a_building_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_build_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK", 200)
     plan = plan_of(Shape(1_000, "small", 7), tmp_path)
     send = build.send
@@ -305,7 +305,7 @@ def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
 # The figures
 
 
-def test_the_share_of_times_is_one_of_them() -> None:
+def test_a_percentile_is_one_of_the_times() -> None:
     times = [float(number) for number in range(1, 101)]
     assert percentile(times, 0.99) == 99
     assert percentile(times, 0.5) == 50
@@ -334,7 +334,7 @@ def test_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     assert "pip install 'spanwise[bench]'" in answer.output
 
 
-def test_a_stage_without_a_store_says_so(tmp_path: Path) -> None:
+def test_a_stage_without_a_store_reports_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(commands, ["bench", "--only", "check", "--target", str(tmp_path)])
     assert answer.exit_code == 1
     assert "run `--only build` first" in answer.output

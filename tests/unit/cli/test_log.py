@@ -18,7 +18,7 @@ def record(message: str, error: Exception | None = None) -> logging.LogRecord:
 
 
 @given(st.text())
-def test_an_event_is_one_line_whatever_it_says(message: str) -> None:
+def test_an_event_is_one_line_whatever_its_message(message: str) -> None:
     line = LineFormatter().format(record(message))
     assert len(line.split("\n")) == 1
     assert not any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in line)
@@ -31,13 +31,13 @@ def test_no_line_of_a_traceback_looks_like_an_event(message: str) -> None:
     assert all(line.startswith("  ") for line in lines[1:])
 
 
-def test_an_event_says_when_how_bad_and_who() -> None:
+def test_an_event_has_time_level_and_logger() -> None:
     line = LineFormatter().format(record("ready"))
     assert line.endswith("Z info spanwise.test: ready")
 
 
 @given(st.text(), st.booleans())
-def test_an_event_for_programs_is_one_object_on_one_line(message: str, failed: bool) -> None:  # noqa: FBT001
+def test_a_json_event_is_one_object_on_one_line(message: str, failed: bool) -> None:  # noqa: FBT001
     line = JsonFormatter().format(record(message, ValueError(message) if failed else None))
     assert line.isascii()
     assert line.isprintable()

@@ -1,4 +1,4 @@
-"""Objects of other frameworks: which are joined, which are refused, and what that costs whoever has none."""
+"""Adapters: which objects of other frameworks are adapted, which are rejected, and that the rest of us import none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models.test import TestModel
 
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
-from spanwise.components import Agent, Component, Kind, Team, Workflow, as_component
+from spanwise.components import Agent, Call, Component, Kind, Outcome, Team, Workflow, as_component
 from spanwise.components.adapters import component_or_none
 from spanwise.components.adapters.agno_requirements import resolve_requirements
 from spanwise.components.adapters.base import Adapted
@@ -26,6 +26,7 @@ from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
 from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER, proxying_to
 from support.apps.agno_objects import agno_agent, agno_team, agno_workflow, confirmed, database, helper
+from support.in_process.components import Recorder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,10 +42,10 @@ def test_importing_the_service_imports_no_framework() -> None:
 
 def test_agno_that_the_program_instrumented_itself_is_left_alone() -> None:
     code = (
-        "from agno.agent import Agent; from support.scripted_model import Scripted;"
+        "from agno.agent import Agent; from support.apps.scripted_model import ScriptedModel;"
         "from spanwise.components import as_component;"
         "from openinference.instrumentation.agno import AgnoInstrumentor as Theirs; Theirs().instrument();"
-        "found = as_component(Agent(id='a', model=Scripted())); found.initialize(); print(found.is_instrumented)"
+        "found = as_component(Agent(id='a', model=ScriptedModel())); found.initialize(); print(found.is_instrumented)"
     )
     path = os.pathsep.join(sys.path)
     environment = {**os.environ, "PYTHONPATH": path}
@@ -239,3 +240,29 @@ def test_spans_outside_of_runs_go_where_the_program_sends_them(monkeypatch: pyte
         (span.name, span.instrumentation_scope and span.instrumentation_scope.name)
         for span in exporter.get_finished_spans()
     ] == [("outside", "instrumentor"), ("inside", "host")]
+
+
+class Foreign:
+    """An agent of another framework, as an adapter presents it."""
+
+    kind = Kind.AGENT
+    id = "foreign"
+    name = description = db = model = None
+    store_events = False
+
+    def initialize(self) -> None:
+        """Needs no preparation."""
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    async def execute(self, call: Call) -> Outcome:
+        return Outcome(content=f"foreign {call.message}")
+
+
+def test_whatever_satisfies_the_protocol_is_a_component() -> None:
+    assert Recorder().run(as_component(Foreign(), Kind.AGENT)).content == "foreign hi"
+    with pytest.raises(ConfigurationError, match="need an adapter"):
+        as_component(object(), Kind.AGENT)
+    with pytest.raises(ConfigurationError, match="got the agent `foreign`"):
+        as_component(Foreign(), Kind.TEAM)

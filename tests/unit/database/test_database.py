@@ -1,4 +1,4 @@
-"""One suite over both databases: what is kept, in which order, and who may open it."""
+"""One suite for both databases: records, order, transactions, locks and versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     New: TypeAlias = Callable[[], Callable[[], Database]]
-    """Makes a place, and returns what makes databases over that place."""
+    """Creates an empty database and returns a function that opens it."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"], scope="session")
@@ -45,7 +45,7 @@ def opener(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="session")
 def shared(opener: New) -> Iterator[Database]:
-    """A database that tests share; each looks only for what it kept."""
+    """A database that tests share; each reads only its own records."""
     database = opener()()
     database.open()
     yield database
@@ -67,7 +67,7 @@ def test_both_satisfy_the_protocol(shared: Database) -> None:
     assert isinstance(shared, Database)
 
 
-def test_what_is_kept_is_found_after_it_is_opened_again(opener: New) -> None:
+def test_records_survive_a_reopen(opener: New) -> None:
     opened = opener()
     database = opened()
     assert database.open() == []
@@ -121,7 +121,7 @@ def test_a_session_is_added_once_and_changed(shared: Database) -> None:
     shared.delete_session("added")
 
 
-def test_what_is_done_together_is_done_whole_or_not_at_all(shared: Database) -> None:
+def test_a_transaction_is_atomic(shared: Database) -> None:
     def add_both() -> None:
         with shared.together():
             shared.add_session(session("together-1"))
@@ -157,7 +157,7 @@ ASKED = st.builds(
 
 
 def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
-    """The oracle: row by row, in plain words."""
+    """The naive implementation that a page is compared with."""
     found = [
         each
         for each in kept
@@ -173,7 +173,7 @@ def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[Se
 
 @given(st.lists(SESSIONS, max_size=12), st.lists(ASKED, min_size=1, max_size=5))
 @settings(max_examples=60, deadline=None)
-def test_a_page_is_what_a_plain_reading_finds(
+def test_a_page_is_what_the_naive_implementation_finds(
     shared: Database, rows: list[tuple[Any, ...]], questions: list[SessionPageQuery]
 ) -> None:
     kept = [
@@ -190,7 +190,7 @@ def test_a_page_is_what_a_plain_reading_finds(
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 1025, "ü" * 513], ids=range(4))
-def test_an_id_that_one_database_could_not_hold_is_rejected_by_all(shared: Database, value: str) -> None:
+def test_an_id_that_one_database_cannot_hold_is_rejected_by_all(shared: Database, value: str) -> None:
     for ask in (
         lambda: shared.session(value),
         lambda: shared.sessions(SessionPageQuery(user_id=value)),
@@ -226,7 +226,7 @@ def postgresql_url(parameters: dict[str, Any]) -> str:
     )
 
 
-def test_a_database_is_one_process_own_until_that_ends(opener: New) -> None:
+def test_a_database_belongs_to_one_process_until_that_ends(opener: New) -> None:
     opened = opener()
     database = opened()
     database.open()
@@ -289,7 +289,9 @@ def test_an_address_that_cannot_be_read_is_rejected_and_not_repeated(url: str) -
     assert rejected.value.__cause__ is None
 
 
-def test_a_server_that_rejects_us_is_named_without_the_password(postgresql_server: postgresql.PostgresqlServer) -> None:
+def test_a_server_that_rejects_the_connection_is_named_without_the_password(
+    postgresql_server: postgresql.PostgresqlServer,
+) -> None:
     query = postgresql_server.url("nothing")
     with pytest.raises(ConfigurationError, match='database "nothing" does not exist'):
         PostgresqlDatabase(query).open()
@@ -300,7 +302,7 @@ def test_a_server_that_rejects_us_is_named_without_the_password(postgresql_serve
         PostgresqlDatabase(query.replace(str(postgresql_server.port), "1")).open()
 
 
-def test_a_server_that_went_is_said_and_found_again_when_it_is_back() -> None:
+def test_a_lost_server_is_reported_and_used_again_when_it_is_back() -> None:
     with postgresql.running() as server:
         database = PostgresqlDatabase(server.create_database())
         database.open()

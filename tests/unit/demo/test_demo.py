@@ -82,7 +82,7 @@ def test_exports_count_what_is_in_them(sent: list[tuple[ExportRequest, list[dict
 
 
 @pytest.mark.parametrize("traces", [1, 7, 8, 9])
-def test_few_traces_are_as_many_as_asked_for(traces: int) -> None:
+def test_few_traces_are_as_many_as_requested(traces: int) -> None:
     assert sum(export.traces for export in export_requests(traces, SEED, NOW)) == traces
 
 
@@ -156,7 +156,7 @@ def test_every_template_can_be_filled(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("domain", domains(), ids=lambda domain: domain.service)
-def test_whoever_is_named_is_there(domain: Domain) -> None:
+def test_every_named_actor_exists(domain: Domain) -> None:
     names = {agent.name for agent in domain.agents}
     assert {member for team in domain.teams for member in team.members} <= names
     assert {step.agent for workflow in domain.workflows for step in workflow.steps} <= names | {""}
@@ -200,7 +200,7 @@ def test_the_engine_accepts_and_understands_every_made_up_span(store: TraceStore
     assert count(store, op="EQ", key="name", value="POST /chat") == 0
 
 
-def test_a_filling_that_was_interrupted_is_finished_without_doubling(store: TraceStore, tmp_path: Path) -> None:
+def test_an_interrupted_filling_is_finished_without_duplicates(store: TraceStore, tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
     plan = load_or_create_plan(record, 300, SEED)
     progress: list[int] = []
@@ -234,7 +234,7 @@ def test_a_record_of_other_traces_is_rejected(tmp_path: Path) -> None:
             load_or_create_plan(record, traces, seed)
 
 
-def test_a_record_that_is_none_is_rejected(tmp_path: Path) -> None:
+def test_an_invalid_record_is_rejected(tmp_path: Path) -> None:
     record = tmp_path / "demo.json"
     record.write_text("{}")
     with pytest.raises(
@@ -244,7 +244,7 @@ def test_a_record_that_is_none_is_rejected(tmp_path: Path) -> None:
 
 
 class BusyStore:
-    """A store that accepts a request only when it is sent for the `patience`-th time."""
+    """A store that accepts a request only after `patience` attempts."""
 
     def __init__(self, store: TraceStore, patience: int) -> None:
         self.store = store
@@ -261,7 +261,7 @@ class BusyStore:
         self.store.flush()
 
 
-def test_a_busy_store_is_asked_again(store: TraceStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_store_is_retried(store: TraceStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spanwise.demo.fill._RETRY_SECONDS", 0)
     plan = FillPlan(50, SEED, NOW)
     fill(BusyStore(store, 3), plan, lambda _: None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the prose says of other tools over a store as it lies, run as a reader would run it."""
+"""The documented examples of other tools that read the files of a store."""
 
 from __future__ import annotations
 

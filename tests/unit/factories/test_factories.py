@@ -1,4 +1,4 @@
-"""The factory rows of the specification, at function level."""
+"""Component factories, without a service."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def test_an_id_and_a_db_are_required(kind: type[Factory]) -> None:
         [TeamFactory("t", DB, never)],
     ],
 )
-def test_a_registry_that_is_not_clear_does_not_start(agents: list[object]) -> None:
+def test_an_ambiguous_registry_does_not_start(agents: list[object]) -> None:
     with pytest.raises(ConfigurationError):
         Registry({Kind.AGENT: agents})
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_product_gets_what_the_specification_says(kind: type[Factory], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_product_gets_the_documented_members(kind: type[Factory], caplog: pytest.LogCaptureFixture) -> None:
     initialized: list[str] = []
 
     def build(_context: RequestContext) -> Any:
@@ -122,14 +122,14 @@ def test_a_component_that_was_returned_before_is_rejected() -> None:
 
 
 async def coroutine() -> None:
-    """Is never awaited by a factory that returns it."""
+    """A coroutine that a factory returns by mistake."""
 
 
 @pytest.mark.parametrize(
     "returned",
     [lambda: None, lambda: Agent, lambda: Workflow([echo]), coroutine, lambda: iter([1]), lambda: "text"],
 )
-def test_what_is_no_agent_is_a_factory_error(returned: Callable[[], object]) -> None:
+def test_a_wrong_product_is_a_factory_error(returned: Callable[[], object]) -> None:
     with pytest.raises(FactoryError) as caught:
         resolve(AgentFactory("a", DB, lambda _: returned()))
     assert caught.value.status == 500
@@ -171,7 +171,7 @@ def test_what_a_factory_raises_has_its_status(raised: BaseException, status: int
 
 
 class Asking:
-    """An object that is called, and awaited."""
+    """A callable object with an async `__call__`."""
 
     async def __call__(self, _context: RequestContext) -> Agent:
         await asyncio.sleep(0)
@@ -247,10 +247,10 @@ class AsTypedDict(TypedDict):
 
 
 class AsModel:
-    """Has what a pydantic model has, and says no as one does."""
+    """A stand-in for a pydantic model."""
 
     class RefusalError(ValueError):
-        """What pydantic raises."""
+        """The error of pydantic."""
 
         @staticmethod
         def errors(**_options: bool) -> list[dict[str, Any]]:
@@ -301,7 +301,7 @@ def test_a_schema_is_described(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("schema", [dict, "AsStruct", 1, echo])
-def test_what_is_no_schema_is_rejected(schema: Any) -> None:
+def test_an_invalid_schema_is_rejected(schema: Any) -> None:
     with pytest.raises(ConfigurationError, match="input_schema"):
         AgentFactory("a", DB, never, input_schema=schema)
 
@@ -327,13 +327,13 @@ def test_without_a_schema_the_input_is_as_sent(given: object) -> None:
     ],
     ids=range(9),
 )
-def test_an_input_that_is_no_object_is_rejected(text: str, words: str) -> None:
+def test_an_input_that_is_not_an_object_is_rejected(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         parse_input(text)
     assert getattr(caught.value, "status", None) == 400
 
 
-def test_an_input_at_its_limits_is_taken() -> None:
+def test_an_input_at_its_limits_is_accepted() -> None:
     assert parse_input(None) is None
     assert parse_input('{"a": ' + "[" * 63 + "]" * 63 + "}") is not None
 

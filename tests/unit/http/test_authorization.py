@@ -21,7 +21,7 @@ KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
 
 
 def admitted(to: Authorizer, headers: dict[str, str], row: Route | None = SEARCH) -> Any:  # a bag
-    """Returns the state of a request that was let in."""
+    """Returns the state of an authorized request."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/traces/search", "headers": raw, "state": {"request_id": "1"}}
     request = Request(scope)

@@ -1,4 +1,4 @@
-"""A request that is refused leaves nothing large behind: its body goes with it, not with the garbage collector."""
+"""A rejected request leaves no body behind that only the garbage collector would free."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def uncollected() -> Iterator[None]:
 
 
 def left_behind() -> list[int]:
-    """Returns the sizes of large bytes that only the garbage collector would have freed."""
+    """Returns the sizes of large byte strings that only the garbage collector frees."""
     gc.set_debug(gc.DEBUG_SAVEALL)
     gc.collect()
     referents = gc.get_referents(*gc.garbage)
@@ -42,7 +42,7 @@ def left_behind() -> list[int]:
 
 
 async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -> int:
-    """Returns the status of the answer to a large body, of which nobody but the service holds any."""
+    """Returns the status of the response to a large body that nothing but the service references."""
     sent: list[Message] = []
     scope = {
         "type": "http",
@@ -72,7 +72,7 @@ async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -
 
 @pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
-    ("request", "settings", "status"),
+    ("body", "settings", "status"),
     [
         (("/v1/traces", PROTOBUF, b"\xff"), {}, 400),
         (("/v1/traces", JSON, b"["), {}, 400),
@@ -87,15 +87,15 @@ async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -
         (("/workflows/none/runs", FORM, b"message=a"), {}, 404),
     ],
 )
-def test_what_is_rejected_leaves_no_garbage(
-    tmp_path: Path, request: tuple[str, dict[str, str], bytes], settings: dict[str, Any], status: int
+def test_a_rejected_request_leaves_no_garbage(
+    tmp_path: Path, body: tuple[str, dict[str, str], bytes], settings: dict[str, Any], status: int
 ) -> None:
     async def rejected() -> None:
         service = Service(
             workflows=[Workflow([str.upper], id="upper")], settings={"data_dir": str(tmp_path), **settings}
         )
         await service.open()
-        assert [await ask(service.app, *request) for _ in range(3)] == [status] * 3
+        assert [await ask(service.app, *body) for _ in range(3)] == [status] * 3
         found = left_behind()
         await service.close()
         assert found == []

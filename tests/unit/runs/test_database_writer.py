@@ -1,4 +1,4 @@
-"""A database that fails for a while leaves no gap, and events are found without reading all of them."""
+"""The database writer: a database that fails for a while leaves no gap, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEBIBYTE = 1024 * 1024
 
 
 class Faulty(SqliteDatabase):
-    """A database whose disk fails now and then."""
+    """A database whose disk fails at times."""
 
     fails = False
     poisoned = ""
@@ -68,7 +68,7 @@ def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: 
 
 
 class Slow(SqliteDatabase):
-    """A database that takes events once it is told to."""
+    """A database that stores events once a test lets it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -80,7 +80,7 @@ class Slow(SqliteDatabase):
 
 
 @pytest.mark.parametrize("kind", [Slow, Faulty])
-def test_whoever_waits_is_never_far_ahead_of_the_database_even_of_one_that_fails(
+def test_a_waiting_run_is_never_far_ahead_of_the_database_even_of_a_failing_one(
     tmp_path: Path, kind: type[Slow | Faulty]
 ) -> None:
     size = MEBIBYTE // 10
@@ -113,7 +113,7 @@ def test_whoever_waits_is_never_far_ahead_of_the_database_even_of_one_that_fails
     assert asyncio.run(scene()) == (100 if kind is Faulty else 0)
 
 
-def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) -> None:
+def test_one_run_that_cannot_be_stored_does_not_block_others(tmp_path: Path) -> None:
     async def scene() -> None:
         database, writer = await opened(tmp_path)
         database.poisoned = "bad"
@@ -130,7 +130,7 @@ def test_one_run_that_cannot_be_stored_keeps_no_other_from_it(tmp_path: Path) ->
     asyncio.run(scene())
 
 
-def test_what_must_not_be_lost_is_tried_again(tmp_path: Path) -> None:
+def test_required_writes_are_retried(tmp_path: Path) -> None:
     async def scene() -> None:
         database, writer = await opened(tmp_path)
         database.fails = True
@@ -144,7 +144,7 @@ def test_what_must_not_be_lost_is_tried_again(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_is_tried_again_keeps_no_service_from_ending(tmp_path: Path) -> None:
+def test_retries_do_not_prevent_a_shutdown(tmp_path: Path) -> None:
     async def scene() -> None:
         database, writer = await opened(tmp_path)
         database.fails = True
@@ -159,7 +159,7 @@ def test_what_is_tried_again_keeps_no_service_from_ending(tmp_path: Path) -> Non
     asyncio.run(scene())
 
 
-def test_a_run_that_lost_events_says_so(tmp_path: Path) -> None:
+def test_a_run_reports_lost_events(tmp_path: Path) -> None:
     async def scene() -> None:
         database, writer = await opened(tmp_path)
         database.fails = True
@@ -173,7 +173,7 @@ def test_a_run_that_lost_events_says_so(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_the_next_index_is_the_one_after_the_last_whatever_lies_between(tmp_path: Path) -> None:
+def test_the_next_index_follows_the_last_whatever_is_missing(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "runs.db")
     database.open()
     rng = random.Random(7)
@@ -185,7 +185,7 @@ def test_the_next_index_is_the_one_after_the_last_whatever_lies_between(tmp_path
     database.close()
 
 
-def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing(tmp_path: Path) -> None:
+def test_a_run_in_memory_is_bounded_and_a_slow_subscriber_misses_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         _, writer = await opened(tmp_path)
         active = ActiveRun(("a", "s"), 0, writer, keeps_events=False)
@@ -209,7 +209,7 @@ def test_a_run_in_memory_is_bounded_and_a_follower_that_is_behind_misses_nothing
     asyncio.run(scene())
 
 
-def test_an_exhausted_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         _, writer = await opened(tmp_path, MEBIBYTE)
         budget = writer.budget
@@ -237,7 +237,7 @@ def test_an_exhausted_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_p
     asyncio.run(scene())
 
 
-def test_whatever_becomes_of_events_their_budget_is_released(tmp_path: Path) -> None:
+def test_the_memory_of_events_is_always_returned(tmp_path: Path) -> None:
     async def scene() -> None:
         database, writer = await opened(tmp_path)
         rng = random.Random(7)

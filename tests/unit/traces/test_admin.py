@@ -22,7 +22,7 @@ EVERYTHING = Filter.compile(b"null")
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """Returns a data folder with three traces, two of them failed, in two segments and the write-ahead."""
+    """Returns a data folder with three traces, two of them failed, in two segments and the write-ahead log."""
     store = TraceStore.open(str(tmp_path / "traces"))
     for number, code in ((1, 2), (2, 0), (3, 2)):
         store.ingest(_export(number, code), "application/json")

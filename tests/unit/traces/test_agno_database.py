@@ -1,4 +1,4 @@
-"""A database that agno filled by itself, with a model that answers from a script, becomes traces of ours."""
+"""Import of traces from a database that agno filled itself, with a scripted model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture(scope="module")
 def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a database that was filled by the agno that is installed."""
+    """Returns a database filled by the installed agno."""
     file = tmp_path_factory.mktemp("agno") / "traced.db"
     fill(str(file))
     return file
@@ -57,7 +57,7 @@ def spans_in(nodes: list[dict[str, Any]], parent: str | None = None) -> dict[str
 
 
 def assert_same_as(file: Path, traces: dict[str, dict[str, Any]]) -> None:
-    """Asserts that `traces` say what agno's own tables say."""
+    """Asserts that `traces` agree with agno's own tables."""
     connection = sqlite3.connect(file)
     connection.row_factory = sqlite3.Row
     rows = connection.execute("SELECT * FROM agno_traces").fetchall()
@@ -119,7 +119,7 @@ def test_tables_of_other_names_are_imported(tmp_path: Path, newest: Path) -> Non
     assert f"expected a table `agno_traces` in sqlite:///{file}, found none" in rejected.output
 
 
-def test_rows_that_are_no_spans_are_rejected_one_by_one(tmp_path: Path, newest: Path) -> None:
+def test_invalid_rows_are_rejected_one_by_one(tmp_path: Path, newest: Path) -> None:
     file = tmp_path / "spoiled.db"
     shutil.copy(newest, file)
     with sqlite3.connect(file) as connection:

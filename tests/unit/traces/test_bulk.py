@@ -1,4 +1,4 @@
-"""What goes out of a store in bulk and comes in again is the same, whichever way it goes."""
+"""Bulk export and import: every format restores the same traces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AGENTS = '{"op": "EXISTS", "key": "agent_id"}'
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a data folder with every captured export, some sealed, some not."""
+    """Returns a data folder with every captured export, partly sealed."""
     folder = tmp_path_factory.mktemp("filled")
     store = TraceStore.open(str(folder / "traces"))
     for number, capture in enumerate(captures()):
@@ -66,7 +66,7 @@ def answers(data_dir: Path, *, received: bool = True) -> list[Any]:
         ("arrow", "zstd"),
     ],
 )
-def test_exported_and_imported_again_every_search_answers_the_same(
+def test_every_search_returns_the_same_after_export_and_import(
     data_dir: Path, tmp_path: Path, form: str, wrap: str | None
 ) -> None:
     file = tmp_path / "file"
@@ -85,7 +85,7 @@ def test_exported_and_imported_again_every_search_answers_the_same(
         assert answers(tmp_path / "copy", received=has_received) == answers(data_dir, received=has_received)
 
 
-def test_a_file_of_nothing_but_spans_is_imported(data_dir: Path, tmp_path: Path) -> None:
+def test_a_file_of_spans_only_is_imported(data_dir: Path, tmp_path: Path) -> None:
     file = tmp_path / "spans.parquet"
     run("export", data_dir, "{}", "--format", "parquet", "-o", file)
     pq.write_table(pq.read_table(file, columns=["span", "resource", "scope"]), file)
@@ -109,7 +109,7 @@ def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path,
     assert found == expected
 
 
-def test_what_is_rejected_is_said_with_its_path(tmp_path: Path) -> None:
+def test_a_rejected_input_is_reported_with_its_path(tmp_path: Path) -> None:
     span = {"spanId": "1" * 16, "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
     good, bad = {**span, "traceId": "a" * 32}, {**span, "traceId": "0" * 32}
     lines = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [each]}]}]}) for each in (good, bad)]
@@ -125,7 +125,7 @@ def test_what_is_rejected_is_said_with_its_path(tmp_path: Path) -> None:
     assert f"rejected: {tmp_path}/cut.pb: expected OTLP trace data" in imported.output
 
 
-def test_messages_of_any_length_and_number_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_of_any_length_and_number_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spanwise.traces.bulk_import.otlp_file._CHUNK_BYTES", 100)
     for name, capture in (("whole.json", "collector-json-01.json"), ("merged.pb", "collector-merged-01.pb")):
         body = (OTLP / capture).read_bytes()
@@ -170,7 +170,7 @@ def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path)
     assert all(line["agent_id"] and line["tree"] for line in lines)
 
 
-def test_a_search_answers_programs_as_the_service_does(data_dir: Path) -> None:
+def test_a_search_without_a_service_returns_what_the_service_returns(data_dir: Path) -> None:
     answered = json.loads(run("search", AGENTS, data_dir, "--json", "--page", 2, "--limit", 3).output)
     page = TraceStore.look(str(data_dir / "traces")).search_runs(Filter.compile(AGENTS.encode()), 2, 3)
     assert answered["data"] == json.loads(page.data)
@@ -179,7 +179,7 @@ def test_a_search_answers_programs_as_the_service_does(data_dir: Path) -> None:
     assert sessions[0].split() == ["LAST", "TRACE", "TRACES", "AGENTS", "USER", "SESSION"]
 
 
-def test_what_was_sent_does_not_steer_a_terminal(tmp_path: Path) -> None:
+def test_control_characters_do_not_reach_a_terminal(tmp_path: Path) -> None:
     span = {"traceId": "a" * 32, "spanId": "1" * 16, "name": "\x1b[2J\nforged", "startTimeUnixNano": "1"}
     store = TraceStore.open(str(tmp_path / "traces"))
     store.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode(), "application/json")
@@ -190,7 +190,7 @@ def test_what_was_sent_does_not_steer_a_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["search", "export"])
-def test_what_cannot_be_looked_at_is_rejected(tmp_path: Path, command: str) -> None:
+def test_a_store_that_cannot_be_read_is_rejected(tmp_path: Path, command: str) -> None:
     rest = ("-o", tmp_path / "file") if command == "export" else ()
 
     def run_command(source: str, folder: Path) -> Result:
@@ -205,7 +205,7 @@ def test_what_cannot_be_looked_at_is_rejected(tmp_path: Path, command: str) -> N
     assert not (tmp_path / "file").exists()
 
 
-def test_streams_cross_the_ffi_boundary_as_arrow(data_dir: Path) -> None:
+def test_streams_are_arrow_streams(data_dir: Path) -> None:
     store = TraceStore.look(str(data_dir / "traces"))
     rows = pa.table(store.scan(EVERYTHING))
     assert rows.schema == pa.schema(trace_schema())
@@ -218,7 +218,7 @@ def test_streams_cross_the_ffi_boundary_as_arrow(data_dir: Path) -> None:
     assert set(pa.table(store.scan(some))["status"].to_pylist()) == {"ERROR"}
 
 
-def test_spans_come_from_whatever_makes_arrow(data_dir: Path, tmp_path: Path) -> None:
+def test_spans_are_imported_from_any_arrow_producer(data_dir: Path, tmp_path: Path) -> None:
     spans = pa.table(TraceStore.look(str(data_dir / "traces")).export_spans(EVERYTHING))
     pq.write_table(spans, tmp_path / "plain.parquet", store_schema=False)
     for name, given in {"table": spans, "plain": pq.read_table(tmp_path / "plain.parquet")}.items():
@@ -230,7 +230,7 @@ def test_spans_come_from_whatever_makes_arrow(data_dir: Path, tmp_path: Path) ->
         store.close()
 
 
-def test_a_store_that_is_looked_at_is_not_changed(data_dir: Path) -> None:
+def test_a_read_only_store_is_not_changed(data_dir: Path) -> None:
     reader = TraceStore.look(str(data_dir / "traces"))
     with pytest.raises(ConfigurationError, match="the store was opened for reading only"):
         reader.delete(EVERYTHING)

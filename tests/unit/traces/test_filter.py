@@ -1,4 +1,4 @@
-"""The golden filters, across the door and over Arrow data of several layouts."""
+"""The golden filters through the native module, over Arrow data in several layouts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def encode(value: object) -> bytes:
 
 @cache
 def batch(text: pa.DataType) -> pa.RecordBatch:
-    """Returns the golden rows, their text in the layout `text`."""
+    """Returns the golden rows with text columns of type `text`."""
     rows = cases("matches.json")["rows"]
     columns: dict[str, pa.Array] = {}
     for key in rows[0]:
@@ -53,7 +53,7 @@ def test_an_accepted_filter_has_its_canonical_form_and_prints_as_what_it_parses(
 
 
 @pytest.mark.parametrize("case", cases("refused_filters.json")["cases"], ids=lambda case: case["source"][:60])
-def test_a_rejected_filter_says_what_and_where(case: dict[str, str]) -> None:
+def test_a_rejected_filter_names_the_error_and_its_path(case: dict[str, str]) -> None:
     with pytest.raises(FilterError) as rejected:
         Filter.compile(case["source"].encode("utf-8", "surrogatepass"))
     assert (rejected.value.message, rejected.value.path) == (case["message"], case["path"])

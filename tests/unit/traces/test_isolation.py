@@ -1,4 +1,4 @@
-"""Whatever traces there are, whoever asks, whatever it asks: the answer is a subset of the caller's own.
+"""For any traces, caller and request, the response is a subset of the caller's own traces.
 
 The oracle is an admin's answer, cut down to the caller by its user id: rows, order, totals, sessions, single reads.
 """

@@ -18,7 +18,7 @@ async def eventually_admits(pool: Pool) -> str:
                 await asyncio.sleep(0.001)
 
 
-def test_work_beyond_threads_and_waiting_is_rejected_and_admitted_again_later() -> None:
+def test_work_beyond_threads_and_queue_is_rejected_and_accepted_again_later() -> None:
     async def scenario() -> None:
         pool, gate = Pool("search", threads=2, waiting=1), Event()
         running = [asyncio.ensure_future(pool.run(gate.wait)) for _ in range(3)]
@@ -33,7 +33,7 @@ def test_work_beyond_threads_and_waiting_is_rejected_and_admitted_again_later() 
     asyncio.run(scenario())
 
 
-def test_abandoned_work_keeps_its_path_while_it_runs_and_leaves_it_while_it_waits() -> None:
+def test_abandoned_work_keeps_its_thread_while_it_runs_and_leaves_the_queue_while_it_waits() -> None:
     async def scenario() -> None:
         pool, started, gate, done = Pool("search", threads=1, waiting=1), Event(), Event(), []
 
@@ -60,7 +60,7 @@ def test_abandoned_work_keeps_its_path_while_it_runs_and_leaves_it_while_it_wait
     asyncio.run(scenario())
 
 
-def test_what_work_raises_comes_back_and_its_path_is_free_again() -> None:
+def test_an_exception_of_the_work_is_raised_and_frees_its_thread() -> None:
     def fail() -> None:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""Spans that others wrote in columns, and OTLP files as collectors write them."""
+"""Import of spans from columns of other programs, and of OTLP files as collectors write them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(*arguments: object) -> Result:
 
 
 def traces(data_dir: Path) -> list[Any]:
-    """Returns every trace with its tree, but when it was received."""
+    """Returns every trace with its tree, without the time it was received."""
     store = TraceStore.look(str(data_dir / "traces"))
     total = store.search_runs(EVERYTHING, 1, 1).total_count
     pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
@@ -57,7 +57,7 @@ def attributes(encoded: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def requests() -> Iterator[ExportTraceServiceRequest]:
-    """Yields the captured exports without what columns do not say."""
+    """Yields the captured requests without what columns cannot express."""
     for capture in captures():
         if capture.content_encoding == "identity" and capture.content_type == PROTOBUF:
             request = ExportTraceServiceRequest.FromString(capture.body)
@@ -116,7 +116,7 @@ def rows(request: ExportTraceServiceRequest) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def direct(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with what was captured, sent as it was captured."""
+    """A data folder with the captured requests, ingested as OTLP."""
     folder = tmp_path_factory.mktemp("direct")
     store = TraceStore.open(str(folder / "traces"))
     for request in requests():
@@ -126,7 +126,7 @@ def direct(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("times", ["integers", "instants"])
-def test_spans_in_columns_say_what_the_same_spans_say_as_otlp(direct: Path, tmp_path: Path, times: str) -> None:
+def test_spans_in_columns_equal_the_same_spans_as_otlp(direct: Path, tmp_path: Path, times: str) -> None:
     table = pa.Table.from_pylist([row for request in requests() for row in rows(request)])
     if times == "instants":
         for name in ("start_time", "end_time"):
@@ -173,7 +173,7 @@ def test_attributes_are_a_map_a_struct_or_text(tmp_path: Path, column: pa.Array)
     assert trace["user_id"] == "ann"
 
 
-def test_numbers_that_json_does_not_know_survive(tmp_path: Path) -> None:
+def test_non_finite_numbers_survive(tmp_path: Path) -> None:
     column = pa.array([{"a": float("nan"), "b": float("inf"), "c": 2**63 - 1, "d": [1.5, None]}])
     assert imported(tmp_path, pa.table({**spans(name=["one"]), "attributes": column})).exit_code == 0
     store = TraceStore.look(str(tmp_path / "data" / "traces"))
@@ -181,7 +181,7 @@ def test_numbers_that_json_does_not_know_survive(tmp_path: Path) -> None:
     assert (found["a"], found["b"], found["c"]) == ("NaN", "Infinity", 2**63 - 1)
 
 
-def test_ids_may_be_bytes_and_when_a_trace_was_received_is_kept(tmp_path: Path) -> None:
+def test_ids_may_be_bytes_and_the_time_of_receipt_is_kept(tmp_path: Path) -> None:
     trace_id, received = bytes(range(16)), datetime(2025, 5, 5, tzinfo=UTC)
     table = pa.table(spans(trace_id=[trace_id], span_id=[b"12345678"], created_at=[received]))
     assert imported(tmp_path, table).exit_code == 0
@@ -191,7 +191,7 @@ def test_ids_may_be_bytes_and_when_a_trace_was_received_is_kept(tmp_path: Path) 
     assert trace["created_at"] == "2025-05-05T00:00:00Z"
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
     table = pa.table({"TraceId": ["a" * 32], "name": ["x"], "start_time": [FIRST]})
     rejected = imported(tmp_path, table)
     assert rejected.exit_code == 1
@@ -212,9 +212,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ({"start_time": [1, -1]}, "expected `start_time` to be an instant"),
     ],
 )
-def test_a_row_that_is_no_span_is_rejected_with_its_path(
-    tmp_path: Path, columns: dict[str, list[Any]], reason: str
-) -> None:
+def test_an_invalid_row_is_rejected_with_its_path(tmp_path: Path, columns: dict[str, list[Any]], reason: str) -> None:
     done = imported(tmp_path, pa.table(spans(**columns)))
     assert done.exit_code == 0, "what is refused is counted"
     assert "Accepted spans: 1. Rejected: 1." in done.output
@@ -223,7 +221,7 @@ def test_a_row_that_is_no_span_is_rejected_with_its_path(
     assert reason in line
 
 
-def test_of_many_refusals_the_first_are_named_and_all_are_counted(tmp_path: Path) -> None:
+def test_the_first_rejections_are_named_and_all_are_counted(tmp_path: Path) -> None:
     done = imported(tmp_path, pa.table(spans(kind=["SIDEWAYS"] * 500)))
     lines = [line for line in done.output.splitlines() if line.startswith("rejected: ")]
     assert "Accepted spans: 0. Rejected: 500." in done.output
@@ -241,7 +239,7 @@ def measured(*pieces: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["protobuf", "json", "protobuf in zstd", "all in zlib", "all in zstd"])
-def test_messages_with_their_lengths_before_them_are_read(tmp_path: Path, direct: Path, form: str) -> None:
+def test_length_delimited_messages_are_read(tmp_path: Path, direct: Path, form: str) -> None:
     bodies = [request.SerializeToString() for request in requests()]
     if form == "json":
         sent = [capture for capture in captures() if capture.content_type == "application/json"]
@@ -264,7 +262,7 @@ def test_messages_with_their_lengths_before_them_are_read(tmp_path: Path, direct
 
 
 @pytest.mark.parametrize("cut", [1, 3, 5, 100])
-def test_a_file_that_is_cut_short_is_told_from_a_whole_one(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_file_is_recognised(tmp_path: Path, cut: int) -> None:
     body = next(requests()).SerializeToString()
     (tmp_path / "file").write_bytes(measured(body, body)[: -len(body) - 4 + cut])
     (tmp_path / "zlib").write_bytes(zlib.compress(body)[:-cut])

@@ -26,7 +26,7 @@ EVERYTHING = Filter.compile(b"null")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Yields a store with six traces, half of them Ann's, a third failed."""
+    """Yields a store with six traces, half of which are Ann's and a third failed."""
     opened = TraceStore.open(str(tmp_path_factory.mktemp("exported") / "traces"))
     opened.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [*map(span, range(6))]}]}]}).encode(), JSON)
     yield opened
@@ -100,7 +100,7 @@ def test_what_cannot_be_exported_is_rejected_before_anything_is_sent(store: Trac
     assert request_export(store, {}).status_code == 401
 
 
-def test_exports_are_bounded_in_number_and_leave_their_place(store: TraceStore) -> None:
+def test_exports_are_limited_in_number_and_release_their_slot(store: TraceStore) -> None:
     async def scenario() -> None:
         downloads = Downloads()
         begun = [await downloads.run(lambda: store.export(EVERYTHING, "ndjson")) for _ in range(MAX_DOWNLOADS)]

@@ -51,7 +51,7 @@ def test_any_header_is_read(accepted: str) -> None:
 
 
 def answer_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
-    """Returns the headers of an answer, and its body as it went over the wire."""
+    """Returns the headers of a response, and its body as sent."""
 
     async def whole(_request: Request) -> Response:
         return Response(body, headers=headers)

@@ -7,7 +7,7 @@ import pytest
 
 from spanwise import ConfigurationError, Service, TraceStore
 from spanwise.http.middleware.cors import parse_origins
-from support.services.in_process import client_of
+from support.in_process.client import client_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The description says what the routes do: it is made from their table, and from the structs that validate."""
+"""The OpenAPI document agrees with the route table and the structs that validate requests."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ PLAIN = {
     *("status", "agent_count", "team_count", "workflow_count", "enabled", "path", "oauth"),
     *("partialSuccess",),
 }
-"""Fields that their names and their model explain."""
+"""Fields that need no description of their own."""
 
 
 def test_the_bounds_are_those_of_the_specification() -> None:

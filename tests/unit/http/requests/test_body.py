@@ -1,4 +1,4 @@
-"""Reading bodies: whatever happens, the room that was taken is given back."""
+"""Reading bodies: memory taken from the budget is always returned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chunk(body: bytes, *, more: bool) -> Message:
 
 
 def request_of(*messages: Message, length: int | None = None) -> Request:
-    """Returns a request that receives `messages`, and then nothing for a long time."""
+    """Returns a request that receives `messages` and then stalls."""
     waiting = list(messages)
 
     async def receive() -> Message:
@@ -66,7 +66,7 @@ def a_reader(deadline_seconds: float = 60.0) -> BodyReader:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
-def test_a_body_is_its_chunks_or_rejected_and_its_memory_is_given_back(chunks: list[bytes], ends_early: bool) -> None:  # noqa: FBT001  # drawn
+def test_a_body_is_its_chunks_or_rejected_and_its_memory_is_returned(chunks: list[bytes], ends_early: bool) -> None:  # noqa: FBT001  # drawn
     async def scenario() -> None:
         reader = a_reader()
         last = DISCONNECT if ends_early else chunk(b"", more=False)
@@ -88,7 +88,7 @@ def test_an_announced_length_over_the_limit_is_rejected_before_anything_is_read(
         asyncio.run(read(a_reader(), request_of(length=LIMIT + 1)))
 
 
-def test_a_body_that_does_not_come_is_rejected_and_a_slow_handler_is_not() -> None:
+def test_a_stalled_body_is_rejected_and_a_slow_handler_is_not() -> None:
     async def scenario() -> None:
         reader = a_reader(deadline_seconds=0.01)
         with pytest.raises(RequestTimeoutError):
@@ -101,7 +101,7 @@ def test_a_body_that_does_not_come_is_rejected_and_a_slow_handler_is_not() -> No
     asyncio.run(scenario())
 
 
-def test_bodies_share_their_room_as_long_as_they_are_used() -> None:
+def test_bodies_share_the_budget_as_long_as_they_are_used() -> None:
     async def scenario() -> None:
         reader = a_reader()
         async with reader.body(whole(LIMIT)):
@@ -113,7 +113,7 @@ def test_bodies_share_their_room_as_long_as_they_are_used() -> None:
     asyncio.run(scenario())
 
 
-def test_a_caller_that_leaves_cancels_what_it_asked_for() -> None:
+def test_a_caller_that_disconnects_cancels_its_handler() -> None:
     cancelled: list[bool] = []
 
     async def response() -> None:
@@ -132,7 +132,7 @@ def test_a_caller_that_leaves_cancels_what_it_asked_for() -> None:
     asyncio.run(scenario())
 
 
-def test_a_caller_that_stays_gets_its_answer_or_its_error() -> None:
+def test_a_caller_that_stays_gets_the_response_or_the_error() -> None:
     async def response() -> bytes:
         return b"found"
 

@@ -1,4 +1,4 @@
-"""Streams of events: how many there are, what keeps them alive, and how they end."""
+"""Event streams: their number, keep-alive and end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def never() -> Any:
 
 
 def sent_by(response: Callable[..., Awaitable[None]], seconds: float = 5.0) -> list[bytes]:
-    """Returns the bodies that an answer sends."""
+    """Returns the bodies that a response sends."""
     sent: list[bytes] = []
 
     async def send(message: Any) -> None:
@@ -52,7 +52,7 @@ def sent_by(response: Callable[..., Awaitable[None]], seconds: float = 5.0) -> l
     return [body for body in sent if body]
 
 
-def test_a_slot_is_taken_before_the_stream_begins_and_left_when_it_ended() -> None:
+def test_a_slot_is_taken_before_the_stream_begins_and_released_when_it_ends() -> None:
     streams = StreamLimit(2)
     with streams.acquire() as slot, streams.acquire():
         response = slot.respond(entries("RunStarted", "RunCompleted"))
@@ -65,7 +65,7 @@ def test_a_slot_is_taken_before_the_stream_begins_and_left_when_it_ended() -> No
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_a_stream_that_is_cancelled_at_any_time_leaves_its_slot(steps: int) -> None:
+def test_a_stream_cancelled_at_any_time_releases_its_slot(steps: int) -> None:
     streams = StreamLimit(1)
 
     async def scene() -> None:
@@ -84,7 +84,7 @@ def test_a_stream_that_is_cancelled_at_any_time_leaves_its_slot(steps: int) -> N
     assert streams.open == (1 if steps == 0 else 0)  # a task that never began has run nothing of the answer
 
 
-def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
 
     async def slow() -> AsyncGenerator[RunEvent, None]:
@@ -98,7 +98,7 @@ def test_a_stream_on_which_nothing_happens_is_kept_alive(monkeypatch: pytest.Mon
     assert set(sent[:-1]) == {b": heartbeat\n\n"}
 
 
-def test_a_reader_that_takes_nothing_is_let_go() -> None:
+def test_a_reader_that_does_not_read_is_disconnected() -> None:
     streams, taken = StreamLimit(1), 0
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -138,7 +138,9 @@ def test_a_reader_that_takes_nothing_is_let_go() -> None:
         ),
     ],
 )
-def test_pieces_are_the_answer_and_a_bad_end(kind: Kind, given: list[str], expected: list[str]) -> None:
+def test_a_stream_shows_pieces_or_the_answer_and_a_failed_end(
+    kind: Kind, given: list[str], expected: list[str]
+) -> None:
     async def scene() -> list[str]:
         return [entry.name async for entry in content_only(entries(*given), kind)]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from spanwise.http.routing.route import Route
 
 PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
-"""The routes that skip authorization checks; specification, "Authentication"."""
+"""The routes without authorization: docs/reference/tokens.md#public-routes."""
 
 PUBLISHED = {
     ("GET", "/"): "",
@@ -80,6 +80,6 @@ def test_errors_are_json_except_where_otlp_says_otherwise(row: Route) -> None:
     assert row.write_error is (otlp_error_response if row.path.startswith("/v1/") else json_error_response)
 
 
-def test_a_fixed_path_stands_before_one_with_a_parameter() -> None:
+def test_a_fixed_path_comes_before_one_with_a_parameter() -> None:
     paths = [row.path for row in TABLE]
     assert paths.index("/traces/filter-schema") < paths.index("/traces/{trace_id}")

@@ -1,4 +1,4 @@
-"""What `test_runs.py` measures: `spanwise serve run_components:service`."""
+"""The service that `test_runs.py` measures: `spanwise serve run_components:service`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ async def empty(message: str) -> str:
     return message
 
 
-async def pieces(message: str) -> AsyncIterator[str]:
+async def chunks(message: str) -> AsyncIterator[str]:
     for _ in range(int(message)):
         yield "a word "
 
 
-service = Service(agents=[Agent(empty, id="empty"), Agent(pieces, id="pieces")])
+service = Service(agents=[Agent(empty, id="empty"), Agent(chunks, id="chunks")])

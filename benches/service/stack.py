@@ -1,7 +1,7 @@
-"""How many pages of 20 traces a second does the whole stack answer, and what does it cost over the bare engine?
+"""How many pages of 20 traces per second does the whole stack serve, and what does it add to the bare engine?
 
-Run by hand: `python benches/service/stack.py`. It needs the program `wrk`, and prints one table. What a page costs is
-said in time of processors too, which other programs on the machine hardly change.
+Run it by hand: `python benches/service/stack.py`. It needs the program `wrk`, and prints one table. The cost of a page
+is also given in CPU time, which other programs on the machine hardly affect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SEARCHES = {
     "all": b"null",
     "status EQ ERROR": b'{"op":"EQ","key":"status","value":"ERROR"}',
 }
-# A warm-up is part of no figure; an answer that is no page counts as an error and is printed.
+# Warm-up requests are not counted; a response that is not a page is an error and is printed.
 SCRIPT = """
 wrk.method = "POST"
 wrk.body = [[{body}]]
@@ -49,8 +49,8 @@ wrk.headers["Content-Type"] = "application/json"
 """
 
 
-class Alone(NamedTuple):
-    """One page by the engine alone: its median and its processor time in ms, its total, its items."""
+class EnginePage(NamedTuple):
+    """One page served by the engine alone: median and CPU time in ms, total, items."""
 
     median: float
     processor: float
@@ -58,8 +58,8 @@ class Alone(NamedTuple):
     items: bytes
 
 
-def fill(folder: Path) -> dict[str, Alone]:
-    """Makes the store. Returns, for each search, what a page is by the engine alone."""
+def fill(folder: Path) -> dict[str, EnginePage]:
+    """Fills the store; measures a page of each search with the engine alone."""
     store = TraceStore.open(str(folder))
     for export in export_requests(TRACES, SEED, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
@@ -67,21 +67,21 @@ def fill(folder: Path) -> dict[str, Alone]:
     found = {}
     for name, source in SEARCHES.items():
         compiled = Filter.compile(source)
-        taken = []
+        latencies = []
         processor = time.process_time()
         for _ in range(ROUNDS):
             begun = time.perf_counter()
             page = store.search_runs(compiled, 1, 20)
-            taken.append((time.perf_counter() - begun) * 1000)
+            latencies.append((time.perf_counter() - begun) * 1000)
         processor = (time.process_time() - processor) * 1000 / ROUNDS
-        found[name] = Alone(statistics.median(taken), processor, page.total_count, page.data)
+        found[name] = EnginePage(statistics.median(latencies), processor, page.total_count, page.data)
     store.close()
     return found
 
 
 @contextmanager
 def script(body: bytes, headers: dict[str, str]) -> Iterator[str]:
-    """Gives the path of what `wrk` sends."""
+    """Yields the path of a script for `wrk`."""
     authorization = "\n".join(f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(SCRIPT.format(body=body.decode(), authorization=authorization))
@@ -90,15 +90,15 @@ def script(body: bytes, headers: dict[str, str]) -> Iterator[str]:
 
 
 def processor_seconds(service: RunningService) -> float:
-    """Returns how much time of processors the service took so far."""
+    """Returns the CPU time of the service so far."""
     fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def load(service: RunningService, path: str, connections: int, seconds: int) -> tuple[float, float, float, float]:
-    """Returns the requests a second, and in ms: median and 99th percentile of their time, and their processor time."""
+    """Returns the requests per second, and in ms the median and 99th percentile of the latency and the CPU time."""
     wrk = shutil.which("wrk")
-    assert wrk, "the program `wrk` is not there"
+    assert wrk, "the program `wrk` is not installed"
     arguments = [f"-t{min(2, connections)}", f"-c{connections}", f"-d{seconds}s", "-s", path]
     before = processor_seconds(service)
     done = subprocess.run(
@@ -111,7 +111,7 @@ def load(service: RunningService, path: str, connections: int, seconds: int) -> 
     count = re.search(r"(\d+) requests in", done)
     assert rate, done
     assert count, done
-    answered = int(count[1]) + connections / 2  # of those under way at the end, about half was done
+    answered = int(count[1]) + connections / 2  # requests in flight at the end are about half done
     return float(rate[1]), _milliseconds(done, "50%"), _milliseconds(done, "99%"), processor * 1000 / answered
 
 
@@ -121,14 +121,14 @@ def _milliseconds(report: str, percentile: str) -> float:
     return float(found[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[found[2]]
 
 
-def measure(service: RunningService, headers: dict[str, str], engine: dict[str, Alone]) -> Iterator[str]:
-    """Gives the rows of the table: every search at every number of connections."""
+def measure(service: RunningService, headers: dict[str, str], engine: dict[str, EnginePage]) -> Iterator[str]:
+    """Yields the rows of the table: every search with every number of connections."""
     for name, alone in engine.items():
         body = json.dumps({"filter": json.loads(SEARCHES[name]), "limit": 20}).encode()
-        answer = service.http.post(
+        response = service.http.post(
             "/traces/search", content=body, headers={"Content-Type": "application/json"} | headers
         )
-        page = answer.raise_for_status().json()
+        page = response.raise_for_status().json()
         assert page["data"] == json.loads(alone.items)
         assert page["meta"]["total_count"] == alone.total
         with script(body, headers) as path:
@@ -138,15 +138,15 @@ def measure(service: RunningService, headers: dict[str, str], engine: dict[str, 
                 over = f"{median - alone.median:8.2f}" if connections == 1 else " " * 8
                 figures = f"{rate:8.0f} {median:8.2f} {last:8.2f} {alone.median:8.2f} {over}"
                 costs = f"{processor:8.2f} {alone.processor:8.2f} {processor - alone.processor:8.2f}"
-                yield f"{name:16} {bool(headers)!s:6} {len(answer.content):8} {connections:4} {figures} {costs}"
+                yield f"{name:16} {bool(headers)!s:6} {len(response.content):8} {connections:4} {figures} {costs}"
 
 
 def main() -> None:
     """Prints the table."""
-    say = sys.stdout.write
-    say(f"{TRACES} traces, {SECONDS} s each; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
-    say("search           token     bytes conn    req/s   p50 ms   p99 ms   engine overhead   cpu ms   engine overhead")
-    say("\n")
+    log = sys.stdout.write
+    log(f"{TRACES} traces, {SECONDS} s each; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    log("search           token     bytes conn    req/s   p50 ms   p99 ms   engine overhead   cpu ms   engine overhead")
+    log("\n")
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         data.mkdir()
@@ -155,10 +155,10 @@ def main() -> None:
             flags = ["--authorization"] if authorization else []
             with RunningService(data, *flags, is_ready=True, JWT_JWKS_FILE=jwks_file(Path(folder))) as service:
                 for row in measure(service, as_admin() if authorization else {}, engine):
-                    say(row + "\n")
+                    log(row + "\n")
                     sys.stdout.flush()
                 assert service.stop() == 0
-    say(f"load average {os.getloadavg()[0]:.1f}\n")
+    log(f"load average {os.getloadavg()[0]:.1f}\n")
 
 
 if __name__ == "__main__":

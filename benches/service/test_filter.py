@@ -1,4 +1,4 @@
-"""What does compiling a filter cost, and a mask over 1,000,000 rows? `pyarrow.compute` stands beside it."""
+"""The cost of compiling a filter, and of a mask over 1,000,000 rows, compared with `pyarrow.compute`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def moment(micros: int) -> pa.Scalar:
 
 @pytest.fixture(scope="module")
 def batch() -> pa.RecordBatch:
-    """A million rows as another program may have them: plain columns, one user in 25 unknown."""
+    """A million rows in plain columns; one user in 25 is null."""
     rng = Random(SEED)
     users = [*USERS, None]
     weights = [1] * len(USERS) + [len(USERS) / 24]

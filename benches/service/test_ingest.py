@@ -1,4 +1,4 @@
-"""How many spans a second are durable, sent over HTTP by one client and by eight?"""
+"""Durable spans per second over HTTP, sent by one client and by eight."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROUNDS = 5
 TRACES = 800
-"""In each round; about 7,000 spans in 35 requests."""
+"""Traces per round: about 7,000 spans in 35 requests."""
 
 
 @pytest.fixture
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A server over an empty store."""
+    """A server with an empty store."""
     with RunningService(tmp_path_factory.mktemp("ingest") / "data") as running:
         yield running
 
 
 class Clients:
-    """So many clients, each with a connection of its own that is kept open."""
+    """Clients with a persistent connection each."""
 
     def __init__(self, port: int, clients: int) -> None:
         self.threads = ThreadPoolExecutor(clients)
@@ -45,9 +45,9 @@ class Clients:
             self.free.put(connection)
 
     def send(self, bodies: list[bytes]) -> None:
-        """Returns when every body was acknowledged, whole."""
-        for answer in self.threads.map(self._post, bodies):
-            assert answer == {}, answer
+        """Sends all bodies, and returns when they are fully acknowledged."""
+        for response in self.threads.map(self._post, bodies):
+            assert response == {}, response
 
     def close(self) -> None:
         self.threads.shutdown()
@@ -57,10 +57,10 @@ class Clients:
     def _post(self, body: bytes) -> dict[str, object]:
         connection = self.free.get()
         connection.request("POST", "/v1/traces", body, {"Content-Type": CONTENT_TYPE})
-        answer = connection.getresponse()
-        text = answer.read()
+        response = connection.getresponse()
+        text = response.read()
         self.free.put(connection)
-        assert answer.status == 200, text
+        assert response.status == 200, text
         decoded: dict[str, object] = json.loads(text)
         return decoded
 
@@ -71,7 +71,7 @@ def test_ingest(clients: int, receiver: RunningService, benchmark: BenchmarkFixt
     spans: list[int] = []
 
     def draw() -> tuple[tuple[list[bytes]], dict[str, object]]:
-        """Every round sends traces that were never sent before: what is known already costs less."""
+        """Returns new traces for each round, because known ones are cheaper."""
         sent = list(export_requests(TRACES, next(seeds), NOW))
         spans.append(sum(export.spans for export in sent))
         return ([export.body for export in sent],), {}

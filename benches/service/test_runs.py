@@ -1,4 +1,4 @@
-"""What does a run cost beside its callable, how many a second are served, and how fast do events stream?"""
+"""The overhead of a run over its callable, runs per second over HTTP, and events per second in a stream."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 ROUNDS = 5
 RUNS = 96
-"""In each round."""
+"""Runs per round."""
 EVENTS = 2_000
-"""Pieces of one streamed answer."""
+"""Chunks of one streamed response."""
 
 
 async def empty(message: str) -> str:
@@ -36,7 +36,7 @@ async def empty(message: str) -> str:
 
 
 class Hosting:
-    """What runs components, inside this process, over a folder."""
+    """Runs components in this process, with a data folder."""
 
     def __init__(self, folder: Path, runner: asyncio.Runner) -> None:
         settings = Settings(data_dir=str(folder))
@@ -70,7 +70,7 @@ def hosting(tmp_path: Path) -> Iterator[Hosting]:
 
 @pytest.fixture
 def hosted(tmp_path: Path) -> Iterator[RunningService]:
-    """A server of its own that hosts `run_components`."""
+    """A server that hosts `run_components`."""
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
     with RunningService(tmp_path / "data", "run_components:service", PYTHONPATH=path) as running:
         yield running
@@ -103,8 +103,8 @@ def test_runs_in_process(at_once: int, hosting: Hosting, benchmark: BenchmarkFix
 @pytest.mark.parametrize("clients", [1, 16])
 def test_runs_over_http(clients: int, hosted: RunningService, benchmark: BenchmarkFixture) -> None:
     def run(_number: int) -> None:
-        answer = hosted.http.post("/agents/empty/runs", data={"message": "x", "stream": "false"})
-        assert answer.json()["status"] == "COMPLETED"
+        response = hosted.http.post("/agents/empty/runs", data={"message": "x", "stream": "false"})
+        assert response.json()["status"] == "COMPLETED"
 
     benchmark.group = f"{RUNS} runs over HTTP"
     with ThreadPoolExecutor(clients) as pool:
@@ -116,8 +116,8 @@ def test_runs_over_http(clients: int, hosted: RunningService, benchmark: Benchma
 
 def test_events_through_server_sent_events(hosted: RunningService, benchmark: BenchmarkFixture) -> None:
     def read() -> None:
-        with hosted.http.stream("POST", "/agents/pieces/runs", data={"message": str(EVENTS)}) as answer:
-            text = b"".join(answer.iter_raw())
+        with hosted.http.stream("POST", "/agents/chunks/runs", data={"message": str(EVENTS)}) as response:
+            text = b"".join(response.iter_raw())
         assert text.count(b"event: RunContent\n") == EVENTS
         assert b"event: RunCompleted\n" in text
 

@@ -1,4 +1,4 @@
-"""How long does a page of 20 take over HTTP, from a store of 20,000 traces?"""
+"""The time of a page of 20 over HTTP, from a store with 20,000 traces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A server over `TRACES` made-up traces, all of them in segments."""
+    """A server with `TRACES` generated traces, all of them in segments."""
     data_dir = tmp_path_factory.mktemp("search") / "data"
     data_dir.mkdir()
     store = TraceStore.open(str(data_dir / "traces"))
@@ -53,7 +53,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def connection(service: RunningService) -> Iterator[HTTPConnection]:
-    """One connection that is kept open."""
+    """A persistent connection."""
     connection = HTTPConnection("127.0.0.1", service.port)
     yield connection
     connection.close()
@@ -61,13 +61,13 @@ def connection(service: RunningService) -> Iterator[HTTPConnection]:
 
 @pytest.fixture(scope="module")
 def totals() -> dict[str, int]:
-    """How many items each request finds, by the generator's own account."""
+    """The number of items that each request should find, according to the generator."""
     failed: list[tuple[bool, str | None]] = []
-    for appointment in schedule(TRACES, SEED, NOW):
-        spans = write_trace(appointment).spans
+    for trace in schedule(TRACES, SEED, NOW):
+        spans = write_trace(trace).spans
         if any(span.status == 2 for span in spans):
             start = spans[-1].start / 1e9
-            failed.append((start >= NOW.replace(day=1, hour=0).timestamp(), appointment.identity.session_id))
+            failed.append((start >= NOW.replace(day=1, hour=0).timestamp(), trace.identity.session_id))
     return {
         "all": TRACES,
         "page 500": TRACES,
@@ -80,23 +80,23 @@ def totals() -> dict[str, int]:
 
 def post(connection: HTTPConnection, body: bytes) -> bytes:
     connection.request("POST", "/traces/search", body, {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    text = answer.read()
-    assert answer.status == 200, text
+    response = connection.getresponse()
+    text = response.read()
+    assert response.status == 200, text
     return text
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_page(name: str, connection: HTTPConnection, totals: dict[str, int], benchmark: BenchmarkFixture) -> None:
     body = json.dumps({**REQUESTS[name], "limit": 20}).encode()
-    answer = post(connection, body)
-    page = json.loads(answer)
+    response = post(connection, body)
+    page = json.loads(response)
     assert len(page["data"]) == 20
     if name in totals:
         assert page["meta"]["total_count"] == totals[name]
     else:
         assert all("agent" in item["name"].lower() for item in page["data"])
         assert 0 < page["meta"]["total_count"] < TRACES
-    benchmark.extra_info |= {"bytes": len(answer), "total_count": page["meta"]["total_count"]}
+    benchmark.extra_info |= {"bytes": len(response), "total_count": page["meta"]["total_count"]}
     benchmark.group = "page of 20 over HTTP"
     benchmark(post, connection, body)

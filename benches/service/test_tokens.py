@@ -1,4 +1,4 @@
-"""What does knowing the caller cost, for a token seen before and for one that was not?"""
+"""The cost of verifying a token, cached and uncached."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_verify(algorithm: str, kind: str, benchmark: BenchmarkFixture) -> None:
     verifier = TokenVerifier(config, KeyRing(key_material(config)))
 
     def fresh() -> tuple[tuple[TokenVerifier, str], dict[str, object]]:
-        # A verifier that has seen nothing: a token that is new to it is verified, not remembered.
+        # A new verifier has an empty cache, so the token is verified.
         seen = TokenVerifier(config, KeyRing(key_material(config))) if kind == "cold" else verifier
         return (seen, tokens[next(numbers) % len(tokens)]), {}
 

@@ -1,7 +1,7 @@
-"""What can go wrong, as one closed list: the HTTP status and the error code stand on each class.
+"""All exceptions of Spanwise, each with its HTTP status and error code.
 
-The engine imports these classes and raises them; the HTTP layer reads `status` and `error_code`.
-`{"detail": str, "error_code": str}` is the body of every error answer.
+The engine imports these classes and raises them; the HTTP layer reads `status` and `error_code`. The body of every
+error response is `{"detail": str, "error_code": str}`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class SpanwiseError(Exception):
-    """Anything Spanwise refuses or fails at. Raised only as one of its subclasses."""
+    """The base class of all errors. Only its subclasses are raised."""
 
     status: ClassVar[int] = 500
     error_code: ClassVar[str] = "INTERNAL_SERVER_ERROR"
@@ -20,75 +20,75 @@ class FilterError(SpanwiseError, ValueError):
     """A filter expression is invalid.
 
     Attributes:
-        message: what was found and what was expected.
-        path: where, from the filter's root, such as ``$.conditions[1].value``.
+        message: what was found, and what was expected.
+        path: the location in the filter, such as ``$.conditions[1].value``.
     """
 
     status = 400
     error_code = "BAD_REQUEST"
 
     def __init__(self, message: str, path: str) -> None:
-        """Keeps what was found and where."""
+        """Creates an error with a message and a location."""
         super().__init__(message, path)
         self.message = message
         self.path = path
 
     def __str__(self) -> str:
-        """Returns the message, ending with the place."""
+        """Returns the message, followed by the location."""
         return f"{self.message} - at `{self.path}`"
 
 
 class DecodeError(SpanwiseError, ValueError):
-    """A request body cannot be decoded as what it claims to be."""
+    """A request body cannot be decoded as its content type."""
 
     status = 400
     error_code = "BAD_REQUEST"
 
 
 class BatchError(SpanwiseError, ValueError):
-    """A record batch does not have the columns, or the column types, a filter asks for."""
+    """A record batch lacks a column that a filter uses, or the column has the wrong type."""
 
     status = 400
     error_code = "BAD_REQUEST"
 
 
 class BadRequestError(SpanwiseError, ValueError):
-    """A request asks for what the service does not do; the message names the part."""
+    """A request asks for something unsupported; the message names it."""
 
     status = 400
     error_code = "BAD_REQUEST"
 
 
 class ValidationError(SpanwiseError, ValueError):
-    """A request does not have the shape it must have; the message ends with the place."""
+    """A request does not match its schema; the message ends with the location."""
 
     status = 422
     error_code = "VALIDATION_ERROR"
 
 
 class UnauthenticatedError(SpanwiseError):
-    """Nobody knows who is calling: the token is missing, forged, expired or says too little."""
+    """The token is missing, forged, expired, or lacks a claim."""
 
     status = 401
     error_code = "UNAUTHENTICATED"
 
 
 class ForbiddenError(SpanwiseError):
-    """The caller is known, and may not do this."""
+    """The caller is authenticated, but does not have permission."""
 
     status = 403
     error_code = "FORBIDDEN"
 
 
 class NotFoundError(SpanwiseError):
-    """What was asked for does not exist, or not for this caller."""
+    """The resource does not exist, or is not visible to the caller."""
 
     status = 404
     error_code = "NOT_FOUND"
 
 
 class MethodNotAllowedError(SpanwiseError):
-    """The path exists, but not with this method."""
+    """The path does not support this method."""
 
     status = 405
     error_code = "METHOD_NOT_ALLOWED"
@@ -102,88 +102,88 @@ class RequestTimeoutError(SpanwiseError):
 
 
 class ConflictError(SpanwiseError):
-    """What was asked for is in a state that does not allow it."""
+    """The state of the resource does not allow the operation."""
 
     status = 409
     error_code = "CONFLICT"
 
 
 class PayloadTooLargeError(SpanwiseError):
-    """A request body, or the answer to a request, is over its limit."""
+    """A request body or a response exceeds its limit."""
 
     status = 413
     error_code = "PAYLOAD_TOO_LARGE"
 
 
 class UnsupportedMediaTypeError(SpanwiseError):
-    """A content type or content encoding that is not served."""
+    """The content type or content encoding is not supported."""
 
     status = 415
     error_code = "UNSUPPORTED_MEDIA_TYPE"
 
 
 class ConfigurationError(SpanwiseError, ValueError):
-    """A setting, an option or an address that Spanwise cannot start with."""
+    """A setting, an option or an address is invalid."""
 
 
 class StoreError(SpanwiseError):
-    """The storage below a trace store failed."""
+    """The underlying storage of a trace store failed."""
 
 
 class StoreDamagedError(StoreError):
-    """An object of a trace store is not what it must be; the message names file and offset."""
+    """An object of a trace store is damaged; the message names the file and the offset."""
 
 
 class StoreLockedError(StoreError):
-    """Another process holds the trace store."""
+    """Another process has the trace store open."""
 
 
 class UnavailableError(SpanwiseError):
-    """Not accepted now and nothing was stored; the same request may succeed later."""
+    """The request was not accepted and nothing was stored; retrying it later may succeed."""
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"
 
 
 class StoreStoppedError(UnavailableError):
-    """The store acknowledges nothing more until it is opened again; searches go on."""
+    """The store accepts no spans until it is reopened; searches still work."""
 
 
 class StoreClosedError(UnavailableError):
-    """The store was closed."""
+    """The store is closed."""
 
 
 class CancelledError(SpanwiseError):
-    """The caller withdrew the request before its answer was ready."""
+    """The caller cancelled the request."""
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"
 
 
 class ComponentError(SpanwiseError):
-    """A component did what it must not; callers read a fixed text, the log and the trace have this one."""
+    """A component misbehaved. Clients get a fixed message; this one is in the log and the trace."""
 
 
 class FactoryError(SpanwiseError):
-    """A factory failed, or returned no fresh component of its kind."""
+    """A factory failed, or did not return a new component of its type."""
 
 
 class FactoryValidationError(FactoryError):
-    """The input of a factory does not fit its schema; raised before the factory is called."""
+    """The input of a factory does not match its schema; raised before the factory is called."""
 
     status = 400
     error_code = "BAD_REQUEST"
 
 
 class FactoryPermissionError(FactoryError):
-    """A factory decided that the caller may not have this component."""
+    """A factory denied the caller access to the component."""
 
     status = 403
     error_code = "FORBIDDEN"
 
 
-class FactoryContextRequired(FactoryError):  # noqa: N818  # the specification's name
-    """A component was looked up by its id without a request to build it for."""
+class FactoryContextRequired(FactoryError):  # noqa: N818  # the name that existing programs use
+    """A factory component was looked up by id without a request to build it for."""
 
     status = 400
     error_code = "BAD_REQUEST"

@@ -13,7 +13,7 @@ from spanwise.demo.spans import ERROR, OK, Scope
 
 if TYPE_CHECKING:
     from spanwise.demo.cast import DemoTeam, DemoWorkflow
-    from spanwise.demo.scene import AgentRun, Scene, ToolUse
+    from spanwise.demo.scene import DemoRun, Scene, ToolUse
     from spanwise.demo.spans import Attributes, Span, TraceWriter
 
 SCOPE = Scope("openinference.instrumentation.agno", "1.0.15")
@@ -138,7 +138,7 @@ def _write_tool_call(writer: TraceWriter, parent: Span, use: ToolUse) -> None:
 
 
 def write_agent(
-    writer: TraceWriter, run: AgentRun, identity: TraceIdentity, parent: Span | None = None, *, method: str = "run"
+    writer: TraceWriter, run: DemoRun, identity: TraceIdentity, parent: Span | None = None, *, method: str = "run"
 ) -> None:
     """Writes the run of an agent: model and tool calls alternately, then the answer."""
     name = run.agent.name

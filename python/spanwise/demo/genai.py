@@ -15,7 +15,7 @@ from spanwise.demo.spans import CLIENT, ERROR, SERVER, UNSET, Scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise.demo.scene import AgentRun, Scene, ToolUse, TraceIdentity
+    from spanwise.demo.scene import DemoRun, Scene, ToolUse, TraceIdentity
     from spanwise.demo.spans import Attributes, Span, TraceWriter
 
 _SCHEMA = "https://opentelemetry.io/schemas/1.37.0"
@@ -61,7 +61,7 @@ class _Conversation:
         self.parent = parent
         self.common = common
 
-    def write(self, run: AgentRun) -> list[_GenAiMessage]:
+    def write(self, run: DemoRun) -> list[_GenAiMessage]:
         """Writes the model and tool calls of `run`; returns the messages, including the answer."""
         messages = [_text("user", run.question)]
         for use in run.uses:
@@ -118,7 +118,7 @@ class _Conversation:
             self.writer.close(span)
 
 
-def write_pydantic_agent(writer: TraceWriter, run: AgentRun, identity: TraceIdentity) -> None:
+def write_pydantic_agent(writer: TraceWriter, run: DemoRun, identity: TraceIdentity) -> None:
     """Writes the run of a pydantic-ai agent, whose user id is only in `metadata`."""
     name = slug(run.agent.name, "_")
     call_id = str(UUID(int=writer.rng.getrandbits(128), version=4))
@@ -160,7 +160,7 @@ def write_planner(writer: TraceWriter, scene: Scene, planner: str, identity: Tra
     _close_genai(writer, span, scene.answer, failure)
 
 
-def _write_genai_agent(writer: TraceWriter, run: AgentRun, parent: Span, common: Attributes) -> None:
+def _write_genai_agent(writer: TraceWriter, run: DemoRun, parent: Span, common: Attributes) -> None:
     name = slug(run.agent.name, "_")
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_agent",

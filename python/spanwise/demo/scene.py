@@ -53,7 +53,7 @@ class ToolUse(NamedTuple):
     failure: Failure | None
 
 
-class AgentRun(NamedTuple):
+class DemoRun(NamedTuple):
     """A run of an agent. With a `failure`, its last model call failed and there is no answer."""
 
     domain: Domain
@@ -126,7 +126,7 @@ class Scene:
         self.answer = answer.format_map(self.words)
         self._failing = failing
 
-    def run(self, agent: DemoAgent, question: str = "", *, max_uses: int = 6) -> AgentRun:
+    def run(self, agent: DemoAgent, question: str = "", *, max_uses: int = 6) -> DemoRun:
         """Draws a run of `agent` for `question`, by default that of the scene. The first run fails, if one does."""
         rng = self.rng
         tools = self.domain.tools_of(agent)
@@ -139,7 +139,7 @@ class Scene:
         failure = fail_model(rng, model, self.words) if failing and broken_use < 0 else None
         answer = self.domain.apology.format_map(self.words) if broken_use >= 0 else self.answer
         instruction = rng.choice(self.domain.instructions)
-        return AgentRun(self.domain, agent, instruction, model, question or self.question, tuple(uses), answer, failure)
+        return DemoRun(self.domain, agent, instruction, model, question or self.question, tuple(uses), answer, failure)
 
 
 def count_tokens(text: str) -> int:

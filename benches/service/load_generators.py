@@ -1,4 +1,4 @@
-"""What besiegers send: each function runs in a process of its own until `end`, and returns what it was answered."""
+"""Load generators for the stress test. Each function runs in its own process until `end`, and counts the responses."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1024 * 1024
 TRACES = 200
-"""Traces of one export."""
-NAME = "besieged"
-"""The session of all traces that are sent."""
+"""Traces per ingest request."""
+SESSION = "stress"
+"""The session id of all traces."""
 _PLACEHOLDER = b"\xff" * 8
 _PROTOBUF = {"Content-Type": "application/x-protobuf"}
 _JSON = {"Content-Type": "application/json"}
 _RETRY_SECONDS = 0.2
 
 
-class Outcome(NamedTuple):
-    """How often each answer was given, and the numbers of the exports that were acknowledged."""
+class LoadResult(NamedTuple):
+    """The number of responses by kind, and the numbers of the acknowledged ingest requests."""
 
-    answers: Counter[str]
+    responses: Counter[str]
     acknowledged: list[int]
 
 
-def export_numbered(number: int) -> bytes:
-    """Returns an export of `TRACES` traces that no other number has."""
+def numbered_request(number: int) -> bytes:
+    """Returns an ingest request with `TRACES` traces whose ids are unique to `number`."""
     return _TEMPLATE.replace(_PLACEHOLDER, number.to_bytes(8))
 
 
-def trace_id(number: int, place: int) -> str:
-    """Returns the id of one trace of an export."""
-    return (number.to_bytes(8) + place.to_bytes(8)).hex()
+def trace_id(number: int, index: int) -> str:
+    """Returns the id of a trace in a numbered request."""
+    return (number.to_bytes(8) + index.to_bytes(8)).hex()
 
 
 def _template(traces: int, spans: int, text: int) -> bytes:
-    """Returns an export whose trace ids begin with a placeholder."""
+    """Returns an ingest request whose trace ids start with a placeholder."""
     now = time.time_ns()
     request = ExportTraceServiceRequest()
     scope = request.resource_spans.add().scope_spans.add()
-    for place in range(traces):
+    for index in range(traces):
         for number in range(1, spans + 1):
             span = scope.spans.add(
-                trace_id=_PLACEHOLDER + place.to_bytes(8),
+                trace_id=_PLACEHOLDER + index.to_bytes(8),
                 span_id=number.to_bytes(8),
                 parent_span_id=b"" if number == 1 else (1).to_bytes(8),
                 name=f"step {number}",
                 start_time_unix_nano=now + number,
                 end_time_unix_nano=now + number + 1_000_000,
             )
-            for key, value in (("session.id", NAME), ("input.value", "question " * (text // 9))):
+            for key, value in (("session.id", SESSION), ("input.value", "question " * (text // 9))):
                 span.attributes.add(key=key).value.string_value = value
     return request.SerializeToString()
 
@@ -69,78 +69,78 @@ def _template(traces: int, spans: int, text: int) -> bytes:
 _TEMPLATE = _template(TRACES, 4, 500)
 
 
-def ask(connection: HTTPConnection, path: str, body: bytes, headers: dict[str, str]) -> str:
-    """Returns the status of an answer, read whole; or how the connection ended."""
+def post(connection: HTTPConnection, path: str, body: bytes, headers: dict[str, str]) -> str:
+    """Sends a request and reads the response; returns its status, or the name of the connection error."""
     try:
         connection.request("POST", path, body, headers)
-        answer = connection.getresponse()
-        answer.read()
+        response = connection.getresponse()
+        response.read()
     except (OSError, HTTPException) as error:
         connection.close()
         time.sleep(_RETRY_SECONDS)
         return type(error).__name__
-    if answer.status in {429, 503}:
-        assert answer.headers["Retry-After"] or answer.status == 429
+    if response.status in {429, 503}:
+        assert response.headers["Retry-After"] or response.status == 429
         time.sleep(_RETRY_SECONDS)
-    return str(answer.status)
+    return str(response.status)
 
 
-def _at_once(count: int, work: Callable[[int], Outcome]) -> Outcome:
-    answers: Counter[str] = Counter()
+def _run_concurrently(count: int, work: Callable[[int], LoadResult]) -> LoadResult:
+    responses: Counter[str] = Counter()
     acknowledged: list[int] = []
     with ThreadPoolExecutor(count) as pool:
-        for outcome in pool.map(work, range(count)):
-            answers += outcome.answers
-            acknowledged += outcome.acknowledged
-    return Outcome(answers, acknowledged)
+        for result in pool.map(work, range(count)):
+            responses += result.responses
+            acknowledged += result.acknowledged
+    return LoadResult(responses, acknowledged)
 
 
-def write(port: int, end: float, count: int) -> Outcome:
-    """Sends exports, as fast as they are acknowledged, over `count` connections."""
+def write(port: int, end: float, count: int) -> LoadResult:
+    """Sends ingest requests as fast as they are acknowledged, over `count` connections."""
 
-    def work(writer: int) -> Outcome:
+    def work(writer: int) -> LoadResult:
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
-        answers: Counter[str] = Counter()
+        responses: Counter[str] = Counter()
         acknowledged = []
         number = (writer + 1) << 32
         while time.monotonic() < end:
-            status = ask(connection, "/v1/traces", export_numbered(number), _PROTOBUF)
-            answers[f"write {status}"] += 1
+            status = post(connection, "/v1/traces", numbered_request(number), _PROTOBUF)
+            responses[f"write {status}"] += 1
             if status == "200":
                 acknowledged.append(number)
             number += 1
-        return Outcome(answers, acknowledged)
+        return LoadResult(responses, acknowledged)
 
-    return _at_once(count, work)
+    return _run_concurrently(count, work)
 
 
-def search(port: int, end: float, count: int) -> Outcome:
-    """Asks for large pages by filters of all kinds over `count` connections."""
+def search(port: int, end: float, count: int) -> LoadResult:
+    """Searches for large pages with various filters, over `count` connections."""
     filters: list[object] = [
         None,
-        {"op": "EQ", "key": "session_id", "value": NAME},
+        {"op": "EQ", "key": "session_id", "value": SESSION},
         {"op": "CONTAINS", "key": "name", "value": "tep"},
         {"op": "EQ", "key": "status", "value": "ERROR"},
         {"op": "NOT", "condition": {"op": "CONTAINS", "key": "name", "value": "agent"}},
     ]
 
-    def work(searcher: int) -> Outcome:
+    def work(first: int) -> LoadResult:
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
-        answers: Counter[str] = Counter()
-        turn = searcher
+        responses: Counter[str] = Counter()
+        request_number = first
         while time.monotonic() < end:
-            body = {"filter": filters[turn % len(filters)], "limit": 100, "page": 1 + turn % 7}
-            if turn % 11 == 0:
+            body = {"filter": filters[request_number % len(filters)], "limit": 100, "page": 1 + request_number % 7}
+            if request_number % 11 == 0:
                 body["group_by"] = "session"
-            answers[f"search {ask(connection, '/traces/search', json.dumps(body).encode(), _JSON)}"] += 1
-            turn += 1
-        return Outcome(answers, [])
+            responses[f"search {post(connection, '/traces/search', json.dumps(body).encode(), _JSON)}"] += 1
+            request_number += 1
+        return LoadResult(responses, [])
 
-    return _at_once(count, work)
+    return _run_concurrently(count, work)
 
 
-def bomb(port: int, end: float, count: int) -> Outcome:
-    """Sends what is small as sent and large as read, or large in every way, over `count` connections."""
+def bomb(port: int, end: float, count: int) -> LoadResult:
+    """Sends decompression bombs and oversized requests, over `count` connections."""
     large = _template(20_000, 2, 1500)
     packed = gzip.compress(large[: 79 * MEBIBYTE], 1)
     zeros = zlib.compressobj(9, zlib.DEFLATED, 31)
@@ -156,17 +156,17 @@ def bomb(port: int, end: float, count: int) -> Outcome:
         ("/workflows/soon/runs", b"a=b&" * (2 * MEBIBYTE), _FORM),
     ]
 
-    def work(bomber: int) -> Outcome:
+    def work(first: int) -> LoadResult:
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
-        answers: Counter[str] = Counter()
-        turn = bomber
+        responses: Counter[str] = Counter()
+        request_number = first
         while time.monotonic() < end:
-            kind = turn % len(bombs)
-            answers[f"bomb {kind} {ask(connection, *bombs[kind])}"] += 1
-            turn += 1
-        return Outcome(answers, [])
+            kind = request_number % len(bombs)
+            responses[f"bomb {kind} {post(connection, *bombs[kind])}"] += 1
+            request_number += 1
+        return LoadResult(responses, [])
 
-    return _at_once(count, work)
+    return _run_concurrently(count, work)
 
 
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -177,22 +177,22 @@ def _wide_filter() -> bytes:
     return json.dumps({"filter": {"op": "OR", "conditions": [condition] * 900}, "limit": 100}).encode()
 
 
-def stream(port: int, end: float, count: int) -> Outcome:
-    """Begins runs of 1 MiB of events and reads them slowly, over `count` connections; each is left after a while."""
-    form = b"message=1&session_id=besieged"
+def stream(port: int, end: float, count: int) -> LoadResult:
+    """Starts runs with 1 MiB of events and reads them slowly, over `count` connections; each is closed after 20 s."""
+    form = b"message=1&session_id=stress"
     head = (
         b"POST /workflows/long-winded/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     )
-    asked = head + b"Content-Length: %d\r\n\r\n%b" % (len(form), form)
-    answers: Counter[str] = Counter()
+    request_bytes = head + b"Content-Length: %d\r\n\r\n%b" % (len(form), form)
+    responses: Counter[str] = Counter()
     waiting = selectors.DefaultSelector()
 
     def begin() -> None:
         try:
             reader = socket.create_connection(("127.0.0.1", port), timeout=30)
-            reader.sendall(asked)
+            reader.sendall(request_bytes)
         except OSError as error:
-            answers[f"stream {type(error).__name__}"] += 1
+            responses[f"stream {type(error).__name__}"] += 1
             time.sleep(_RETRY_SECONDS)
             return
         reader.settimeout(0)
@@ -204,20 +204,20 @@ def stream(port: int, end: float, count: int) -> Outcome:
             continue
         time.sleep(0.1)
         for key, _ in waiting.select(0.1):
-            reader: socket.socket = key.fileobj  # type: ignore[assignment]  # what was registered
+            reader: socket.socket = key.fileobj  # type: ignore[assignment]  # the registered socket
             first = _read(reader, 8192)
             key.data[1] = key.data[1] or first
             if not first or time.monotonic() > key.data[0]:
-                answers[f"stream {key.data[1][9:12].decode() or 'closed'}"] += 1
+                responses[f"stream {key.data[1][9:12].decode() or 'closed'}"] += 1
                 waiting.unregister(reader)
                 reader.close()
     for key in list(waiting.get_map().values()):
         key.fileobj.close()  # type: ignore[union-attr]  # likewise
-    return Outcome(answers, [])
+    return LoadResult(responses, [])
 
 
-def _read(reader: socket.socket, most: int) -> bytes:
+def _read(reader: socket.socket, limit: int) -> bytes:
     try:
-        return reader.recv(most)
+        return reader.recv(limit)
     except OSError:
         return b""

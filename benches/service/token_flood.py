@@ -1,7 +1,7 @@
-"""What does a flood of bad tokens do to those with good ones, and to the log?
+"""What does a flood of forged tokens do to other clients, and to the log?
 
-Run by hand: `python benches/service/flood.py`. It needs the program `wrk`, whose connections send 5,000 forged tokens a
-second together, each another one, as far as the service answers them.
+Run it by hand: `python benches/service/token_flood.py`. It needs the program `wrk`, which sends up to 5,000 different
+forged tokens per second.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ RATE = int(os.environ.get("BENCH_RATE", "5000"))
 CONNECTIONS = 256
 TRACES = 1000
 BODY = json.dumps({"limit": 20})
-# A signature is cut from a text of random letters: making one must cost the sender little, or it measures itself.
-# Its last letter carries four bits, so only four letters are written in the one way there is.
+# Signatures are cut from a pool of random letters, so that creating one is cheap for the client.
+# The last letter carries only four bits, so only four letters are canonical there.
 SCRIPT = """
 local message, letters = "Bearer {message}.", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 local pool, ends = {{}}, "AQgw"
@@ -52,34 +52,35 @@ function response(status) if status ~= 401 then print("status " .. status) end e
 
 
 def searches(service: RunningService, seconds: float) -> list[float]:
-    """Returns how long each search of one good caller took, in ms, sorted."""
+    """Returns the sorted latencies of searches by one legitimate client, in ms."""
     headers = {"Content-Type": "application/json", **as_caller("alice", "traces:read")}
     connection = HTTPConnection("127.0.0.1", service.port)
-    taken = []
+    latencies = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         begun = time.perf_counter()
         connection.request("POST", "/traces/search", BODY, headers)
-        answer = connection.getresponse()
-        page = answer.read()
-        taken.append((time.perf_counter() - begun) * 1000)
-        assert answer.status == 200
+        response = connection.getresponse()
+        page = response.read()
+        latencies.append((time.perf_counter() - begun) * 1000)
+        assert response.status == 200
         assert json.loads(page)["meta"]["total_count"] == TRACES
         time.sleep(0.02)
-    return sorted(taken)
+    return sorted(latencies)
 
 
-def said(taken: list[float]) -> str:
-    """Returns the figures of one series."""
-    return f"{len(taken)} searches, median {taken[len(taken) // 2]:.2f} ms, p99 {taken[len(taken) * 99 // 100]:.2f} ms"
+def summary(latencies: list[float]) -> str:
+    """Returns a summary of some latencies."""
+    median, p99 = latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100]
+    return f"{len(latencies)} searches, median {median:.2f} ms, p99 {p99:.2f} ms"
 
 
 def main() -> None:
     """Prints the figures."""
-    say = sys.stdout.write
+    log = sys.stdout.write
     wrk = shutil.which("wrk")
-    assert wrk, "the program `wrk` is not there"
-    say(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    assert wrk, "the program `wrk` is not installed"
+    log(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         with RunningService(path / "data", "--authorization", is_ready=True, JWT_JWKS_FILE=jwks_file(path)) as service:
@@ -91,7 +92,7 @@ def main() -> None:
             lines = len(service.log.read_text().splitlines())
             token = as_caller("mallory", "agent_os:admin")["Authorization"].removeprefix("Bearer ").rpartition(".")[0]
             script = path / "flood.lua"
-            # A sender waits for its answer too, so it is told to wait a little less between two of them.
+            # A connection also waits for its response, so the delay between requests is a little shorter.
             script.write_text(SCRIPT.format(message=token, delay=round(900 * CONNECTIONS / RATE)), "utf-8")
             arguments = ["-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(script), service.url]
             with subprocess.Popen([wrk, *arguments], stdout=subprocess.PIPE, text=True) as flood:
@@ -101,11 +102,11 @@ def main() -> None:
             assert "status" not in report, report
             rate = float(re.search(r"Requests/sec:\s+([\d.]+)", report)[1])
             assert service.stop() == 0
-    say(f"idle:   {said(idle)}\n")
-    say(f"flood:  {said(during)}\n")
-    say(f"{rate:.0f} bad tokens a second, each 401; {written / SECONDS:.0f} log lines a second\n")
-    say(f"p99 ratio {during[len(during) * 99 // 100] / idle[len(idle) * 99 // 100]:.1f}\n")
-    say(f"load average {os.getloadavg()[0]:.1f}\n")
+    log(f"idle:   {summary(idle)}\n")
+    log(f"flood:  {summary(during)}\n")
+    log(f"{rate:.0f} forged tokens per second, all rejected with 401; {written / SECONDS:.0f} log lines per second\n")
+    log(f"p99 ratio {during[len(during) * 99 // 100] / idle[len(idle) * 99 // 100]:.1f}\n")
+    log(f"load average {os.getloadavg()[0]:.1f}\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What do callers that hold on to their connections cost: 2,000 slow heads, 500 readers of one byte a second?
+"""What do slow clients cost: 2,000 that do not finish their headers, and 500 that read one byte per second?
 
-Run by hand: `python benches/service/crowds.py`. It prints when they were let go, what others waited
-meanwhile, and memory.
+Run it by hand: `python benches/service/slow_clients.py`. It prints when they were disconnected, and meanwhile the
+latency for other clients and the memory of the service.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TRACES = 2000
-HEADS = int(os.environ.get("BENCH_HEADS", "2000"))
+HEADERS = int(os.environ.get("BENCH_HEADS", "2000"))
 READERS = int(os.environ.get("BENCH_READERS", "500"))
 SEED = 7
 MEBIBYTE = 1024 * 1024
 BODY = json.dumps({"limit": 100}).encode()
-ASK = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+SEARCH_REQUEST = (
+    b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+)
 
 
-class Watch:
-    """What a caller with good manners waits for `/health`, and how much memory the service has, once in 50 ms."""
+class Monitor:
+    """Measures the latency of `/health` and the memory of the service every 50 ms."""
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.waited: list[float] = []
-        self.most = 0
+        self.peak = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -65,13 +67,13 @@ class Watch:
             assert connection.getresponse().status == 200
             connection.close()
             self.waited.append((time.perf_counter() - begun) * 1000)
-            self.most = max(self.most, memory(self._service))
+            self.peak = max(self.peak, memory(self._service))
 
     def __str__(self) -> str:
         ordered = sorted(self.waited)
         return (
             f"health p50 {ordered[len(ordered) // 2]:.1f} ms, p99 {ordered[len(ordered) * 99 // 100]:.1f} ms; "
-            f"resident at most {self.most / MEBIBYTE:.0f} MiB"
+            f"peak resident {self.peak / MEBIBYTE:.0f} MiB"
         )
 
 
@@ -81,24 +83,24 @@ def memory(service: RunningService) -> int:
 
 
 def connections(service: RunningService) -> int:
-    """Returns how many sockets the service holds."""
+    """Returns how many sockets the service has open."""
     folder = Path(f"/proc/{service.process.pid}/fd")
     return sum(file.readlink().name.startswith("socket:") for file in folder.iterdir() if file.is_symlink())
 
 
-def crowd(service: RunningService, count: int, first: bytes, act: Callable[[socket.socket], object]) -> str:
+def clients(service: RunningService, count: int, first: bytes, act: Callable[[socket.socket], object]) -> str:
     """Returns what became of `count` connections that send `first` and then `act` once a second, until all are gone."""
     own = connections(service)
-    with ExitStack() as opened, Watch(service) as watch:
+    with ExitStack() as opened, Monitor(service) as monitor:
         begun = time.monotonic()
-        crowd = [opened.enter_context(socket.create_connection(("127.0.0.1", service.port))) for _ in range(count)]
-        for each in crowd:
+        clients = [opened.enter_context(socket.create_connection(("127.0.0.1", service.port))) for _ in range(count)]
+        for each in clients:
             each.sendall(first)
             each.settimeout(0)
         time.sleep(1)
         most = connections(service) - own
         while (left := connections(service) - own) > 10:
-            for each in crowd:
+            for each in clients:
                 try:
                     act(each)
                 except OSError:
@@ -106,15 +108,15 @@ def crowd(service: RunningService, count: int, first: bytes, act: Callable[[sock
             most = max(most, left)
             time.sleep(0.5)
         ended = time.monotonic() - begun
-    return f"{most} held at once, let go after {ended:.0f} s; {watch}"
+    return f"{most} connected at once, disconnected after {ended:.0f} s; {monitor}"
 
 
 def main() -> None:
     """Prints the figures."""
-    say = sys.stdout.write
+    log = sys.stdout.write
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(allowed, min(most, 8192)), most))
-    say(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    log(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         data.mkdir()
@@ -124,15 +126,16 @@ def main() -> None:
         store.close()
         with RunningService(data) as service:
             size = len(service.search(limit=100).raise_for_status().content)
-            say(f"before: resident {memory(service) / MEBIBYTE:.0f} MiB; a page of 100 traces is {size} bytes\n")
-            say(f"{HEADS} slow heads: {crowd(service, HEADS, b'G', lambda _: None)}\n")
+            log(f"before: resident {memory(service) / MEBIBYTE:.0f} MiB; a page of 100 traces is {size} bytes\n")
+            log(f"{HEADERS} clients with slow headers: {clients(service, HEADERS, b'G', lambda _: None)}\n")
             sys.stdout.flush()
-            ask = ASK % (len(BODY), BODY)
-            say(f"{READERS} readers of a byte a second: {crowd(service, READERS, ask, lambda each: each.recv(1))}\n")
+            search = SEARCH_REQUEST % (len(BODY), BODY)
+            result = clients(service, READERS, search, lambda each: each.recv(1))
+            log(f"{READERS} clients reading a byte per second: {result}\n")
             assert service.search().status_code == 200
-            say(f"after: resident {memory(service) / MEBIBYTE:.0f} MiB\n")
+            log(f"after: resident {memory(service) / MEBIBYTE:.0f} MiB\n")
             assert service.stop() == 0
-    say(f"load average {os.getloadavg()[0]:.1f}\n")
+    log(f"load average {os.getloadavg()[0]:.1f}\n")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def test_a_search_without_a_filter_finds_every_trace_once(filled: RunningService
 
 
 @pytest.mark.parametrize("trace", captured_traces(), ids=lambda trace: trace.trace_id[:8])
-def test_a_trace_is_found_and_shown_with_all_its_spans(filled: RunningService, trace: CapturedTrace) -> None:
+def test_a_trace_is_returned_with_all_its_spans(filled: RunningService, trace: CapturedTrace) -> None:
     by_id = filled.search(filter={"op": "EQ", "key": "trace_id", "value": trace.trace_id.upper()}).json()
     assert by_id["meta"]["total_count"] == 1
     assert_whole(by_id["data"][0], trace)
@@ -85,7 +85,7 @@ def as_golden(trace_json: Any, golden: Any) -> Any:  # any JSON
 
 
 @pytest.mark.parametrize("golden", golden_traces(), ids=lambda golden: golden["trace_id"][:8])
-def test_a_trace_is_shown_as_its_golden_answer(filled: RunningService, golden: dict[str, Any]) -> None:
+def test_a_trace_equals_its_golden_file(filled: RunningService, golden: dict[str, Any]) -> None:
     expected = {key: value for key, value in golden.items() if key not in COLUMNS_ONLY}
     trace_json = filled.http.get(f"/traces/{golden['trace_id']}").json()
     assert as_golden(trace_json, expected) == expected

@@ -73,7 +73,7 @@ def test_a_decision_is_one_line_of_what_was_decided(log: Written) -> None:
     ]
 
 
-def test_a_line_has_no_place_for_a_token() -> None:
+def test_a_line_never_contains_a_token() -> None:
     names = {field.name for field in fields(AuditEvent)}
     assert names == {"sub", "method", "route", "resource", "decision", "reason", "request_id"}
 
@@ -91,12 +91,12 @@ def test_nothing_forges_a_line(log: Written, text: str) -> None:
     assert (found["sub"], found["decision"]) == (text, "allowed")
 
 
-def test_a_long_text_is_cut(log: Written) -> None:
+def test_a_long_text_is_truncated(log: Written) -> None:
     AuditLog(Clock()).write(replace(DECISION, route="/" + "x" * 100_000))
     assert len(log.lines[0]) < 1000
 
 
-def test_a_flood_of_the_unknown_is_counted_not_written(log: Written) -> None:
+def test_a_flood_of_unauthenticated_callers_is_counted_not_logged(log: Written) -> None:
     clock = Clock()
     audit = AuditLog(clock)
     for _ in range(5000):
@@ -115,7 +115,7 @@ def test_a_flood_of_the_unknown_is_counted_not_written(log: Written) -> None:
     assert len(log.lines) == 183
 
 
-def test_every_known_caller_is_written(log: Written) -> None:
+def test_every_authenticated_caller_is_logged(log: Written) -> None:
     audit = AuditLog(Clock())
     for _ in range(500):
         audit.write(replace(DECISION, decision=AuditDecision.FORBIDDEN))

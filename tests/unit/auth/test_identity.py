@@ -64,7 +64,7 @@ def test_only_admins_and_services_without_isolation_see_everyones(
     assert caller(AuthorizationConfig(user_isolation=isolation), scopes=scopes).owner_filter == owner
 
 
-def test_another_admin_scope_takes_the_place_of_the_usual_one() -> None:
+def test_another_admin_scope_replaces_the_default() -> None:
     config = AuthorizationConfig(admin_scope="superuser")
     assert caller(config, scopes=["superuser"]).is_admin
     assert not caller(config, scopes=["agent_os:admin"]).is_admin

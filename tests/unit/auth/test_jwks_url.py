@@ -59,7 +59,7 @@ def test_an_unknown_key_is_fetched_once_for_all_who_ask() -> None:
     assert published.fetches == 2
 
 
-def test_an_unknown_key_is_asked_for_at_most_once_a_second() -> None:
+def test_an_unknown_key_is_fetched_at_most_once_a_second() -> None:
     published, clock = PublishedJwks(jwks("old")), Clock()
     verifying = url_verifier(published, clock)
 
@@ -238,13 +238,13 @@ def test_a_redirect_keeps_its_protection() -> None:
         redirects.redirect_request(Request("https://id.test/a"), *response, "http://id.test/b")
 
 
-def test_a_slow_answer_is_given_up(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_response_times_out(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spanwise.auth.jwks_url.FETCH_SECONDS", -1)
     with pytest.raises(FetchError, match=r"^took longer than -1 s$"):
         fetch(provider + "/jwks")
 
 
-def test_nobody_at_the_address_is_said_without_naming_it() -> None:
+def test_an_unreachable_url_is_reported_without_naming_it() -> None:
     with pytest.raises(FetchError, match=r"^could not be reached: ConnectionRefusedError$"):
         fetch("http://127.0.0.1:9/jwks")
 

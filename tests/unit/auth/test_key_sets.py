@@ -82,7 +82,7 @@ def test_a_file_is_read_again_when_it_changes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"keys":[{"kty":"RSA"}]}', None])
-def test_a_file_that_turns_bad_changes_nothing(
+def test_a_file_that_becomes_invalid_changes_nothing(
     damage: str | None, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.write_text(jwks("old"), "utf-8")

@@ -51,7 +51,7 @@ def test_what_is_printed_works(algorithm: str, tmp_path: Path) -> None:
     assert verified.claims["exp"] - verified.claims["iat"] == 3600
 
 
-def test_a_token_says_what_it_is_told_to(tmp_path: Path) -> None:
+def test_a_token_has_the_requested_claims(tmp_path: Path) -> None:
     run("keygen", "--out", str(tmp_path))
     config = AuthorizationConfig(jwks_file=str(tmp_path / "jwks.json"), audience="here", issuer="me")
     options = "--sub alice --scope a:b --scope agent_os:admin --minutes 5 --session-id s --audience here --issuer me"
@@ -126,7 +126,7 @@ def test_what_is_no_signing_key_is_rejected(text: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", SIGNING_ALGORITHMS)
-def test_a_key_is_read_as_it_was_written(algorithm: str) -> None:
+def test_a_key_survives_writing_and_reading(algorithm: str) -> None:
     made = key("own", algorithm)
     read = read_signing_key(made.private_text)
     assert (read.algorithm, read.jwk) == (made.algorithm, made.jwk)

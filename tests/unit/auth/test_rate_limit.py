@@ -20,7 +20,7 @@ class Clock:
         return self.now
 
 
-def turns(pauses: list[float]) -> tuple[list[float], list[float]]:
+def serve(pauses: list[float]) -> tuple[list[float], list[float]]:
     """Returns when each rejection was requested and when it was served."""
     clock = Clock()
     pace = RateLimiter(1, clock)
@@ -33,14 +33,14 @@ def turns(pauses: list[float]) -> tuple[list[float], list[float]]:
 
 
 @given(st.lists(st.integers(0, 320).map(lambda part: part / 64), min_size=1, max_size=50))
-def test_turns_come_in_order_a_second_apart_and_none_waits_for_nothing(pauses: list[float]) -> None:
-    requested, served = turns(pauses)  # sixty-fourths of a second are exact
+def test_rejections_are_served_in_order_a_second_apart_and_none_waits_needlessly(pauses: list[float]) -> None:
+    requested, served = serve(pauses)  # sixty-fourths of a second are exact
     assert served[0] == requested[0]
     for index in range(1, len(served)):
         assert served[index] == max(requested[index], served[index - 1] + 1)
 
 
-def test_so_many_have_their_turn_in_a_second() -> None:
+def test_the_rate_is_per_second() -> None:
     pace = RateLimiter(PER_SECOND, Clock())
     delays = [pace.delay() for _ in range(3 * PER_SECOND)]
     assert sum(delay < 1 for delay in delays) == PER_SECOND

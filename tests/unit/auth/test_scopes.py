@@ -127,7 +127,9 @@ def test_more_scopes_never_grant_less(some: frozenset[str], more: frozenset[str]
         (set(), Need.of("traces:read"), None, "Insufficient permissions. Required scope(s): traces:read"),
     ],
 )
-def test_a_refusal_says_what_is_missing(held: set[str], need: Need, resource_id: str | None, message: str) -> None:
+def test_a_rejection_names_the_missing_scopes(
+    held: set[str], need: Need, resource_id: str | None, message: str
+) -> None:
     error = forbidden(frozenset(held), need, resource_id)
     assert isinstance(error, ForbiddenError)
     assert (str(error), error.status, error.error_code) == (message, 403, "FORBIDDEN")

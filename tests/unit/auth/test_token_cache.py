@@ -34,7 +34,7 @@ def test_a_remembered_token_ends_when_it_expires() -> None:
     assert not is_accepted(verifying, given)
 
 
-def test_a_token_is_remembered_for_a_minute_at_most() -> None:
+def test_a_token_is_cached_for_a_minute_at_most() -> None:
     clock = Clock()
     verifying = TokenVerifier(AuthorizationConfig(), verifier()._keys, clock)  # noqa: SLF001
     first = verifying.verify(forge())
@@ -59,7 +59,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert verifying.verify(given[-1]) is verifying.verify(given[-1])
 
 
-def test_the_cache_never_changes_an_answer() -> None:
+def test_the_cache_never_changes_a_result() -> None:
     """For any order of tokens and times, the result is that of a verifier without a cache."""
     rng = random.Random(7)
     clock = Clock()

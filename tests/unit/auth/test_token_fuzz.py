@@ -81,7 +81,7 @@ def test_without_our_signature_nothing_is_verified(header: dict[str, Any], claim
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_any_bytes_in_the_place_of_json_are_rejected(header: bytes, claims: bytes) -> None:
+def test_any_bytes_instead_of_json_are_rejected(header: bytes, claims: bytes) -> None:
     assert verified_claims(forge(header, CLAIMS, OURS, "HS256")) is None
     assert verified_claims(forge({"alg": "HS256"}, claims, OURS)) is None
 

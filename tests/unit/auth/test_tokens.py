@@ -236,7 +236,7 @@ def test_an_access_token_is_accepted(typ: str) -> None:
         lambda _: "agno_pat_123",
     ],
 )
-def test_a_token_is_written_in_one_way_only(change: Callable[[str], str]) -> None:
+def test_a_token_has_one_spelling(change: Callable[[str], str]) -> None:
     assert rejection(change(forge())) == "Invalid token: Not enough segments"
 
 
@@ -292,7 +292,7 @@ def test_a_forged_expired_token_learns_nothing_about_time() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_a_signature_is_written_in_one_way(algorithm: str) -> None:
+def test_a_signature_has_one_spelling(algorithm: str) -> None:
     """The unused bits of the last base64 character must be zero, or one token would have many texts."""
     verifying = verifier(verification_keys=[public_pem(key("own", algorithm))], algorithm=algorithm)
     token = forge(signing=key("own", algorithm))

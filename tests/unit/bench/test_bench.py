@@ -225,7 +225,7 @@ def test_the_peers_agree_on_every_query(table: pa.Table) -> None:
         (QueryResult(["a"], 2), "has 1 items on the page, DuckDB 2"),
     ],
 )
-def test_an_answer_that_differs_ends_the_bench(found: QueryResult, message: str) -> None:
+def test_a_different_result_ends_the_bench(found: QueryResult, message: str) -> None:
     with pytest.raises(WrongResultError, match=message):
         check.compare(Query({}), QueryResult(["a", "b"], 2), "other", found)
 
@@ -325,7 +325,7 @@ def test_a_readme_without_the_region_is_rejected(tmp_path: Path) -> None:
 # The command
 
 
-def test_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.setitem(sys.modules, "polars", None)
     answer = CliRunner().invoke(commands, ["bench"])

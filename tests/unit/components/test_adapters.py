@@ -81,7 +81,7 @@ def test_an_agent_without_an_id_has_that_of_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("found", [AgnoAgent, object(), "text", None, InMemoryDb, 5])
-def test_anything_else_is_none(found: object) -> None:
+def test_any_other_object_is_not_adapted(found: object) -> None:
     assert component_or_none(found) is None
     with pytest.raises(ConfigurationError, match="objects of other frameworks need an adapter"):
         as_component(found)
@@ -112,7 +112,7 @@ def test_a_factory_fills_what_its_product_lacks(tmp_path: Path, monkeypatch: pyt
         assert not component.is_shared
 
 
-def test_a_db_that_is_none_of_agnos_is_rejected() -> None:
+def test_a_db_that_is_not_agnos_is_rejected() -> None:
     factory = AgentFactory("mine", object(), lambda _context: agno_agent("mine"))
     with pytest.raises(FactoryError, match=r"expected a db of agno, got `builtins\.object`"):
         factory.resolve(RequestContext())
@@ -130,7 +130,7 @@ def test_a_factory_that_returns_an_object_of_agno_twice_is_rejected(kind: Any, p
         factory.resolve(RequestContext())
 
 
-def test_ours_take_those_of_frameworks_as_parts() -> None:
+def test_teams_and_workflows_take_objects_of_frameworks() -> None:
     team = Team([agno_agent("a"), helper, Agent(str.upper, id="b")], Broadcast(), id="t")
     assert [type(member).__name__ for member in team.members.values()][2] == "Agent"
     team.initialize()
@@ -183,7 +183,7 @@ WAITING: dict[str, Any] = {
         ),
     ],
 )
-def test_only_an_answer_is_taken_from_an_answer(answer: dict[str, Any], call_id: str, taken: dict[str, Any]) -> None:
+def test_only_the_decision_is_taken_from_an_answer(answer: dict[str, Any], call_id: str, taken: dict[str, Any]) -> None:
     found = resolve_requirements(WAITING, [answer])
     before, after = ({tool["tool_call_id"]: tool for tool in each["tools"]}[call_id] for each in (WAITING, found))
     assert {"result": None, **after} == {"result": None, **before, **taken}
@@ -202,7 +202,7 @@ def test_only_an_answer_is_taken_from_an_answer(answer: dict[str, Any], call_id:
         [{"tool_call_id": ["c"]}],
     ],
 )
-def test_answers_that_are_none_are_rejected_before_the_run_goes_on(answers: list[Any]) -> None:
+def test_invalid_answers_are_rejected_before_the_run_resumes(answers: list[Any]) -> None:
     async def check() -> None:
         agent: Any = as_component(agno_agent("a"))
         await agent.check_answers({"output": WAITING}, answers)
@@ -218,7 +218,7 @@ def test_answers_for_pydantic_ai_name_a_call(answers: list[Any]) -> None:
         asyncio.run(agent.check_answers({"approvals": ["c"], "calls": []}, answers))
 
 
-def test_spans_outside_of_runs_go_where_the_program_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_outside_of_runs_go_to_the_provider_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = InMemorySpanExporter()
     theirs = TracerProvider()
     theirs.add_span_processor(SimpleSpanProcessor(exporter))

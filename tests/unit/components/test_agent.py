@@ -42,7 +42,7 @@ def test_an_agent_may_return_an_object() -> None:
 
 
 @pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c: (a, b, c), "text", lambda a, *, b: (a, b)])
-def test_what_cannot_be_called_with_a_message_is_no_agent(function: Any) -> None:
+def test_a_function_without_a_message_parameter_is_rejected(function: Any) -> None:
     with pytest.raises(TypeError):
         Agent(function)
 
@@ -73,7 +73,7 @@ def test_a_generator_yields_text_or_a_pause(yielded: object) -> None:
         Recorder().run(Agent(run, id="a"))
 
 
-def test_an_agent_pauses_and_goes_on() -> None:
+def test_an_agent_pauses_and_resumes() -> None:
     seen, agent = Recorder(), Agent(ask, id="a")
     paused = seen.run(agent)
     assert paused.pause is not None
@@ -84,6 +84,6 @@ def test_an_agent_pauses_and_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("requirements", "state"), [([], None), ([{"a": object()}], None), ([{}], object())])
-def test_a_pause_holds_what_json_can(requirements: Any, state: object) -> None:
+def test_a_pause_must_be_json(requirements: Any, state: object) -> None:
     with pytest.raises(ValueError, match="a pause"):
         Pause(requirements, state)

@@ -36,7 +36,7 @@ def test_a_team_coordinates() -> None:
     assert [response["agent_id"] for response in outcome.parts["member_responses"]] == ["twice", "upper"]
 
 
-def test_a_team_needs_members_it_can_tell_apart() -> None:
+def test_a_team_needs_members_with_distinct_ids() -> None:
     for wrong in ([], [Agent(upper)], [Agent(upper, id="a")] * 2, [Workflow([upper], id="w")]):
         with pytest.raises(ConfigurationError):
             Team(wrong, Broadcast(), id="t")
@@ -49,7 +49,7 @@ def test_a_route_to_nobody_fails(chosen: object) -> None:
 
 
 @pytest.mark.parametrize("mode", [Route(lambda _: "asking"), Broadcast()])
-def test_a_member_pauses_and_goes_on(mode: Any) -> None:
+def test_a_member_pauses_and_resumes(mode: Any) -> None:
     team = Team([Agent(ask, id="asking"), *members()], mode, id="t")
     seen = Recorder()
     paused = seen.run(team)

@@ -43,7 +43,7 @@ def test_a_condition_without_an_else_passes_the_text_on() -> None:
     assert Recorder().run(Workflow([Condition("no", lambda _: False, [upper])], id="w")).content == "hi"
 
 
-def test_a_step_deep_inside_pauses_and_goes_on() -> None:
+def test_a_step_deep_inside_pauses_and_resumes() -> None:
     runs: list[str] = []
 
     def count(message: str) -> str:
@@ -60,7 +60,7 @@ def test_a_step_deep_inside_pauses_and_goes_on() -> None:
     assert "StepContinued" in seen.names
 
 
-def test_a_failing_step_says_so() -> None:
+def test_a_failing_step_emits_an_error_event() -> None:
     function, _ = raising(ValueError("secret"))
     seen = Recorder()
     with pytest.raises(ValueError, match="secret"):
@@ -70,6 +70,6 @@ def test_a_failing_step_says_so() -> None:
 
 
 @pytest.mark.parametrize("steps", [[], [1], [lambda: 1], [Step]])
-def test_what_is_no_step_is_rejected(steps: Any) -> None:
+def test_an_invalid_step_is_rejected(steps: Any) -> None:
     with pytest.raises(ConfigurationError):
         Workflow(steps, id="w")

@@ -249,7 +249,7 @@ class AsTypedDict(TypedDict):
 class AsModel:
     """A stand-in for a pydantic model."""
 
-    class RefusalError(ValueError):
+    class RejectedError(ValueError):
         """The error of pydantic."""
 
         @staticmethod
@@ -262,7 +262,7 @@ class AsModel:
     @classmethod
     def model_validate(cls, given: dict[str, Any]) -> AsModel:
         if set(given) != {"name"} or not isinstance(given["name"], str):
-            raise cls.RefusalError("input: secret")
+            raise cls.RejectedError("input: secret")
         return cls(given["name"])
 
     @staticmethod

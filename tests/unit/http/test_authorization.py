@@ -29,7 +29,7 @@ def admitted(to: Authorizer, headers: dict[str, str], row: Route | None = SEARCH
     return request.state
 
 
-def test_a_handler_finds_who_calls_on_the_state_of_the_request() -> None:
+def test_a_handler_finds_the_caller_on_the_state_of_the_request() -> None:
     payload = {**claims("alice", "traces:read", "x:y"), "session_id": "s1", "roles": ["a"]}
     state = admitted(create_authorizer(KEYS, ON), bearer(signing_key().sign(payload)))
     assert (state.user_id, state.session_id) == ("alice", "s1")
@@ -51,20 +51,20 @@ def test_an_admin_and_a_service_without_isolation_are_not_restricted() -> None:
     assert state.identity.owner_filter is None
 
 
-def test_a_row_that_is_not_public_and_needs_nothing_is_open_to_nobody() -> None:
+def test_a_route_that_is_not_public_and_has_no_scope_is_closed() -> None:
     row = Route("POST", "/traces/search", SEARCH.handler, SEARCH.operation)
     with pytest.raises(ForbiddenError, match="No scope allows this route"):
         admitted(create_authorizer(KEYS, ON), as_caller("alice", "traces:read", "*", "*:*"), row)
 
 
-def test_what_the_table_does_not_have_needs_a_token_all_the_same() -> None:
+def test_an_unknown_route_needs_a_token_too() -> None:
     ours = create_authorizer(KEYS, ON)
     assert admitted(ours, as_caller("alice"), None).user_id == "alice"
     with pytest.raises(UnauthenticatedError):
         admitted(ours, {}, None)
 
 
-def test_code_says_whether_it_is_on_before_settings_do() -> None:
+def test_code_wins_over_settings() -> None:
     on = {"authorization": True}
     assert Service(settings=on).settings.authorization
     assert not Service(authorization=False, settings=on).settings.authorization
@@ -72,7 +72,7 @@ def test_code_says_whether_it_is_on_before_settings_do() -> None:
         _ = Service(authorization=True, authorization_config=AuthorizationConfig()).app
 
 
-def test_who_is_rejected_waits_in_turn_and_who_is_known_does_not() -> None:
+def test_rejected_callers_are_rate_limited_and_authenticated_ones_are_not() -> None:
     ours = create_authorizer(KEYS, Settings(authorization=True, rejections_per_second=5))
     answered: list[str] = []
 

@@ -132,7 +132,7 @@ async def check_single(client: httpx.AsyncClient, caller: str) -> None:
     st.lists(st.tuples(st.sampled_from(CALLERS), condition()), min_size=1, max_size=6),
 )
 @settings(max_examples=40, deadline=None)
-def test_every_answer_is_a_subset_of_the_callers_own(
+def test_every_response_is_a_subset_of_the_callers_own(
     stores: Callable[[], TraceStore],
     rows: list[tuple[str | None, str | None, bool]],
     questions: list[tuple[str, dict[str, Any]]],

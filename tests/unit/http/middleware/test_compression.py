@@ -50,7 +50,7 @@ def test_any_header_is_read(accepted: str) -> None:
     assert choose_encoding(accepted) in {None, "gzip", "zstd"}
 
 
-def answer_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
+def response_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
     """Returns the headers of a response, and its body as sent."""
 
     async def whole(_request: Request) -> Response:
@@ -71,7 +71,7 @@ def answer_of(body: bytes, accepted: str, **headers: str) -> tuple[Any, bytes]:
 def test_a_compressed_body_is_the_same_body(size: int) -> None:
     body = bytes(number % 251 for number in range(size))
     for encoding in ("gzip", "zstd"):
-        headers, sent = answer_of(body, encoding)
+        headers, sent = response_of(body, encoding)
         assert headers["content-encoding"] == encoding
         assert headers["vary"] == "Accept-Encoding"
         assert int(headers["content-length"]) == len(sent) < size
@@ -79,19 +79,19 @@ def test_a_compressed_body_is_the_same_body(size: int) -> None:
         assert unpacked == body
 
 
-def test_what_is_small_or_not_wanted_or_encoded_goes_out_as_it_is() -> None:
+def test_a_small_unaccepted_or_encoded_body_is_not_compressed() -> None:
     large = b"x" * MIN_BYTES
     for body, accepted, given_headers in (
         (b"x" * (MIN_BYTES - 1), "gzip", {}),
         (large, "identity", {}),
         (large, "gzip", {"Content-Encoding": "br"}),
     ):
-        headers, sent = answer_of(body, accepted, **given_headers)
+        headers, sent = response_of(body, accepted, **given_headers)
         assert sent == body
         assert headers.get("content-encoding") == given_headers.get("Content-Encoding")
 
 
-def test_a_stream_goes_out_as_it_comes() -> None:
+def test_a_stream_is_not_compressed() -> None:
     async def parts() -> AsyncIterator[bytes]:
         for _ in range(3):
             yield b"x" * MIN_BYTES

@@ -70,7 +70,7 @@ def test_pages_of_an_origin_like_it_may_not(store: TraceStore, origin: str) -> N
         assert "access-control-allow-origin" not in response.headers
 
 
-def test_what_is_no_origin_is_rejected() -> None:
+def test_an_invalid_origin_is_rejected() -> None:
     assert parse_origins(" https://a.example , *,") == {"https://a.example", "*"}
     for text in ("ours.example", "https://ours.example/", "https://*.example", "file:///x", "null"):
         with pytest.raises(ConfigurationError, match="cors_origins"):

@@ -58,7 +58,7 @@ def test_it_has_every_route_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=name_of)
-def test_an_operation_says_what_it_needs_and_how_it_rejects(row: Route) -> None:
+def test_an_operation_documents_its_scopes_and_errors(row: Route) -> None:
     documented = operation(row)
     assert documented["summary"]
     assert ("security" in documented) != row.is_public
@@ -70,7 +70,7 @@ def test_an_operation_says_what_it_needs_and_how_it_rejects(row: Route) -> None:
     assert all(parameter["description"] for parameter in documented.get("parameters", []) if parameter["in"] == "query")
 
 
-def test_an_answer_of_runs_is_every_one_that_there_is() -> None:
+def test_a_response_of_runs_lists_every_kind() -> None:
     created = DOCUMENT["paths"]["/agents/{component_id}/runs"]["post"]["responses"]
     assert created["200"]["content"].keys() == {"application/json", "text/event-stream"}
     assert created["202"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Begun"}
@@ -110,7 +110,7 @@ def resolved(document: Any, reference: str) -> Any:
     return document
 
 
-def test_what_factories_take_is_described_where_they_take_it() -> None:
+def test_factory_inputs_are_described_in_their_operations() -> None:
     document = json.loads(describe(TABLE, "Ours", INPUTS))
     references = [str(value) for key, value in values(document) if key == "$ref"]
     assert all(isinstance(resolved(document, reference), dict) for reference in references)
@@ -154,7 +154,7 @@ PLAIN = {
 """Fields that need no description of their own."""
 
 
-def test_the_bounds_are_those_of_the_specification() -> None:
+def test_the_bounds_are_the_documented_ones() -> None:
     body = SCHEMAS["SearchRequest"]["properties"]
     assert (body["page"]["minimum"], body["page"]["default"]) == (1, 1)
     assert (body["limit"]["minimum"], body["limit"]["maximum"], body["limit"]["default"]) == (1, 100, 20)

@@ -56,7 +56,7 @@ async def read(reader: BodyReader, request: Request) -> bytes:
         return body
 
 
-async def has_all_its_room(reader: BodyReader) -> bool:
+async def has_all_its_memory(reader: BodyReader) -> bool:
     async with reader.body(whole(LIMIT)), reader.body(whole(TOGETHER - LIMIT)):
         return True
 
@@ -78,7 +78,7 @@ def test_a_body_is_its_chunks_or_rejected_and_its_memory_is_returned(chunks: lis
                 await read(reader, request)
         else:
             assert await read(reader, request) == b"".join(chunks)
-        assert await has_all_its_room(reader)
+        assert await has_all_its_memory(reader)
 
     asyncio.run(scenario())
 
@@ -96,7 +96,7 @@ def test_a_stalled_body_is_rejected_and_a_slow_handler_is_not() -> None:
         with pytest.raises(TimeoutError):
             async with reader.body(whole(1)):
                 raise TimeoutError
-        assert await has_all_its_room(reader)
+        assert await has_all_its_memory(reader)
 
     asyncio.run(scenario())
 
@@ -108,7 +108,7 @@ def test_bodies_share_the_budget_as_long_as_they_are_used() -> None:
             with pytest.raises(UnavailableError, match="too many bytes"):
                 await read(reader, whole(TOGETHER - LIMIT + 1))
             assert len(await read(reader, whole(TOGETHER - LIMIT))) == TOGETHER - LIMIT
-        assert await has_all_its_room(reader)
+        assert await has_all_its_memory(reader)
 
     asyncio.run(scenario())
 

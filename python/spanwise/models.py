@@ -244,7 +244,7 @@ class ExportPartialSuccess(Struct, frozen=True, rename="camel"):
     error_message: Annotated[str, Meta(description="Why the first of them was rejected.")] = ""
 
 
-class ExportAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
+class ExportResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The response to an OTLP request that was stored, at least in part."""
 
     partial_success: ExportPartialSuccess | UnsetType = UNSET

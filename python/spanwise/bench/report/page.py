@@ -174,7 +174,7 @@ def _ours(row: Compared) -> float:
 
 def _http(served: list[Served]) -> str:
     titles = list(dict.fromkeys(row.title for row in served))
-    by_place = {(row.title, row.limit): row for row in served}
+    by_query = {(row.title, row.limit): row for row in served}
     head = ["page with exact total"]
     for limit in LIMITS:
         head += [f"{limit} a page: p50", "p99", "answer"]
@@ -182,7 +182,7 @@ def _http(served: list[Served]) -> str:
     for title in titles:
         cells = [title]
         for limit in LIMITS:
-            row = by_place.get((title, limit))
+            row = by_query.get((title, limit))
             if row:
                 size = f"{row.answer_bytes / 1e3:,.0f} KB"
                 cells += [milliseconds(row.time.median_ms), milliseconds(row.time.p99_ms), size]

@@ -13,8 +13,8 @@ from spanwise.models import (
     Deleted,
     DeleteRequest,
     DetailPage,
-    ExportAnswer,
     ExportQuery,
+    ExportResponse,
     FilterSchema,
     Health,
     HealthQuery,
@@ -183,7 +183,7 @@ TABLE: tuple[Route, ...] = (
         Operation(
             "export_traces",
             "Ingests spans from an OTLP export request",
-            (ExportAnswer,),
+            (ExportResponse,),
             query=StoreQuery,
             is_otlp=True,
         ),

@@ -57,7 +57,9 @@ def test_an_event_names_the_request_it_belongs_to() -> None:
 def test_a_decision_is_an_event_of_its_own_kind(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         AuditLog().write(
-            AuditEvent(sub="a\nb", method="GET", route="/", resource=None, decision=AuditDecision.ALLOWED, request_id="r1")
+            AuditEvent(
+                sub="a\nb", method="GET", route="/", resource=None, decision=AuditDecision.ALLOWED, request_id="r1"
+            )
         )
     (decided,) = caplog.records
     event = json.loads(JsonFormatter().format(decided))

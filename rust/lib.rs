@@ -11,6 +11,7 @@ pub mod semaphore;
 pub mod schema;
 pub mod otlp;
 pub mod trace;
+pub mod ingest;
 pub mod index;
 pub mod filter;
 pub mod storage;

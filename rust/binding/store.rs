@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
@@ -11,10 +10,9 @@ use super::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
-use crate::otlp::{self, Encoding, SpanId, TraceId, answer, limits};
+use crate::otlp::{Encoding, SpanId, TraceId, answer};
 use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
 use crate::storage::{Options, Snapshot, TraceStore};
-use crate::time::now_micros;
 
 /// Withdraws a search that is under way.
 #[pyclass(module = "spanwise._engine", name = "Cancel", frozen)]
@@ -159,12 +157,7 @@ impl PyTraceStore {
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
-            let most = limits::most_taken(body.len(), content_encoding);
-            let decode = || {
-                // The head keeps spans as slices of the body, so the engine needs bytes of its own.
-                otlp::decode(Bytes::copy_from_slice(body), content_type, content_encoding, now_nanos())
-            };
-            let ingested = self.store()?.ingest_decoded(most, decode)?;
+            let ingested = self.store()?.ingest_body(body, content_type, content_encoding)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
@@ -338,8 +331,4 @@ fn window(page: u64, limit: usize) -> crate::error::Result<Window> {
 fn withdrawal(cancel: Option<&Py<PyCancel>>) -> &Cancel {
     static NOBODY: std::sync::LazyLock<Cancel> = std::sync::LazyLock::new(Cancel::default);
     cancel.map_or(&NOBODY, |cancel| &cancel.get().cancel)
-}
-
-fn now_nanos() -> u64 {
-    u64::try_from(now_micros()).unwrap_or(0).saturating_mul(crate::time::NANOS_PER_MICRO)
 }

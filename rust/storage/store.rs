@@ -2,15 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::available_parallelism;
 
 use crossbeam_channel::Sender;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::otlp::{Export, wire};
-use crate::semaphore::Turns;
+use crate::ingest::{DecodePermits, RequestDecoder, RequestSpans};
+use crate::otlp::Export;
 use crate::storage::backup::{self, Copied};
 use crate::storage::check::{self, Report};
 use crate::storage::committer::bulk_load;
@@ -29,7 +28,7 @@ use crate::storage::state::merge_spans::Arrival;
 use crate::storage::state::open_segments::Aside;
 use crate::storage::threads::Threads;
 use crate::time::now_micros;
-use crate::trace::{Span, Trace};
+use crate::trace::Trace;
 
 /// What became of one export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,10 +92,7 @@ struct Shared {
     published: Arc<Published>,
     max_waiting_bytes: u64,
     waiting_bytes: AtomicU64,
-    /// One for each processor: more decoding at once is no faster.
-    turns: Turns,
-    /// Bytes that decoding takes.
-    decoding: Turns,
+    decoder: RequestDecoder,
     is_closed: AtomicBool,
     running: Mutex<Option<Running>>,
 }
@@ -145,44 +141,47 @@ impl TraceStore {
             published,
             max_waiting_bytes,
             waiting_bytes,
-            turns: Turns::of(available_parallelism().map_or(1, |count| count.get() as u64)),
-            decoding: Turns::of(max_decoding_bytes),
+            decoder: RequestDecoder::new(max_decoding_bytes),
             is_closed,
             running,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Stores the spans of one request and returns once they are durable and searchable.
+    /// Decodes the body of an OTLP request, stores its spans, and returns once they are durable and searchable.
+    /// `content_type` and `content_encoding` are the headers of the request.
+    ///
+    /// # Errors
+    /// As [`crate::otlp::decode`] and [`TraceStore::ingest`].
+    pub fn ingest_body(
+        &self,
+        body: &[u8],
+        content_type: &str,
+        content_encoding: Option<&str>,
+    ) -> Result<Ingested> {
+        let (request, permits) = self.shared.decoder.decode(body, content_type, content_encoding)?;
+        self.append(request, Some(permits))
+    }
+
+    /// Stores the spans of a decoded request and returns once they are durable and searchable.
     ///
     /// # Errors
     /// [`Error::Busy`]: nothing was stored, try later. [`Error::Stopped`]: reopen first.
     /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored.
     /// [`Error::Closed`].
-    pub fn ingest(&self, export: Export) -> Result<Ingested> {
-        self.ingest_decoded(0, || Ok(export))
+    pub fn ingest(&self, request: Export) -> Result<Ingested> {
+        self.append(RequestSpans::new(now_micros(), request)?, None)
     }
 
-    /// Stores the spans of a request that is decoded as soon as it has its turn, and so many `bytes` are free
-    /// for it: until its spans are as small as they came, it may take many times what was sent.
-    ///
-    /// # Errors
-    /// Those of `decode`, else as [`TraceStore::ingest`].
-    pub fn ingest_decoded(&self, bytes: u64, decode: impl FnOnce() -> Result<Export>) -> Result<Ingested> {
-        let received = now_micros();
-        let room = self.shared.decoding.take(bytes, || Ok(()))?;
-        let turn = self.shared.turns.take(1, || Ok(()))?;
-        let Export { spans, message, rejected, reason } = decode()?;
+    fn append(&self, request: RequestSpans, permits: Option<DecodePermits<'_>>) -> Result<Ingested> {
         self.shared.refuse_if_closed()?;
+        let RequestSpans { received, spans, encoded, rejected, reason } = request;
         if spans.is_empty() {
             return Ok(Ingested { accepted: 0, rejected, reason });
         }
-        let spans = spans.into_iter().map(|span| Span::from_wire(span.wire).map(Arc::new));
-        let spans = spans.collect::<Result<Vec<_>>>()?;
-        let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
         let arrival = Arrival::new(received, spans, encoded);
         let _waiting = self.shared.admit(arrival.encoded.len() as u64)?;
-        drop((turn, room));
+        drop(permits);
         let outcome = self.shared.ask(|answer| Order::Ingest { arrival, answer })?;
         let reason = if reason.is_empty() { outcome.reason } else { reason };
         Ok(Ingested { accepted: outcome.accepted, rejected: rejected + outcome.surplus, reason })

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 13] = [
     "error",
     "time",
     "semaphore",
     "schema",
     "otlp",
     "trace",
+    "ingest",
     "index",
     "filter",
     "storage",

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use spanwise::error::Error;
@@ -111,29 +110,6 @@ fn many_threads_ingest_and_every_answer_can_be_found_at_once() {
     let held = contents(&store.snapshot());
     assert_eq!(held.len(), 41);
     assert_eq!(held.values().map(|(_, spans)| spans.len()).max(), Some(40));
-}
-
-#[test]
-fn no_more_requests_are_decoded_at_once_than_there_are_processors() {
-    let folder = TempDir::new().expect("a folder");
-    let store = open(&folder);
-    let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let decode = |id| {
-        most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(5));
-        under_way.fetch_sub(1, Ordering::SeqCst);
-        // A request that cannot be decoded gives its turn back.
-        if id % 2 == 0 { Ok(export(&[span(id, 1, 0)])) } else { Err(Error::Decode("no message".into())) }
-    };
-    std::thread::scope(|scope| {
-        for id in 1..=24 {
-            let (store, decode) = (&store, &decode);
-            scope.spawn(move || assert_eq!(store.ingest_decoded(0, || decode(id)).is_ok(), id % 2 == 0));
-        }
-    });
-    let processors = std::thread::available_parallelism().expect("a count").get();
-    assert!((1..=processors).contains(&most.into_inner()));
-    assert_eq!(contents(&store.snapshot()).len(), 12);
 }
 
 #[test]

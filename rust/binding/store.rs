@@ -123,7 +123,7 @@ impl PyTraceStore {
     /// Reads the present state of the store at `url`, which may be at work in another process.
     #[staticmethod]
     fn look(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let snapshot = detached(py, || TraceStore::look(url))?;
+        let snapshot = detached(py, || TraceStore::open_read_only(url))?;
         Ok(Self { opened: Opened::Reading(snapshot) })
     }
 

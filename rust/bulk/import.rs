@@ -73,7 +73,7 @@ impl Order {
 ///
 /// # Errors
 /// What `batches` fails with; [`Error::Batch`] if it has no spans as columns; [`Error::Options`] if
-/// its source is no name; else as [`TraceStore::adopt`]. The steps before are durable.
+/// its source is no name; else as [`TraceStore::bulk_load`]. The steps before are durable.
 pub fn import(
     store: &TraceStore,
     batches: impl Iterator<Item = Result<RecordBatch>>,
@@ -217,7 +217,7 @@ fn write(
         so_far.accepted += accepted;
         so_far.rejected += rejected;
         let remembered = (!is_last).then(|| so_far.clone());
-        let surplus = store.adopt(traces.collect(), &so_far.source, remembered)?;
+        let surplus = store.bulk_load(traces.collect(), &so_far.source, remembered)?;
         if surplus > 0 {
             so_far.accepted -= surplus;
             so_far.rejected += surplus;

@@ -2,3 +2,4 @@
 
 pub(crate) mod batch;
 pub(crate) mod generation;
+pub(crate) mod into_segment;

@@ -3,6 +3,8 @@
 //! A file is one JSON object: `format`, the CRC32C of the text of `manifest`, and `manifest` itself.
 //! It holds names, sizes and checksums, never a value that a user sent.
 
+pub(crate) mod quarantined;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

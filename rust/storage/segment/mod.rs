@@ -4,6 +4,7 @@
 //! each trace's document begins, how long its frame is, and how large the document is. Searches read
 //! the index that was built from it ([`crate::storage::segment::index_cache`]), merges the rows; documents are read one by one.
 
+pub(crate) mod builder;
 pub(crate) mod documents;
 pub(crate) mod index_cache;
 mod mmap;

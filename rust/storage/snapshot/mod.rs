@@ -1,6 +1,8 @@
 //! What a search sees: one immutable state of the store.
 
 pub(crate) mod columns;
+pub(crate) mod count;
+pub(crate) mod published;
 
 use std::sync::{Arc, OnceLock};
 

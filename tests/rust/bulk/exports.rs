@@ -151,13 +151,13 @@ fn a_format_that_is_none_is_refused_by_name() {
 fn a_store_in_use_is_looked_at_without_its_lock() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
-    let seen = TraceStore::look(address(&folder)).expect("a look");
+    let seen = TraceStore::open_read_only(address(&folder)).expect("a look");
     assert_eq!(
         crate::storage::contents::contents(&seen),
         crate::storage::contents::contents(&store.snapshot())
     );
     let nothing = TempDir::new().expect("a folder");
-    let fault = TraceStore::look(address(&nothing)).expect_err("no store");
+    let fault = TraceStore::open_read_only(address(&nothing)).expect_err("no store");
     assert_eq!(fault.to_string(), "expected a store, found no manifest");
     assert_eq!(std::fs::read_dir(nothing.path()).expect("a folder").count(), 0, "nothing was written");
 }

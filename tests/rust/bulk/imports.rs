@@ -132,7 +132,7 @@ fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
         Trace::new(span.trace_id, 0).with([span])
     });
     let so_far = ImportRecord { source: "a-file".into(), spans: 4, accepted: 4, rejected: 0 };
-    store.adopt(traces.collect(), "a-file", Some(so_far.clone())).expect("adopted");
+    store.bulk_load(traces.collect(), "a-file", Some(so_far.clone())).expect("adopted");
     let folder = crashed(&folder);
     let store = open(&folder);
     assert_eq!(store.import_so_far("a-file"), Some(so_far));

@@ -31,11 +31,11 @@ fn whichever_object_of_a_segment_is_damaged_only_that_segment_is_set_aside() {
                 _ => fs::remove_file(path).expect("removed"),
             }
             let store = recovered(&folder);
-            let aside = store.stats().aside;
+            let aside = store.stats().quarantined;
             assert_eq!(aside.len(), 1, "{damage} `{}`", path.display());
             let object = path.strip_prefix(folder.path()).expect("inside").display().to_string();
             assert!(object.starts_with(&aside[0].segment), "{aside:?}");
-            assert!(aside[0].fault.contains(&object), "{aside:?}");
+            assert!(aside[0].error.contains(&object), "{aside:?}");
             let found = contents(&store.snapshot());
             assert_eq!(found == held, aside[0].traces == 0, "what was set aside is in no answer");
             for (trace_id, (_, spans)) in found {
@@ -60,7 +60,7 @@ fn a_store_never_forgets_what_was_set_aside_and_removes_nothing_of_it() {
     }
     let damaged = files(&folder.path().join("segments"));
     let store = recovered(&folder);
-    let aside = store.stats().aside;
+    let aside = store.stats().quarantined;
     assert_eq!(aside.len(), 2);
     store.ingest(export(&[span(8, 1, 0)])).expect("ingested");
     store.flush().expect("flushed");
@@ -68,12 +68,12 @@ fn a_store_never_forgets_what_was_set_aside_and_removes_nothing_of_it() {
     store.close().expect("closed");
     for _ in 0..2 {
         let store = open(&folder);
-        assert_eq!(store.stats().aside, aside);
+        assert_eq!(store.stats().quarantined, aside);
         assert_eq!(contents(&store.snapshot()), held);
         store.close().expect("closed");
     }
     let report = TraceStore::check(address(&folder)).expect("what is left is sound");
-    assert_eq!(report.aside, aside);
+    assert_eq!(report.quarantined, aside);
     let now = files(&folder.path().join("segments"));
     for path in damaged.keys().filter(|path| documents[..2].iter().any(|own| own.parent() == path.parent())) {
         assert_eq!(now.get(path), damaged.get(path));
@@ -85,7 +85,7 @@ fn a_sound_store_is_opened_the_same_with_recover_and_damaged_write_ahead_is_stil
     let (folder, held) = closed_store();
     let store = recovered(&folder);
     assert_eq!(contents(&store.snapshot()), held);
-    assert!(store.stats().aside.is_empty());
+    assert!(store.stats().quarantined.is_empty());
     store.close().expect("closed");
     let is_full = |content: &Vec<u8>| content.len() > 56;
     let wal = files(&folder.path().join("wal")).into_iter().find(|(_, content)| is_full(content));

@@ -60,7 +60,7 @@ fn backups_under_load_hold_all_that_was_acknowledged_before() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    assert!(store.stats().wal_folded_through > 9, "the store was sealing meanwhile");
+    assert!(store.stats().wal_checkpoint > 9, "the store was sealing meanwhile");
 }
 
 #[test]

@@ -209,12 +209,12 @@ fn a_merge_that_fails_is_named_and_the_store_goes_on() {
     let before = contents(&store.snapshot());
     objects.turn(Gate::Broken);
     assert!(matches!(store.compact(false), Err(Error::Storage { .. })));
-    assert!(store.stats().merge_fault.is_some_and(|fault| fault.ends_with("no space is left")));
+    assert!(store.stats().merge_error.is_some_and(|fault| fault.ends_with("no space is left")));
     assert_eq!(contents(&store.snapshot()), before);
     objects.turn(Gate::Open);
     store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
     store.compact(false).expect("compacted");
-    assert_eq!((store.stats().segments, store.stats().merge_fault), (1, None));
+    assert_eq!((store.stats().segments, store.stats().merge_error), (1, None));
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()).len(), 3);
 }
 

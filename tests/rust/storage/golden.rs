@@ -97,7 +97,7 @@ fn every_golden_store_is_sound_and_holds_what_it_held() {
         let held: Held = serde_json::from_slice(&text).expect("JSON");
         let copy = copied(&store);
         let report = TraceStore::check(address(&copy)).expect("a sound store");
-        let counts = (report.segments, report.hidden_rows, report.wal_objects);
+        let counts = (report.segments, report.deleted_rows, report.wal_objects);
         assert_eq!(counts, (held.segments, held.hidden_rows, held.wal_objects));
         for is_sealed in [false, true] {
             let opened = open(&copy);
@@ -212,7 +212,7 @@ fn bless() {
     let report = TraceStore::check(url).expect("a sound store");
     let held = Held {
         segments: report.segments,
-        hidden_rows: report.hidden_rows,
+        hidden_rows: report.deleted_rows,
         wal_objects: report.wal_objects,
         traces,
     };

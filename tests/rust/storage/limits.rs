@@ -49,12 +49,12 @@ fn a_trace_that_grows_counts_once_and_small_spans_are_cut_by_what_they_take() {
     };
     store.ingest(export(&[span(1, 1, 0)])).expect("ingested");
     store.flush().expect("flushed");
-    let before = store.stats().wal_folded_through;
+    let before = store.stats().wal_checkpoint;
     grow(1);
-    assert_eq!((store.stats().generations, store.stats().wal_folded_through), (1, before));
+    assert_eq!((store.stats().generations, store.stats().wal_checkpoint), (1, before));
     grow(40);
     let until = Instant::now() + Duration::from_secs(30);
-    while store.stats().wal_folded_through == before {
+    while store.stats().wal_checkpoint == before {
         assert!(Instant::now() < until, "nothing was cut: {:?}", store.stats());
         std::thread::sleep(Duration::from_millis(5));
     }

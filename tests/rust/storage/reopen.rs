@@ -47,7 +47,7 @@ fn late_spans_move_a_trace_wherever_it_stands() {
     assert_eq!(contents(&store.snapshot()), before);
     store.close().expect("closed");
     let report = TraceStore::check(address(&folder)).expect("a sound store");
-    assert_eq!((report.segments, report.sealed_traces, report.hidden_rows), (3, 7, 2));
+    assert_eq!((report.segments, report.sealed_traces, report.deleted_rows), (3, 7, 2));
 }
 
 #[test]

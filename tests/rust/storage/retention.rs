@@ -35,7 +35,7 @@ fn traces_go_when_they_are_too_old_whether_sealed_or_not() {
     // What is too old already when a store is opened goes at once.
     let store = TraceStore::open(address(&folder), options).expect("a store");
     wait_until(|| store.stats().traces == 1);
-    assert_eq!(store.stats().retention_fault, None);
+    assert_eq!(store.stats().retention_error, None);
 }
 
 #[test]

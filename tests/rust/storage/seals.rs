@@ -39,14 +39,14 @@ fn a_seal_that_fails_is_named_and_tried_again() {
     let (folder, objects, store) = gated(Gate::Broken);
     store.ingest(export(&[span(1, 1, 0)])).expect("ingested");
     assert!(matches!(store.flush(), Err(Error::Storage { .. })));
-    let fault = store.stats().seal_fault.expect("a fault");
+    let fault = store.stats().seal_error.expect("a fault");
     assert!(fault.ends_with("no space is left"), "{fault}");
     store.ingest(export(&[span(1, 2, 0), span(2, 1, 0)])).expect("the store goes on");
     let before = contents(&store.snapshot());
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()), before);
     objects.turn(Gate::Open);
     store.flush().expect("flushed");
-    assert_eq!(store.stats().seal_fault, None);
+    assert_eq!(store.stats().seal_error, None);
     assert_eq!(store.stats().segments, 1, "a segment whose rows are all hidden is none");
     assert_eq!(contents(&store.snapshot()), before);
     store.close().expect("closed");
@@ -55,12 +55,12 @@ fn a_seal_that_fails_is_named_and_tried_again() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn upkeep_has_a_lower_priority_than_what_callers_wait_for() {
+fn background_work_has_a_lower_priority_than_what_callers_wait_for() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let store = open(&folder);
     store.ingest(export(&[span(1, 1, 0)])).expect("ingested");
     store.flush().expect("flushed");
-    for name in ["spanwise-seal", "spanwise-merge", "spanwise-upkeep"] {
+    for name in ["spanwise-seal", "spanwise-merge", "spanwise-lowpri"] {
         wait_until(|| niceness_of(name).is_some_and(|nice| nice >= 10));
     }
     let process = std::fs::read_to_string("/proc/self/stat").expect("a file");

@@ -40,7 +40,7 @@ use crate::storage::objects::{Objects, Put, PutFault, put};
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::Cache;
 use crate::storage::snapshot::Snapshot;
-use crate::storage::state::State;
+use crate::storage::state::StoreState;
 use crate::storage::state::claim::{self, Claim};
 use crate::storage::state::open_segments::open_segments;
 use crate::storage::state::replay::replay;
@@ -55,7 +55,11 @@ const MAX_TRIES: usize = 64;
 /// # Errors
 /// [`Error::Damage`] naming the object that is missing or not what was written, [`Error::Options`] for a newer format
 /// or a storage without conditional create, [`Error::Locked`] if others claim the store meanwhile, [`Error::Storage`].
-pub(crate) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool) -> Result<(Claim, State)> {
+pub(crate) fn recover(
+    objects: &dyn Objects,
+    options: &Options,
+    is_locked: bool,
+) -> Result<(Claim, StoreState)> {
     let writer = Ulid::generate();
     for _ in 0..MAX_TRIES {
         let newest = match Manifest::newest(objects)? {
@@ -92,11 +96,11 @@ pub(crate) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool)
 /// Completes the claim after its manifest is durable: puts the fence, replays up to it, and sweeps.
 fn take_over(
     objects: &dyn Objects,
-    mut state: State,
+    mut state: StoreState,
     writer: Ulid,
     options: &Options,
     is_locked: bool,
-) -> Result<(Claim, State)> {
+) -> Result<(Claim, StoreState)> {
     expect_conditional_create(objects, &state.manifest)?;
     let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
     replay(objects, &mut state, fence, options)?;
@@ -141,10 +145,10 @@ pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result
 }
 
 /// Returns the state that `manifest` and the WAL after it describe, and writes nothing.
-fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
+fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<StoreState> {
     let segments = open_segments(objects, &mut manifest, options)?;
     let newest = wal::newest(objects, manifest.wal_folded_through)?;
-    let mut state = State::new(manifest, segments);
+    let mut state = StoreState::new(manifest, segments);
     replay(objects, &mut state, newest, options)?;
     Ok(state)
 }

@@ -14,7 +14,7 @@ use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::Cache;
 use crate::storage::snapshot::published::Published;
-use crate::storage::state::State;
+use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::Command;
 use crate::storage::workers::{compact, flush, reclaim, retention, wal_writer};
@@ -39,7 +39,7 @@ impl Threads {
     pub(crate) fn start(
         objects: Arc<dyn Objects>,
         options: Options,
-        opened: (Claim, State),
+        opened: (Claim, StoreState),
         published: &Arc<Published>,
     ) -> Result<(Self, Sender<Command>)> {
         let (commands, received) = unbounded();

@@ -13,7 +13,7 @@ use crate::storage::committer::Committer;
 use crate::storage::committer::compaction_picker::{CompactionPicker, SegmentSize};
 use crate::storage::committer::compaction_queue::ManualCompaction;
 use crate::storage::segment::builder::NewSegment;
-use crate::storage::state::State;
+use crate::storage::state::StoreState;
 use crate::storage::state::command::Reply;
 use crate::storage::state::live_segment::LiveSegment;
 use crate::storage::state::sweep::sweep;
@@ -214,7 +214,11 @@ fn size_of(live: &LiveSegment) -> SegmentSize {
 }
 
 /// Returns the segments of `state` once `inputs` are merged: the new segment is at the position of the first of them.
-fn with_merged(state: &State, inputs: &[MergeInput], merged: Option<NewSegment>) -> Result<Vec<LiveSegment>> {
+fn with_merged(
+    state: &StoreState,
+    inputs: &[MergeInput],
+    merged: Option<NewSegment>,
+) -> Result<Vec<LiveSegment>> {
     let positions = inputs.iter().filter_map(|input| state.position_of(&input.segment_id));
     let mut positions: Vec<usize> = positions.collect();
     positions.sort_unstable();
@@ -237,7 +241,7 @@ fn with_merged(state: &State, inputs: &[MergeInput], merged: Option<NewSegment>)
 }
 
 /// Deletes from `merged` what was deleted from an input since the merge began.
-fn repeat_deletions(state: &State, input: &MergeInput, merged: &mut LiveSegment) -> Result<()> {
+fn repeat_deletions(state: &StoreState, input: &MergeInput, merged: &mut LiveSegment) -> Result<()> {
     let in_merged = |rows: &RoaringBitmap| -> Result<RoaringBitmap> {
         let mut found = RoaringBitmap::new();
         for row in rows - input.dropped.as_ref() {

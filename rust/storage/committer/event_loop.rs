@@ -28,10 +28,10 @@ struct Group {
 }
 
 /// What the committer was waiting for.
-enum Event {
+enum Wakeup {
     Command(Command),
     /// The writing thread has finished a group.
-    GroupWritten,
+    GroupFinished,
     Timeout,
     /// Nobody is left to send commands.
     Disconnected,
@@ -46,10 +46,10 @@ impl Committer {
                 self.may_have_work = false;
                 self.start_due_work();
             }
-            let mut next = match self.next_event(commands, self.idle_time()) {
-                Event::Command(command) => Some(command),
-                Event::GroupWritten | Event::Timeout => None,
-                Event::Disconnected => return self.quiesce(),
+            let mut next = match self.wait(commands, self.idle_time()) {
+                Wakeup::Command(command) => Some(command),
+                Wakeup::GroupFinished | Wakeup::Timeout => None,
+                Wakeup::Disconnected => return self.quiesce(),
             };
             let mut group = Group::default();
             while let Some(command) = next {
@@ -131,30 +131,30 @@ impl Committer {
                 ..MIN_GROUP_BYTES if self.pending.is_some() => MAX_IDLE,
                 _ => self.commit_interval.remaining(),
             };
-            match self.next_event(commands, timeout) {
-                Event::Command(command) => return Some(command),
-                Event::GroupWritten => {}
-                Event::Timeout | Event::Disconnected => return None,
+            match self.wait(commands, timeout) {
+                Wakeup::Command(command) => return Some(command),
+                Wakeup::GroupFinished => {}
+                Wakeup::Timeout | Wakeup::Disconnected => return None,
             }
         }
     }
 
     /// Waits for a command, or until the group that is being written is finished.
-    fn next_event(&mut self, commands: &Receiver<Command>, timeout: Duration) -> Event {
+    fn wait(&mut self, commands: &Receiver<Command>, timeout: Duration) -> Wakeup {
         if let Some(command) = self.deferred.pop_front() {
-            return Event::Command(command);
+            return Wakeup::Command(command);
         }
         let results = self.workers.wal_writer.results.clone();
         select! {
-            recv(commands) -> command => command.map_or(Event::Disconnected, Event::Command),
+            recv(commands) -> command => command.map_or(Wakeup::Disconnected, Wakeup::Command),
             recv(results) -> result => {
                 let _requests_have_been_replied_to = match result {
                     Ok(result) => self.finish_pending(result),
                     Err(_) => Err(self.wal_writer_died()),
                 };
-                Event::GroupWritten
+                Wakeup::GroupFinished
             }
-            default(timeout) => Event::Timeout,
+            default(timeout) => Wakeup::Timeout,
         }
     }
 

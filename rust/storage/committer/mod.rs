@@ -35,7 +35,7 @@ use crate::storage::segment::index_cache::Cache;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::{Command, Reply};
-use crate::storage::state::{State, TraceUpdate};
+use crate::storage::state::{StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
 use crate::storage::workers::compact::MergeTask;
 use crate::storage::workers::flush::SealTask;
@@ -48,7 +48,7 @@ pub(crate) struct Committer {
     options: Options,
     claim: Claim,
     /// What is durable.
-    state: State,
+    state: StoreState,
     published: Arc<Published>,
     workers: Workers,
     /// The group whose WAL object is being written.
@@ -84,7 +84,7 @@ struct PendingGroup {
     entries: Vec<WalEntry>,
     updates: Vec<TraceUpdate>,
     /// The state once the object is durable.
-    state: State,
+    state: StoreState,
 }
 
 impl Committer {
@@ -92,7 +92,7 @@ impl Committer {
     pub(crate) fn new(
         objects: Arc<dyn Objects>,
         options: Options,
-        (claim, state): (Claim, State),
+        (claim, state): (Claim, StoreState),
         published: Arc<Published>,
         workers: Workers,
     ) -> Self {
@@ -122,7 +122,7 @@ impl Committer {
     }
 
     /// Returns the state once the group that is being written is durable.
-    fn newest_state(&self) -> &State {
+    fn newest_state(&self) -> &StoreState {
         self.pending.as_ref().map_or(&self.state, |pending| &pending.state)
     }
 

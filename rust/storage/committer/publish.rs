@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::storage::committer::Committer;
 use crate::storage::manifest::quarantined::QuarantinedSegment;
 use crate::storage::snapshot::published::Progress;
-use crate::storage::state::State;
+use crate::storage::state::StoreState;
 
 impl Committer {
     /// Publishes the durable state.
@@ -21,7 +21,7 @@ impl Committer {
     }
 
     /// Returns the committer's progress once it is in `state`.
-    pub(super) fn progress_in(&self, state: &State) -> Progress {
+    pub(super) fn progress_in(&self, state: &StoreState) -> Progress {
         let (unsealed_bytes, unsealed_objects) = state.unsealed();
         Progress {
             stopped: self.stopped.clone(),

@@ -15,7 +15,7 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use crate::error::Result;
 use crate::otlp::{TraceId, wire};
 use crate::storage::head::batch::Entry;
-use crate::storage::state::{RowLocation, State, TraceUpdate};
+use crate::storage::state::{RowLocation, StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
 use crate::trace::{Span, Trace};
 
@@ -83,7 +83,7 @@ struct GroupTrace {
 }
 
 /// Merges `requests` into the traces of `state`. A trace may have `max_spans` spans.
-pub(crate) fn merge_group(state: &State, requests: Vec<GroupedSpans>, max_spans: usize) -> MergedGroup {
+pub(crate) fn merge_group(state: &StoreState, requests: Vec<GroupedSpans>, max_spans: usize) -> MergedGroup {
     let mut traces = read_traces(state, &requests);
     let mut outcomes = Vec::with_capacity(requests.len());
     let mut entries = Vec::new();
@@ -115,7 +115,7 @@ fn parallel_map<T: Send, U: Send>(items: Vec<T>, map: impl Fn(T) -> U + Sync + S
 }
 
 /// Finds each trace of the group once, and reads those that exist.
-fn read_traces(state: &State, requests: &[GroupedSpans]) -> HashMap<TraceId, GroupTrace> {
+fn read_traces(state: &StoreState, requests: &[GroupedSpans]) -> HashMap<TraceId, GroupTrace> {
     let traces = requests.iter().flat_map(|request| &request.traces);
     let trace_ids = traces.map(|(trace_id, _)| *trace_id).collect::<HashSet<_>>();
     let read = parallel_map(trace_ids.into_iter().collect(), |trace_id: TraceId| {

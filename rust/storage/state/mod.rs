@@ -43,7 +43,7 @@ pub(crate) struct TraceUpdate {
 
 /// Everything the writer knows about the store.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct StoreState {
     /// The newest manifest.
     pub(crate) manifest: Manifest,
     /// The segments that the manifest names, in its order.
@@ -54,7 +54,7 @@ pub(crate) struct State {
     pub(crate) fences: BTreeSet<u64>,
 }
 
-impl State {
+impl StoreState {
     /// Returns the state of a store whose head is empty.
     pub(crate) fn new(manifest: Manifest, segments: Vec<LiveSegment>) -> Self {
         let generations = vec![Generation::after(manifest.wal_folded_through)];

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::otlp::wire;
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::state::State;
+use crate::storage::state::StoreState;
 use crate::storage::state::merge_spans::{GroupedSpans, merge_group};
 use crate::storage::wal::{self, WalEntry};
 use crate::trace::Span;
@@ -20,7 +20,12 @@ const GROUP_BYTES: usize = 16 << 20;
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Options`] for a newer format, [`Error::Storage`].
-pub(crate) fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
+pub(crate) fn replay(
+    objects: &dyn Objects,
+    state: &mut StoreState,
+    last: u64,
+    options: &Options,
+) -> Result<()> {
     let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
     let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
     let batches = numbers.chunks(objects.reads_at_once());

@@ -1,8 +1,8 @@
 //! The storage engine: traces in a write-ahead log, a head in memory, and immutable segments.
 //!
 //! Each trace is in exactly one live row of a [`Snapshot`]: a row of the head, or a row of a sealed segment. The head
-//! is rebuilt from the write-ahead log ([`wal`]): a request is acknowledged once its spans are durable there. A
-//! segment is two immutable files, the rows and the documents, and is live once a [`manifest`] names it. When spans
+//! is rebuilt from the write-ahead log (`wal.rs`): a request is acknowledged once its spans are durable there. A
+//! segment is two immutable files, the rows and the documents, and is live once a manifest names it. When spans
 //! come for a stored trace, the whole trace moves to a new row, and the old row is deleted.
 //!
 //! After a crash the store is what the newest manifest names, and the log after the manifest's checkpoint. So a

@@ -42,30 +42,35 @@ impl Threads {
         opened: (Claim, StoreState),
         published: &Arc<Published>,
     ) -> Result<(Self, Sender<Command>)> {
+        let started = Self::spawn(objects, options, opened, published);
+        started.map_err(|error| Error::storage("a thread of the store", error))
+    }
+
+    fn spawn(
+        objects: Arc<dyn Objects>,
+        options: Options,
+        opened: (Claim, StoreState),
+        published: &Arc<Published>,
+    ) -> std::io::Result<(Self, Sender<Command>)> {
         let (commands, received) = unbounded();
+        let (seals, seal_tasks) = unbounded();
+        let (merges, merge_tasks) = unbounded();
         let (retention, retention_end) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
-        let run = || {
-            let cache = Cache::of(&options);
-            let (seals, seal_tasks) = unbounded();
-            let (merges, merge_tasks) = unbounded();
-            let sealing = flush::start(objects.clone(), cache.clone(), seal_tasks, commands.clone())?;
-            let storage = (objects.clone(), cache.clone());
-            let merging = compact::start(storage, merge_tasks, commands.clone(), is_closing.clone())?;
-            let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
-            let (reclaiming, reclaimer) = reclaim::start(objects.clone(), cache)?;
-            let workers = Workers { seals, merges, wal_writer, reclaimer };
-            let committer =
-                Committer::new(objects.clone(), options.clone(), opened, published.clone(), workers);
-            let retaining = retention::start(&options, published.clone(), commands.clone(), retention_end)?;
-            let committer = std::thread::Builder::new()
-                .name("spanwise-commit".into())
-                .spawn(move || committer.run(&received))?;
-            let others = [writing, sealing, merging].into_iter().chain(reclaiming).chain(retaining);
-            Ok((committer, others.collect()))
-        };
-        let started: std::io::Result<_> = run();
-        let (committer, others) = started.map_err(|error| Error::storage("a thread of the store", error))?;
+        let storage = (objects.clone(), Cache::of(&options));
+        let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
+        let merging = compact::start(storage.clone(), merge_tasks, commands.clone(), is_closing.clone())?;
+        let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
+        let (reclaiming, reclaimer) = reclaim::start(storage)?;
+        let workers = Workers { seals, merges, wal_writer, reclaimer };
+        let retention_options = options.clone();
+        let committer = Committer::new(objects, options, opened, published.clone(), workers);
+        let retaining =
+            retention::start(&retention_options, published.clone(), commands.clone(), retention_end)?;
+        let committer = std::thread::Builder::new()
+            .name("spanwise-commit".into())
+            .spawn(move || committer.run(&received))?;
+        let others = [writing, sealing, merging].into_iter().chain(reclaiming).chain(retaining).collect();
         Ok((Self { committer, others, is_closing, retention }, commands))
     }
 

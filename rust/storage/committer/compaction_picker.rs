@@ -27,20 +27,23 @@ pub(super) struct SegmentSize {
     pub(super) awaits_compression: bool,
 }
 
-/// Picks merges by the sizes up to which segments grow.
+/// Picks merges within the limits of the options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CompactionPicker {
-    max_rows: u64,
-    max_bytes: u64,
-    max_segments: usize,
+    /// Rows that a segment has at most.
+    rows: u64,
+    /// Bytes of documents that a segment has at most.
+    bytes: u64,
+    /// Segments that there are at most.
+    segments: usize,
 }
 
 impl CompactionPicker {
     pub(super) fn new(options: &Options) -> Self {
         Self {
-            max_rows: options.max_segment_traces,
-            max_bytes: options.max_segment_bytes,
-            max_segments: usize::try_from(options.max_segments).unwrap_or(usize::MAX),
+            rows: options.max_segment_traces,
+            bytes: options.max_segment_bytes,
+            segments: usize::try_from(options.max_segments).unwrap_or(usize::MAX),
         }
     }
 
@@ -94,13 +97,13 @@ impl CompactionPicker {
         let total = self.total_weight(run);
         let largest = run.iter().map(|size| self.weight(size)).max()?;
         // If the next one does not fit any more, those that do make a full segment.
-        let is_enough = fitting >= FAN_IN || (fitting < small && total >= self.max_bytes / 2);
+        let is_enough = fitting >= FAN_IN || (fitting < small && total >= self.bytes / 2);
         (is_enough && fitting > 1 && total >= 2 * largest).then_some(start..start + fitting)
     }
 
     /// Returns the smallest neighbours if there are as many segments as the options allow.
     fn smallest(self, sizes: &[SegmentSize]) -> Option<Range<usize>> {
-        if sizes.len() < self.max_segments.max(2) {
+        if sizes.len() < self.segments.max(2) {
             return None;
         }
         let of_count = |count: usize, is_allowed: &dyn Fn(&[SegmentSize]) -> bool| {
@@ -116,14 +119,14 @@ impl CompactionPicker {
 
     fn fits(self, run: &[SegmentSize]) -> bool {
         let sum = |part: fn(&SegmentSize) -> u64| run.iter().map(part).fold(0, u64::saturating_add);
-        sum(|size| size.rows) <= self.max_rows
-            && sum(|size| size.bytes) <= self.max_bytes
+        sum(|size| size.rows) <= self.rows
+            && sum(|size| size.bytes) <= self.bytes
             && sum(|size| size.memory) <= MAX_MEMORY
     }
 
     /// Returns how full a segment is, in bytes of documents: by traces or by bytes, whichever is more.
     fn weight(self, size: &SegmentSize) -> u64 {
-        size.rows.saturating_mul(self.max_bytes / self.max_rows.max(1)).max(size.bytes).max(1)
+        size.rows.saturating_mul(self.bytes / self.rows.max(1)).max(size.bytes).max(1)
     }
 
     fn total_weight(self, run: &[SegmentSize]) -> u64 {

@@ -153,7 +153,7 @@ impl Committer {
         match sealed {
             Ok(sealed) if self.stopped.is_none() => self.commit_seal_or_retry(Some(sealed)),
             Ok(sealed) => discard(self.objects.as_ref(), &self.index_cache(), &sealed.record),
-            Err(error) => self.retry_seal_later(error),
+            Err(error) => self.retry_seal_later(&error),
         }
     }
 
@@ -167,7 +167,7 @@ impl Committer {
                 self.publish();
                 self.reply_to_flushes();
             }
-            Err(error) => self.retry_seal_later(error),
+            Err(error) => self.retry_seal_later(&error),
         }
     }
 
@@ -191,7 +191,7 @@ impl Committer {
     }
 
     /// Reports the error and retries later. Until then the generation stays as it is.
-    fn retry_seal_later(&mut self, error: Error) {
+    fn retry_seal_later(&mut self, error: &Error) {
         self.seal_retry_at = Some(Instant::now() + RETRY_DELAY);
         self.seal_error = Some(error.clone());
         self.publish_progress();

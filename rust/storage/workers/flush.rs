@@ -26,8 +26,7 @@ pub(crate) struct SealTask {
 
 /// Starts the sealing thread. It reports each task to the committer, and ends when the committer drops its end.
 pub(crate) fn start(
-    objects: Arc<dyn Objects>,
-    cache: Cache,
+    (objects, cache): (Arc<dyn Objects>, Cache),
     tasks: Receiver<SealTask>,
     reports: Sender<Command>,
 ) -> std::io::Result<JoinHandle<()>> {

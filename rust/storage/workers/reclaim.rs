@@ -34,8 +34,7 @@ pub(crate) struct Reclaimer {
 /// # Errors
 /// The operating system starts no more threads.
 pub(crate) fn start(
-    objects: Arc<dyn Objects>,
-    cache: Cache,
+    (objects, cache): (Arc<dyn Objects>, Cache),
 ) -> std::io::Result<([JoinHandle<()>; 2], Reclaimer)> {
     let (tasks, received) = unbounded();
     let deleting = std::thread::Builder::new().name("spanwise-remove".into()).spawn(move || {

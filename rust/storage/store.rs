@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Export, wire};
-use crate::semaphore::Turns;
+use crate::semaphore::Semaphore;
 use crate::storage::backup::{self, Copied};
 use crate::storage::check::{self, Report};
 use crate::storage::committer::bulk_load;
@@ -94,9 +94,9 @@ struct Shared {
     max_waiting_bytes: u64,
     waiting_bytes: AtomicU64,
     /// One for each processor: more decoding at once is no faster.
-    turns: Turns,
+    turns: Semaphore,
     /// Bytes that decoding takes.
-    decoding: Turns,
+    decoding: Semaphore,
     is_closed: AtomicBool,
     running: Mutex<Option<Running>>,
 }
@@ -145,8 +145,8 @@ impl TraceStore {
             published,
             max_waiting_bytes,
             waiting_bytes,
-            turns: Turns::of(available_parallelism().map_or(1, |count| count.get() as u64)),
-            decoding: Turns::of(max_decoding_bytes),
+            turns: Semaphore::new(available_parallelism().map_or(1, |count| count.get() as u64)),
+            decoding: Semaphore::new(max_decoding_bytes),
             is_closed,
             running,
         };
@@ -170,8 +170,8 @@ impl TraceStore {
     /// Those of `decode`, else as [`TraceStore::ingest`].
     pub fn ingest_decoded(&self, bytes: u64, decode: impl FnOnce() -> Result<Export>) -> Result<Ingested> {
         let received = now_micros();
-        let room = self.shared.decoding.take(bytes, || Ok(()))?;
-        let turn = self.shared.turns.take(1, || Ok(()))?;
+        let room = self.shared.decoding.acquire(bytes, || Ok(()))?;
+        let turn = self.shared.turns.acquire(1, || Ok(()))?;
         let Export { spans, message, rejected, reason } = decode()?;
         self.shared.refuse_if_closed()?;
         if spans.is_empty() {

@@ -20,8 +20,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::{self, FileRecord, Manifest};
-use crate::storage::objects::location::Place;
-use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, Put, PutPayload, put};
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::options::Options;
 use crate::storage::segment::documents::verify_size;
 use crate::storage::wal;
@@ -46,7 +46,7 @@ pub struct Copied {
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
 /// empty, [`Error::Busy`] if the store moves on faster than it can be read, [`Error::Storage`].
-pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
+pub(crate) fn backup(source: &dyn Objects, target: &StoreLocation) -> Result<Copied> {
     const TRIES: usize = 64;
     refuse_unless_empty(target)?;
     for _ in 0..TRIES {
@@ -55,7 +55,7 @@ pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
         };
         match Original::open(source, &newest) {
             Ok(original) => {
-                return original.write(&newest, target.prepared(&mut Options::default())?.as_ref());
+                return original.write(&newest, target.open_or_create(&mut Options::default())?.as_ref());
             }
             Err(_) if newest.is_superseded(source) => {}
             Err(fault) => return Err(fault),
@@ -64,7 +64,7 @@ pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
     Err(Error::Busy("the store moves on faster than it can be read".into()))
 }
 
-fn refuse_unless_empty(target: &Place) -> Result<()> {
+fn refuse_unless_empty(target: &StoreLocation) -> Result<()> {
     if let Some(folder) = target.folder() {
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::Options(format!(
@@ -74,7 +74,7 @@ fn refuse_unless_empty(target: &Place) -> Result<()> {
         }
         return Ok(());
     }
-    let objects = target.existing()?;
+    let objects = target.open_existing()?;
     for folder in ["manifest", "segments", "wal"] {
         if let Some(found) = objects.list(folder)?.first() {
             return Err(Error::Options(format!("expected an empty bucket, found `{}`", found.path)));
@@ -125,10 +125,12 @@ impl Original {
 }
 
 fn create(target: &dyn Objects, path: &str, content: &PutPayload) -> Result<()> {
-    match put(target, path, content) {
-        Put::Done => Ok(()),
-        Put::Taken => Err(Error::Options(format!("somebody else writes to the backup, found by `{path}`"))),
-        Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
+    match put_verified(target, path, content) {
+        PutOutcome::Created => Ok(()),
+        PutOutcome::Conflict => {
+            Err(Error::Options(format!("somebody else writes to the backup, found by `{path}`")))
+        }
+        PutOutcome::NotCreated(fault) | PutOutcome::Unknown(fault) => Err(fault),
     }
 }
 

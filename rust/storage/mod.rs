@@ -46,7 +46,7 @@ pub use check::Report;
 pub use global_ordinals::{KnownSessions, Ordinals};
 pub use manifest::ImportRecord;
 pub use objects::Objects;
-pub use objects::local::Folder;
+pub use objects::local::LocalFolder;
 pub use options::Options;
 pub use snapshot::columns::View;
 pub use snapshot::{Part, Snapshot};

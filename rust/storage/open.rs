@@ -40,7 +40,7 @@ use crate::error::{Error, Result};
 use crate::otlp::wire;
 use crate::storage::committer::Claim;
 use crate::storage::manifest::{self, Manifest, SegmentRecord};
-use crate::storage::objects::{Listed, Objects, Put, PutFault, put};
+use crate::storage::objects::{ListedObject, Objects, PutError, PutOutcome, put_verified};
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::Cache;
 use crate::storage::snapshot::Snapshot;
@@ -81,12 +81,12 @@ pub(crate) fn recover(objects: &dyn Objects, options: &Options, is_locked: bool)
         state.manifest.number += 1;
         state.manifest.writer = writer.to_string();
         let (path, content) = (manifest::path(state.manifest.number), state.manifest.encode().into());
-        match put(objects, &path, &content) {
-            Put::Done => {}
-            Put::Taken => continue,
+        match put_verified(objects, &path, &content) {
+            PutOutcome::Created => {}
+            PutOutcome::Conflict => continue,
             // Another claim had the number, and was removed by a newer one before it could be read.
-            Put::Unknown(_) if newest.is_superseded(objects) => continue,
-            Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
+            PutOutcome::Unknown(_) if newest.is_superseded(objects) => continue,
+            PutOutcome::NotCreated(fault) | PutOutcome::Unknown(fault) => return Err(fault),
         }
         let claimed = state.manifest.clone();
         // Whatever is missing now, another claim has let go of.
@@ -122,8 +122,8 @@ fn take_over(
 /// apart. What it is offered is what is there already.
 fn refuse_unconditional(objects: &dyn Objects, claimed: &Manifest) -> Result<()> {
     match objects.put_new(&manifest::path(claimed.number), claimed.encode().into()) {
-        Err(PutFault::Exists) => Ok(()),
-        Err(PutFault::Failed(fault)) => Err(fault),
+        Err(PutError::Exists) => Ok(()),
+        Err(PutError::Failed(fault)) => Err(fault),
         Ok(()) => Err(Error::Options(
             "the storage creates an object although there is one of its name: it does not honour \
              `If-None-Match`, so two writers would destroy each other's data"
@@ -178,11 +178,11 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
     let first = wal::newest(objects, folded_through)? + 1;
     for number in first..first + TRIES as u64 {
         let path = wal::path(number);
-        match put(objects, &path, &wal::encode(number, writer, &[])) {
-            Put::Done => return Ok(number),
+        match put_verified(objects, &path, &wal::encode(number, writer, &[])) {
+            PutOutcome::Created => return Ok(number),
             // Written by the writer before us in the meantime; it is replayed like any other.
-            Put::Taken => {}
-            Put::Absent(fault) | Put::Unknown(fault) => return Err(fault),
+            PutOutcome::Conflict => {}
+            PutOutcome::NotCreated(fault) | PutOutcome::Unknown(fault) => return Err(fault),
         }
     }
     Err(Error::Locked("another writer is at work in the store".into()))
@@ -192,7 +192,7 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, folded_through: u64) -> Result
 pub(crate) fn replay(objects: &dyn Objects, state: &mut State, last: u64, options: &Options) -> Result<()> {
     let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
     let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
-    let together = numbers.chunks(objects.reads_at_once());
+    let together = numbers.chunks(objects.read_concurrency());
     for found in together.flat_map(|numbers| wal::read_together(objects, numbers)) {
         let (object, bytes) = found?;
         let number = object.number;
@@ -244,7 +244,7 @@ pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -
     let aside = manifest.aside.iter().map(|record| &record.segment);
     let named = manifest.segments.iter().chain(aside);
     let live: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
-    let is_needed = |object: &Listed| {
+    let is_needed = |object: &ListedObject| {
         let wal_number = wal::number_of(&object.path);
         live.contains(&object.path)
             || wal_number.is_some_and(|number| {

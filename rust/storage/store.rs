@@ -19,8 +19,8 @@ use crate::storage::committer::publish::Published;
 use crate::storage::committer::{Order, ask};
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
-use crate::storage::objects::location::Place;
-use crate::storage::objects::lock::Lock;
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::objects::lock::FolderLock;
 use crate::storage::open::{self, recover};
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::Cache;
@@ -105,7 +105,7 @@ struct Shared {
 #[derive(Debug)]
 struct Running {
     threads: Threads,
-    _lock: Option<Lock>,
+    _lock: Option<FolderLock>,
 }
 
 impl TraceStore {
@@ -117,8 +117,8 @@ impl TraceStore {
     /// [`Error::Locked`] if another process holds the store, [`Error::Damage`] if an object is
     /// missing or not what was written, [`Error::Storage`].
     pub fn open(url: &str, mut options: Options) -> Result<Self> {
-        let place = Place::of(url)?;
-        let objects = place.prepared(&mut options)?;
+        let place = StoreLocation::parse(url)?;
+        let objects = place.open_or_create(&mut options)?;
         Self::start(objects, place.lock()?, options)
     }
 
@@ -130,7 +130,7 @@ impl TraceStore {
         Self::start(objects, None, options)
     }
 
-    fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
+    fn start(objects: Arc<dyn Objects>, lock: Option<FolderLock>, options: Options) -> Result<Self> {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
@@ -303,7 +303,7 @@ impl TraceStore {
     /// # Errors
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<Report> {
-        check::check(Place::of(url)?.existing()?.as_ref())
+        check::check(StoreLocation::parse(url)?.open_existing()?.as_ref())
     }
 
     /// Returns the present state of the store at `url`, which may be at work in another process, writing
@@ -313,10 +313,10 @@ impl TraceStore {
     /// [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`],
     /// [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
     pub fn look(url: &str) -> Result<Arc<Snapshot>> {
-        let place = Place::of(url)?;
+        let place = StoreLocation::parse(url)?;
         let cache_dir = place.folder().map(|folder| folder.join("cache"));
         let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
-        open::look(place.existing()?.as_ref(), &options).map(Arc::new)
+        open::look(place.open_existing()?.as_ref(), &options).map(Arc::new)
     }
 
     /// Copies the store at `url`, which may be at work in another process, to `target`, a folder or a
@@ -326,7 +326,7 @@ impl TraceStore {
     /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not
     /// empty, [`Error::Busy`] if the store moves on too fast, [`Error::Storage`].
     pub fn backup(url: &str, target: &str) -> Result<Copied> {
-        backup::backup(Place::of(url)?.existing()?.as_ref(), &Place::of(target)?)
+        backup::backup(StoreLocation::parse(url)?.open_existing()?.as_ref(), &StoreLocation::parse(target)?)
     }
 }
 

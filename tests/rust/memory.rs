@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
+use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 
 type Contents = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
@@ -63,10 +63,10 @@ fn locked(contents: &Contents) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
 }
 
 impl Objects for Memory {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         let mut contents = locked(&self.contents);
         if contents.contains_key(path) {
-            return Err(PutFault::Exists);
+            return Err(PutError::Exists);
         }
         contents.insert(path.to_owned(), content.into());
         Ok(())
@@ -76,10 +76,12 @@ impl Objects for Memory {
         Ok(locked(&self.contents).get(path).cloned())
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         let within = format!("{folder}/");
-        let listed =
-            |(path, content): (&String, &Bytes)| Listed { path: path.clone(), bytes: content.len() as u64 };
+        let listed = |(path, content): (&String, &Bytes)| ListedObject {
+            path: path.clone(),
+            bytes: content.len() as u64,
+        };
         Ok(locked(&self.contents).iter().filter(|(path, _)| path.starts_with(&within)).map(listed).collect())
     }
 

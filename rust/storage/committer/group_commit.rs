@@ -18,7 +18,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
 use crate::storage::committer::publish::{Progress, Published};
-use crate::storage::objects::{Objects, Put, PutPayload, put};
+use crate::storage::objects::{Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::merge_spans::{Gathered, Outcome};
 use crate::storage::state::{Change, State};
@@ -40,7 +40,7 @@ struct Work {
 
 /// What the writing thread did; the work was shown and answered if the put is done.
 pub(crate) struct Written {
-    put: Put,
+    put: PutOutcome,
     work: Work,
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn start(
     let (done, written) = bounded(1);
     let thread = std::thread::Builder::new().name("spanwise-write".into()).spawn(move || {
         for mut work in given {
-            let put = put(objects.as_ref(), &work.path, &work.content);
-            if matches!(put, Put::Done) {
+            let put = put_verified(objects.as_ref(), &work.path, &work.content);
+            if matches!(put, PutOutcome::Created) {
                 work.show(&published);
             }
             if done.send(Written { put, work }).is_err() {
@@ -172,7 +172,7 @@ impl Committer {
     /// As [`Committer::settle`].
     pub(crate) fn settled(&mut self, Written { put, work }: Written) -> Result<()> {
         let Some(Writing { entries, changes, state }) = self.writer.under_way.take() else { return Ok(()) };
-        if matches!(put, Put::Done) {
+        if matches!(put, PutOutcome::Created) {
             let had_rows = self.state.open_generation().since.is_some();
             self.state = state;
             if !had_rows {
@@ -200,28 +200,30 @@ impl Committer {
     /// [`Error::Busy`] if the write did not happen, [`Error::Stopped`] if it may have.
     fn write_again(
         &mut self,
-        mut outcome: Put,
+        mut outcome: PutOutcome,
         mut number: u64,
         entries: &[wal::Entry],
         changes: Vec<Change>,
     ) -> Result<()> {
         loop {
             match outcome {
-                Put::Done => break,
-                Put::Absent(fault) => return Err(Error::Busy(format!("nothing was stored: {fault}"))),
-                Put::Taken => self.step_over(number)?,
+                PutOutcome::Created => break,
+                PutOutcome::NotCreated(fault) => {
+                    return Err(Error::Busy(format!("nothing was stored: {fault}")));
+                }
+                PutOutcome::Conflict => self.step_over(number)?,
                 // The next put finds it at its number, if it happened, and steps over it.
-                Put::Unknown(fault) if self.objects.is_durable_once_seen() => {
+                PutOutcome::Unknown(fault) if self.objects.reads_are_durable() => {
                     return Err(Error::Busy(format!("it is not known whether it was stored: {fault}")));
                 }
-                Put::Unknown(fault) => {
+                PutOutcome::Unknown(fault) => {
                     let path = wal::path(number);
                     return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
                 }
             }
             number = self.state.wal_through() + 1;
             let content = wal::encode(number, self.claim.writer, entries);
-            outcome = put(self.objects.as_ref(), &wal::path(number), &content);
+            outcome = put_verified(self.objects.as_ref(), &wal::path(number), &content);
         }
         self.state.apply(changes, number, wal::bytes_of(entries));
         Ok(())

@@ -25,7 +25,7 @@ pub(crate) struct Pressure {
 impl Pressure {
     /// Begins without any. There is never pressure in a bucket, nor where retention counts bytes.
     pub(crate) fn new(options: &Options, objects: &dyn Objects) -> Self {
-        let is_near = objects.reads_at_once() < 2;
+        let is_near = objects.read_concurrency() < 2;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cores = u32::try_from(cores).map_or(f64::MAX, f64::from);
         let much = (is_near && options.retain_bytes.is_none()).then_some(MUCH * cores);

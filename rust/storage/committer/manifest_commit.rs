@@ -14,7 +14,7 @@ use ulid::Ulid;
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
 use crate::storage::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
-use crate::storage::objects::{Put, PutPayload, put};
+use crate::storage::objects::{PutOutcome, PutPayload, put_verified};
 use crate::storage::state::Sealed;
 use crate::storage::wal;
 
@@ -58,10 +58,12 @@ impl Committer {
         };
         let path = manifest::path(next.number);
         match self.put_until_known(&path, &next.encode().into()) {
-            Put::Done => self.expect_newest(&next)?,
-            Put::Absent(fault) => return Err(fault),
-            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
-            Put::Unknown(fault) => {
+            PutOutcome::Created => self.expect_newest(&next)?,
+            PutOutcome::NotCreated(fault) => return Err(fault),
+            PutOutcome::Conflict => {
+                return Err(self.stop(format!("another writer holds the store, found by `{path}`")));
+            }
+            PutOutcome::Unknown(fault) => {
                 return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
             }
         }
@@ -75,7 +77,7 @@ impl Committer {
     fn newest_once_known(&self) -> Result<Option<u64>> {
         let mut newest = Manifest::newest_number(self.objects.as_ref());
         for _ in 1..TRIES {
-            if newest.is_ok() || !self.objects.is_durable_once_seen() {
+            if newest.is_ok() || !self.objects.reads_are_durable() {
                 break;
             }
             newest = Manifest::newest_number(self.objects.as_ref());
@@ -85,13 +87,13 @@ impl Committer {
 
     /// Puts a manifest. Where a put may be sent again, one that is in doubt is: nothing can follow a
     /// manifest of which it is not known whether it holds.
-    fn put_until_known(&self, path: &str, content: &PutPayload) -> Put {
-        let mut outcome = put(self.objects.as_ref(), path, content);
+    fn put_until_known(&self, path: &str, content: &PutPayload) -> PutOutcome {
+        let mut outcome = put_verified(self.objects.as_ref(), path, content);
         for _ in 1..TRIES {
-            if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
+            if !(matches!(outcome, PutOutcome::Unknown(_)) && self.objects.reads_are_durable()) {
                 break;
             }
-            outcome = put(self.objects.as_ref(), path, content);
+            outcome = put_verified(self.objects.as_ref(), path, content);
         }
         outcome
     }
@@ -123,10 +125,10 @@ impl Committer {
         let file = FileRecord::of(&content);
         // The time, then chance.
         let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
-        match put(self.objects.as_ref(), &segment.hidden_path(number), &content.into()) {
-            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file }),
-            Put::Taken => Err(Error::storage(path, "another set of hidden rows has the number")),
-            Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
+        match put_verified(self.objects.as_ref(), &segment.hidden_path(number), &content.into()) {
+            PutOutcome::Created => Ok(HiddenRecord { number, rows: rows.len(), file }),
+            PutOutcome::Conflict => Err(Error::storage(path, "another set of hidden rows has the number")),
+            PutOutcome::NotCreated(fault) | PutOutcome::Unknown(fault) => Err(fault),
         }
     }
 

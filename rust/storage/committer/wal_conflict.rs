@@ -36,7 +36,7 @@ impl Committer {
             Ok((false, false)) => {
                 Err(self.stop(format!("another writer holds the store, found by `{path}`")))
             }
-            Err(fault) if self.objects.is_durable_once_seen() => {
+            Err(fault) if self.objects.reads_are_durable() => {
                 Err(Error::Busy(format!("nothing was stored: {fault}")))
             }
             Err(fault) => Err(self.stop(format!("what stands at `{path}` is not known: {fault}"))),

@@ -97,7 +97,7 @@ fn merge(
         return Ok(None);
     }
     let written = write(objects, cache, |record| {
-        let at_once = objects.reads_at_once();
+        let at_once = objects.read_concurrency();
         let is_small = is_small(inputs, &order);
         let is_copied = is_copied(due, is_small)?;
         record.awaits_compression = is_copied && (!is_small || awaits_compression(inputs));

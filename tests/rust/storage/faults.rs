@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
+use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 use spanwise::storage::{Options, TraceStore};
 
 use super::contents::{Contents, contents, id_of, traces_in};
@@ -53,20 +53,20 @@ impl Fault {
 }
 
 impl Objects for Faulty {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         let mut outcome = Ok(());
         let happened = self.fault.around(path, || {
             outcome = self.memory.put_new(path, content);
             Ok(())
         });
-        happened.map_err(PutFault::Failed).and(outcome)
+        happened.map_err(PutError::Failed).and(outcome)
     }
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
         self.fault.around(path, || self.memory.get(path))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         self.fault.around(folder, || self.memory.list(folder))
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
-use spanwise::storage::{Folder, Options, TraceStore};
+use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
+use spanwise::storage::{LocalFolder, Options, TraceStore};
 use tempfile::TempDir;
 
 /// What becomes of a segment that is begun.
@@ -24,7 +24,7 @@ pub(super) enum Gate {
 /// A folder in which segments are begun only if a gate is open.
 #[derive(Debug)]
 pub(super) struct Gated {
-    folder: Folder,
+    folder: LocalFolder,
     gate: Mutex<Gate>,
     turned: Condvar,
 }
@@ -37,7 +37,7 @@ impl Gated {
 }
 
 impl Objects for Gated {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         self.folder.put_new(path, content)
     }
 
@@ -45,7 +45,7 @@ impl Objects for Gated {
         self.folder.get(path)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         self.folder.list(folder)
     }
 
@@ -75,7 +75,7 @@ fn waits_at(gate: Gate) -> bool {
 /// Opens a store behind a gate.
 pub(super) fn gated(gate: Gate) -> (TempDir, Arc<Gated>, TraceStore) {
     let folder = TempDir::new().expect("a folder");
-    let local = Folder::prepared(folder.path()).expect("a folder");
+    let local = LocalFolder::open_or_create(folder.path()).expect("a folder");
     let objects = Arc::new(Gated { folder: local, gate: Mutex::new(gate), turned: Condvar::new() });
     let store = TraceStore::open_in(objects.clone(), Options::default()).expect("a store");
     (folder, objects, store)

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
 use spanwise::otlp::TraceId;
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
-use spanwise::storage::{Folder, Options, TraceStore};
+use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
+use spanwise::storage::{LocalFolder, Options, TraceStore};
 use tempfile::TempDir;
 
 use super::contents::{address, contents, open};
@@ -21,12 +21,12 @@ use crate::spans::{export, span};
 /// A folder on a disk of which the test says how much is free.
 #[derive(Debug)]
 struct OnDisk {
-    folder: Folder,
+    folder: LocalFolder,
     free: Arc<AtomicU64>,
 }
 
 impl Objects for OnDisk {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         self.folder.put_new(path, content)
     }
 
@@ -34,7 +34,7 @@ impl Objects for OnDisk {
         self.folder.get(path)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         self.folder.list(folder)
     }
 
@@ -59,7 +59,7 @@ impl Objects for OnDisk {
 fn a_disk_with_too_little_free_refuses_spans_until_there_is_more() {
     let folder = TempDir::new().expect("a folder");
     let free = Arc::new(AtomicU64::new(1_000));
-    let local = Folder::prepared(folder.path()).expect("a folder");
+    let local = LocalFolder::open_or_create(folder.path()).expect("a folder");
     let options = Options { min_free_bytes: 1_000, ..Options::default() };
     let store = TraceStore::open_in(Arc::new(OnDisk { folder: local, free: free.clone() }), options);
     let store = store.expect("a store");
@@ -81,7 +81,7 @@ fn a_disk_with_too_little_free_refuses_spans_until_there_is_more() {
 #[test]
 fn a_local_folder_knows_what_its_disk_has_free() {
     let folder = TempDir::new().expect("a folder");
-    let objects = Folder::prepared(folder.path()).expect("a folder");
+    let objects = LocalFolder::open_or_create(folder.path()).expect("a folder");
     assert!(objects.free_bytes().expect("a count").is_some_and(|free| free > 0));
     let store = |min_free_bytes| {
         let options = Options { min_free_bytes, ..Options::default() };

@@ -5,8 +5,8 @@ use std::sync::{Arc, Barrier, Mutex};
 
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
-use spanwise::storage::{Folder, Options, TraceStore};
+use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
+use spanwise::storage::{LocalFolder, Options, TraceStore};
 use tempfile::TempDir;
 
 use super::contents::{contents, id_of, traces_in};
@@ -15,7 +15,7 @@ use crate::spans::{export, span};
 
 /// Opens the store without its lock, as a second machine over one object store would.
 fn claim(folder: &TempDir) -> TraceStore {
-    let objects = Folder::prepared(folder.path()).expect("a folder");
+    let objects = LocalFolder::open_or_create(folder.path()).expect("a folder");
     TraceStore::open_in(Arc::new(objects), Options::default()).expect("a store that opens")
 }
 
@@ -118,7 +118,7 @@ struct Contested {
 }
 
 impl Objects for Contested {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         if !path.starts_with("manifest/") || !self.is_contested.swap(false, Ordering::Relaxed) {
             return self.memory.put_new(path, content);
         }
@@ -132,7 +132,7 @@ impl Objects for Contested {
         self.memory.get(path)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         self.memory.list(folder)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use spanwise::error::{Error, Result};
 use spanwise::otlp::proto::Span;
-use spanwise::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
+use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 use spanwise::storage::{Options, TraceStore};
 
 use super::contents::{contents, id_of};
@@ -43,10 +43,10 @@ impl std::fmt::Debug for Fated {
 }
 
 impl Objects for Fated {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         let is_asked = path.starts_with("wal/") && self.is_asked.load(Ordering::Relaxed);
         let fate = if is_asked { self.decide.lock().expect("a sound lock")(path) } else { Fate::Done };
-        let injected = || Err(PutFault::Failed(Error::storage(path, "injected")));
+        let injected = || Err(PutError::Failed(Error::storage(path, "injected")));
         match fate {
             Fate::Done => self.memory.put_new(path, content),
             Fate::Absent => injected(),
@@ -58,7 +58,7 @@ impl Objects for Fated {
         self.memory.get(path)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         self.memory.list(folder)
     }
 
@@ -74,7 +74,7 @@ impl Objects for Fated {
         self.memory.open(path)
     }
 
-    fn is_durable_once_seen(&self) -> bool {
+    fn reads_are_durable(&self) -> bool {
         true
     }
 }

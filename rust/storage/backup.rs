@@ -98,8 +98,8 @@ impl Original {
             Ok((path, record, object))
         });
         let files = files.collect::<Result<_>>()?;
-        let through = wal::newest(source, manifest.wal_folded_through)?;
-        let wal = (manifest.wal_folded_through + 1..=through).map(|number| wal::content(source, number));
+        let through = wal::newest(source, manifest.wal_checkpoint)?;
+        let wal = (manifest.wal_checkpoint + 1..=through).map(|number| wal::content(source, number));
         Ok(Self { files, wal: wal.collect::<Result<_>>()? })
     }
 
@@ -108,14 +108,14 @@ impl Original {
             manifest: manifest.number,
             segments: manifest.segments.len() as u64,
             wal_objects: self.wal.len() as u64,
-            wal_through: manifest.wal_folded_through + self.wal.len() as u64,
+            wal_through: manifest.wal_checkpoint + self.wal.len() as u64,
             bytes: 0,
         };
         for (path, record, object) in &self.files {
             copy_file(path, *record, object.as_ref(), target.create(path)?)?;
             copied.bytes += record.bytes;
         }
-        for (number, content) in (manifest.wal_folded_through + 1..).zip(&self.wal) {
+        for (number, content) in (manifest.wal_checkpoint + 1..).zip(&self.wal) {
             create(target, &wal::path(number), &content.clone().into())?;
             copied.bytes += content.len() as u64;
         }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::segment::index_cache::Cache;
-use crate::storage::segment::{Segment, read_hidden};
+use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::open_segments::Aside;
 use crate::storage::wal;
 
@@ -51,12 +51,12 @@ pub(crate) fn check(objects: &dyn Objects) -> Result<Report> {
 }
 
 fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> {
-    let aside = manifest.aside.iter().map(Aside::of).collect();
+    let aside = manifest.quarantined.iter().map(Aside::of).collect();
     let mut report = Report { manifest: manifest.number, aside, ..Report::default() };
     for record in &manifest.segments {
         check_segment(objects, record, &mut report)?;
     }
-    let folded_through = manifest.wal_folded_through;
+    let folded_through = manifest.wal_checkpoint;
     for number in folded_through + 1..=wal::newest(objects, folded_through)? {
         let (_, bytes) = wal::read(objects, number)?;
         report.wal_objects += 1;
@@ -67,14 +67,14 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> 
 
 fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Report) -> Result<()> {
     let segment = Segment::open(objects, &Cache::default(), record)?;
-    let hidden = read_hidden(objects, record)?;
+    let hidden = read_deletion_vector(objects, record)?;
     segment.verify_documents()?;
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
     report.sealed_traces += record.rows - hidden.len();
     report.hidden_rows += hidden.len();
     report.bytes += record.traces.bytes + record.documents.bytes;
-    report.bytes += record.hidden.map_or(0, |hidden| hidden.file.bytes);
+    report.bytes += record.deletion_vector.map_or(0, |hidden| hidden.file.bytes);
     report.bytes += record.dictionary.map_or(0, |dictionary| dictionary.bytes);
     Ok(())
 }

@@ -109,7 +109,7 @@ fn take_over(
     is_locked: bool,
 ) -> Result<(Claim, State)> {
     refuse_unconditional(objects, &state.manifest)?;
-    let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
+    let fence = put_fence(objects, writer, state.manifest.wal_checkpoint)?;
     replay(objects, &mut state, fence, options)?;
     let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
     let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
@@ -154,7 +154,7 @@ pub(crate) fn look(objects: &dyn Objects, options: &Options) -> Result<Snapshot>
 /// Reads what `manifest` and the write-ahead after it say, writing nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<State> {
     let sealed = open_segments(objects, &mut manifest, options)?;
-    let newest = wal::newest(objects, manifest.wal_folded_through)?;
+    let newest = wal::newest(objects, manifest.wal_checkpoint)?;
     let mut state = State::new(manifest, sealed);
     replay(objects, &mut state, newest, options)?;
     Ok(state)
@@ -241,15 +241,14 @@ pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
         return Err(replaced());
     }
-    let aside = manifest.aside.iter().map(|record| &record.segment);
+    let aside = manifest.quarantined.iter().map(|record| &record.segment);
     let named = manifest.segments.iter().chain(aside);
     let live: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
     let is_needed = |object: &ListedObject| {
         let wal_number = wal::number_of(&object.path);
         live.contains(&object.path)
-            || wal_number.is_some_and(|number| {
-                number > manifest.wal_folded_through || claim.keeps(number, object.bytes)
-            })
+            || wal_number
+                .is_some_and(|number| number > manifest.wal_checkpoint || claim.keeps(number, object.bytes))
             || manifest::number_of(&object.path)
                 .is_some_and(|number| number == manifest.number || number == claim.manifest)
     };

@@ -188,7 +188,7 @@ impl Committer {
     }
 
     fn folded_through(&self) -> u64 {
-        self.state.manifest.wal_folded_through
+        self.state.manifest.wal_checkpoint
     }
 
     /// Merges what clashed with what stands in `next`, hides it there, and writes what comes of it.

@@ -131,7 +131,7 @@ impl Committer {
         };
         sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
         self.cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
-        match self.state.manifest.aside.first() {
+        match self.state.manifest.quarantined.first() {
             None => Ok(()),
             Some(aside) => {
                 let object = format!("segments/{}", aside.segment.id);
@@ -212,7 +212,7 @@ impl Committer {
             None => self
                 .state
                 .merging(inputs, written)
-                .and_then(|sealed| self.install(sealed, self.state.manifest.wal_folded_through)),
+                .and_then(|sealed| self.install(sealed, self.state.manifest.wal_checkpoint)),
         };
         // A segment that may be live must stay; the next opening knows.
         let is_known = outcome.is_ok() || self.stopped.is_none();

@@ -36,7 +36,7 @@ impl Committer {
         if count > 0 {
             let mut next = self.state.sealed.clone();
             next.iter_mut().zip(&matched).for_each(|(sealed, rows)| sealed.hide(rows));
-            self.install(next, self.state.manifest.wal_folded_through)?;
+            self.install(next, self.state.manifest.wal_checkpoint)?;
             self.publish();
         }
         Ok(count)

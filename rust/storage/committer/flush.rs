@@ -130,7 +130,7 @@ impl Committer {
             Ok(()) => {
                 self.seal_fault = None;
                 self.publish();
-                let through = self.state.manifest.wal_folded_through;
+                let through = self.state.manifest.wal_checkpoint;
                 let (wait_on, done) =
                     std::mem::take(&mut self.flushes).into_iter().partition(|(wanted, _)| *wanted > through);
                 self.flushes = wait_on;

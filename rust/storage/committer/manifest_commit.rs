@@ -13,7 +13,9 @@ use ulid::Ulid;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
-use crate::storage::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
+use crate::storage::manifest::{
+    self, DeletionVectorRecord, FileRecord, ImportRecord, Manifest, SegmentRecord,
+};
 use crate::storage::objects::{PutOutcome, PutPayload, put_verified};
 use crate::storage::state::Sealed;
 use crate::storage::wal;
@@ -43,17 +45,18 @@ impl Committer {
     ) -> Result<()> {
         sealed.retain(|sealed| sealed.durably_hidden.len() < sealed.record.rows);
         for sealed in &mut sealed {
-            let recorded = sealed.record.hidden.map_or(0, |hidden| hidden.rows);
+            let recorded = sealed.record.deletion_vector.map_or(0, |hidden| hidden.rows);
             if sealed.durably_hidden.len() > recorded {
-                sealed.record.hidden = Some(self.write_hidden(&sealed.record, &sealed.durably_hidden)?);
+                sealed.record.deletion_vector =
+                    Some(self.write_hidden(&sealed.record, &sealed.durably_hidden)?);
             }
         }
         let next = Manifest {
             number: self.state.manifest.number + 1,
             writer: self.claim.writer.to_string(),
-            wal_folded_through: folded_through,
+            wal_checkpoint: folded_through,
             segments: sealed.iter().map(|sealed| sealed.record.clone()).collect(),
-            aside: self.state.manifest.aside.clone(),
+            quarantined: self.state.manifest.quarantined.clone(),
             imports,
         };
         let path = manifest::path(next.number);
@@ -118,15 +121,15 @@ impl Committer {
 
     /// Writes a set of hidden rows under a number that was never given and never will be: a writer that
     /// was replaced may still remove what it knew by name.
-    fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
+    fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<DeletionVectorRecord> {
         let mut content = Vec::with_capacity(rows.serialized_size());
-        let path = segment.hidden_path(0);
+        let path = segment.deletion_vector_path(0);
         rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
         let file = FileRecord::of(&content);
         // The time, then chance.
         let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
-        match put_verified(self.objects.as_ref(), &segment.hidden_path(number), &content.into()) {
-            PutOutcome::Created => Ok(HiddenRecord { number, rows: rows.len(), file }),
+        match put_verified(self.objects.as_ref(), &segment.deletion_vector_path(number), &content.into()) {
+            PutOutcome::Created => Ok(DeletionVectorRecord { number, rows: rows.len(), file }),
             PutOutcome::Conflict => Err(Error::storage(path, "another set of hidden rows has the number")),
             PutOutcome::NotCreated(fault) | PutOutcome::Unknown(fault) => Err(fault),
         }
@@ -149,7 +152,7 @@ impl Committer {
         let now = &self.state.manifest;
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
         let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
-        let folded = previous.wal_folded_through + 1..=now.wal_folded_through;
+        let folded = previous.wal_checkpoint + 1..=now.wal_checkpoint;
         let stays = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
         let folded = folded.filter(|number| !stays(number)).map(wal::path);
         let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);

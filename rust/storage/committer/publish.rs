@@ -68,9 +68,9 @@ impl Committer {
             unsealed_bytes,
             unsealed_objects,
             wal_through: state.wal_through(),
-            wal_folded_through: state.manifest.wal_folded_through,
+            wal_folded_through: state.manifest.wal_checkpoint,
             manifest: state.manifest.number,
-            aside: state.manifest.aside.iter().map(Aside::of).collect(),
+            aside: state.manifest.quarantined.iter().map(Aside::of).collect(),
             imports: state.manifest.imports.clone(),
         }
     }

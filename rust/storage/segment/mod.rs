@@ -246,9 +246,9 @@ fn read_dictionary(objects: &dyn Objects, record: &SegmentRecord) -> Result<Opti
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Storage`].
-pub(crate) fn read_hidden(objects: &dyn Objects, record: &SegmentRecord) -> Result<RoaringBitmap> {
-    let Some(hidden) = record.hidden else { return Ok(RoaringBitmap::new()) };
-    let path = record.hidden_path(hidden.number);
+pub(crate) fn read_deletion_vector(objects: &dyn Objects, record: &SegmentRecord) -> Result<RoaringBitmap> {
+    let Some(hidden) = record.deletion_vector else { return Ok(RoaringBitmap::new()) };
+    let path = record.deletion_vector_path(hidden.number);
     let content = documents::read_file(&path, objects.open(&path)?.as_ref(), hidden.file)?;
     let rows = RoaringBitmap::deserialize_from(content.as_ref())
         .map_err(|fault| Error::damage(&path, 0, fault.to_string()))?;

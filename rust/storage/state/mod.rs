@@ -63,7 +63,7 @@ pub(crate) struct State {
 impl State {
     /// Returns the state of a store whose head is empty.
     pub(crate) fn new(manifest: Manifest, sealed: Vec<Sealed>) -> Self {
-        let generations = vec![Generation::after(manifest.wal_folded_through)];
+        let generations = vec![Generation::after(manifest.wal_checkpoint)];
         Self { manifest, sealed, generations, fences: BTreeSet::new() }
     }
 

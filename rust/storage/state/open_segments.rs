@@ -9,11 +9,11 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::storage::manifest::{AsideRecord, Manifest, SegmentRecord};
+use crate::storage::manifest::{Manifest, QuarantineRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::Cache;
-use crate::storage::segment::{Segment, read_hidden};
+use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::Sealed;
 
 /// A damaged segment whose traces are in no answer.
@@ -28,11 +28,11 @@ pub struct Aside {
 }
 
 impl Aside {
-    pub(crate) fn of(record: &AsideRecord) -> Self {
-        let AsideRecord { segment, fault } = record;
+    pub(crate) fn of(record: &QuarantineRecord) -> Self {
+        let QuarantineRecord { segment, error: fault } = record;
         Self {
             segment: format!("segments/{}", segment.id),
-            traces: segment.rows.saturating_sub(segment.hidden.map_or(0, |hidden| hidden.rows)),
+            traces: segment.rows.saturating_sub(segment.deletion_vector.map_or(0, |hidden| hidden.rows)),
             fault: fault.clone(),
         }
     }
@@ -55,7 +55,7 @@ pub(crate) fn open_segments(
         match tried {
             Ok(sealed) => opened.push(sealed),
             Err(fault @ Error::Damage { .. }) if options.recover => {
-                manifest.aside.push(AsideRecord { segment: record, fault: fault.to_string() });
+                manifest.quarantined.push(QuarantineRecord { segment: record, error: fault.to_string() });
             }
             Err(fault) => return Err(fault),
         }
@@ -65,7 +65,7 @@ pub(crate) fn open_segments(
 }
 
 fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options) -> Result<Sealed> {
-    let hidden = Arc::new(read_hidden(objects, record)?);
+    let hidden = Arc::new(read_deletion_vector(objects, record)?);
     let segment = Segment::open(objects, &Cache::of(options), record)?;
     if options.recover {
         segment.read_rows()?;

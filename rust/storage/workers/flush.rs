@@ -95,7 +95,7 @@ pub(crate) fn write(
         rows: 0,
         traces: nothing,
         documents: nothing,
-        hidden: None,
+        deletion_vector: None,
         dictionary: None,
         awaits_compression: false,
     };

@@ -23,7 +23,7 @@ use crate::storage::manifest::{self, FileRecord, Manifest};
 use crate::storage::objects::location::StoreLocation;
 use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::options::Options;
-use crate::storage::segment::documents::verify_size;
+use crate::storage::segment::verify::verify_size;
 use crate::storage::wal;
 
 /// What a backup holds.

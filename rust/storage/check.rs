@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::open_segments::Aside;
 use crate::storage::wal;
@@ -66,7 +66,7 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> 
 }
 
 fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Report) -> Result<()> {
-    let segment = Segment::open(objects, &Cache::default(), record)?;
+    let segment = Segment::open(objects, &IndexCache::default(), record)?;
     let hidden = read_deletion_vector(objects, record)?;
     segment.verify_documents()?;
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;

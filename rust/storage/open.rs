@@ -42,7 +42,7 @@ use crate::storage::committer::Claim;
 use crate::storage::manifest::{self, Manifest, SegmentRecord};
 use crate::storage::objects::{ListedObject, Objects, PutError, PutOutcome, put_verified};
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::State;
 use crate::storage::state::merge_spans::{Arrival, gather};
@@ -114,7 +114,7 @@ fn take_over(
     let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
     let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
     sweep(objects, &state.manifest, &claim)?;
-    Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
+    IndexCache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
     Ok((claim, state))
 }
 

@@ -23,7 +23,7 @@ use crate::storage::objects::location::StoreLocation;
 use crate::storage::objects::lock::FolderLock;
 use crate::storage::open::{self, recover};
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::merge_spans::Arrival;
 use crate::storage::state::open_segments::Aside;
@@ -88,7 +88,7 @@ pub struct TraceStore {
 #[derive(Debug)]
 struct Shared {
     objects: Arc<dyn Objects>,
-    cache: Cache,
+    cache: IndexCache,
     orders: Sender<Order>,
     published: Arc<Published>,
     max_waiting_bytes: u64,
@@ -134,7 +134,7 @@ impl TraceStore {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
-        let cache = Cache::of(&options);
+        let cache = IndexCache::of(&options);
         let (threads, orders) = Threads::start(objects.clone(), options, recovered, &published)?;
         let running = Mutex::new(Some(Running { threads, _lock: lock }));
         let (waiting_bytes, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));

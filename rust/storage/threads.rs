@@ -18,7 +18,7 @@ use crate::storage::committer::publish::Published;
 use crate::storage::committer::{Claim, Committer, Order};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::state::State;
 use crate::storage::workers::compact;
 use crate::storage::workers::flush;
@@ -54,7 +54,7 @@ impl Threads {
         let (merges, due) = unbounded();
         let (retention, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
-        let cache = Cache::of(&options);
+        let cache = IndexCache::of(&options);
         let sealing = flush::start(objects.clone(), cache.clone(), cut, orders.clone()).map_err(no_thread)?;
         let merging = compact::start((objects.clone(), cache), due, orders.clone(), is_closing.clone());
         let merging = merging.map_err(no_thread)?;
@@ -62,7 +62,8 @@ impl Threads {
         let pace = Pace::new(objects.commit_interval());
         let pressure = Pressure::new(&options, objects.as_ref());
         let (writing, writer) = group_commit::start(objects.clone(), published.clone()).map_err(no_thread)?;
-        let (removing, removal) = reclaim::start(objects.clone(), Cache::of(&options)).map_err(no_thread)?;
+        let (removing, removal) =
+            reclaim::start(objects.clone(), IndexCache::of(&options)).map_err(no_thread)?;
         let mut committer = Committer {
             objects,
             options,

@@ -19,7 +19,7 @@ use crate::storage::head::batch::Entry;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::segment::Segment;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::Sealed;
 use crate::storage::workers::flush::{Written, discard, write_segment};
@@ -62,7 +62,7 @@ struct Prepared {
 /// [`crate::error::Error::Damage`] if what is stored of a trace cannot be read.
 pub(crate) fn prepare(
     objects: &dyn Objects,
-    cache: &Cache,
+    cache: &IndexCache,
     snapshot: &Snapshot,
     mut traces: Vec<Trace>,
 ) -> Result<(u64, Adoption)> {

@@ -33,7 +33,7 @@ use crate::storage::committer::ingest_rate::Pressure;
 use crate::storage::committer::publish::Published;
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::state::State;
 use crate::storage::state::merge_spans::{Arrival, Outcome, gather};
 use crate::storage::wal;
@@ -337,8 +337,8 @@ impl Committer {
     }
 
     /// Returns where the indexes of segments are kept.
-    pub(crate) fn cache(&self) -> Cache {
-        Cache::of(&self.options)
+    pub(crate) fn cache(&self) -> IndexCache {
+        IndexCache::of(&self.options)
     }
 
     /// Ends: the seal under way is still committed. Whoever asks for something now, or waits for a

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::storage::manifest::{Manifest, QuarantineRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::Sealed;
 
@@ -66,7 +66,7 @@ pub(crate) fn open_segments(
 
 fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options) -> Result<Sealed> {
     let hidden = Arc::new(read_deletion_vector(objects, record)?);
-    let segment = Segment::open(objects, &Cache::of(options), record)?;
+    let segment = Segment::open(objects, &IndexCache::of(options), record)?;
     if options.recover {
         segment.read_rows()?;
         segment.verify_documents()?;

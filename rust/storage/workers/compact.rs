@@ -20,7 +20,7 @@ use crate::storage::objects::Objects;
 use crate::storage::priority;
 use crate::storage::segment::Segment;
 use crate::storage::segment::documents::{Dictionary, DocumentWriter};
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::workers::flush::{Written, discard, write, write_object, write_rows};
 
 /// A dictionary is trained from about this many bytes of documents.
@@ -58,7 +58,7 @@ pub(crate) struct Merge {
 /// Starts the merging thread: it merges what it is handed and reports to the committer. It ends when
 /// the committer drops its end; once `is_closing` it gives up what it is at.
 pub(crate) fn start(
-    (objects, cache): (Arc<dyn Objects>, Cache),
+    (objects, cache): (Arc<dyn Objects>, IndexCache),
     merges: Receiver<Merge>,
     reports: Sender<Order>,
     is_closing: Arc<AtomicBool>,
@@ -87,7 +87,7 @@ pub(crate) fn start(
 /// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
 fn merge(
     objects: &dyn Objects,
-    cache: &Cache,
+    cache: &IndexCache,
     due: &Merge,
     is_closing: &AtomicBool,
 ) -> Result<Option<Written>> {
@@ -106,7 +106,7 @@ fn merge(
             if is_copied || !has_dictionary { Vec::new() } else { train(inputs, &order, at_once)? };
         write_dictionary(objects, record, &dictionary)?;
         let path = record.documents_path();
-        let mut documents = DocumentWriter::merging(path.clone(), objects.create(&path)?, &dictionary)?;
+        let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary)?;
         let mut places = Vec::with_capacity(order.len());
         for group in groups(inputs, &order) {
             if is_closing.load(Ordering::Relaxed) {

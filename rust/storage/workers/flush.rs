@@ -18,8 +18,8 @@ use crate::storage::head::batch::{Entry, HeadBatch};
 use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::priority;
-use crate::storage::segment::documents::{DocumentWriter, Place};
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::documents::{DocumentLocation, DocumentWriter};
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::segment::{Segment, encode_rows};
 
 /// A written segment, not yet live.
@@ -40,7 +40,7 @@ pub(crate) struct Cut {
 /// when the committer drops its end.
 pub(crate) fn start(
     objects: Arc<dyn Objects>,
-    cache: Cache,
+    cache: IndexCache,
     cuts: Receiver<Cut>,
     reports: Sender<Order>,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -63,14 +63,14 @@ pub(crate) fn start(
 /// Writes a segment of these traces; in a hurry its documents are not compressed yet.
 pub(crate) fn write_segment(
     objects: &dyn Objects,
-    cache: &Cache,
+    cache: &IndexCache,
     entries: &[Arc<Entry>],
     is_hurried: bool,
 ) -> Result<Written> {
     let rows = HeadBatch::new(entries.to_vec());
     write(objects, cache, |record| {
         let path = record.documents_path();
-        let mut documents = DocumentWriter::sealing(path.clone(), objects.create(&path)?, is_hurried)?;
+        let mut documents = DocumentWriter::for_flush(path.clone(), objects.create(&path)?, is_hurried)?;
         record.awaits_compression = is_hurried;
         let places = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
         record.documents = documents.finish()?;
@@ -86,7 +86,7 @@ pub(crate) fn write_segment(
 /// are removed as far as possible.
 pub(crate) fn write(
     objects: &dyn Objects,
-    cache: &Cache,
+    cache: &IndexCache,
     write_files: impl FnOnce(&mut SegmentRecord) -> Result<()>,
 ) -> Result<Written> {
     let nothing = FileRecord { bytes: 0, crc32c: 0 };
@@ -118,7 +118,7 @@ pub(crate) fn write_rows(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
     rows: &RecordBatch,
-    places: &[Place],
+    places: &[DocumentLocation],
 ) -> Result<()> {
     let path = record.traces_path();
     let content: Bytes = encode_rows(rows, places).map_err(|fault| Error::storage(&path, fault))?;
@@ -137,7 +137,7 @@ pub(crate) fn write_object(objects: &dyn Objects, path: &str, content: &[u8]) ->
 
 /// Removes the files of a segment that no manifest names. What cannot be removed now is removed when
 /// the store is opened next.
-pub(crate) fn discard(objects: &dyn Objects, cache: &Cache, record: &SegmentRecord) {
+pub(crate) fn discard(objects: &dyn Objects, cache: &IndexCache, record: &SegmentRecord) {
     cache.remove(&record.id);
     for path in record.paths() {
         let _removed_at_next_open = objects.delete(&path);

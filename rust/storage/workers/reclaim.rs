@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Sender, unbounded};
 
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 
 /// What is to be removed, in order.
@@ -37,7 +37,7 @@ pub(crate) struct Removal {
 /// No more threads.
 pub(crate) fn start(
     objects: Arc<dyn Objects>,
-    cache: Cache,
+    cache: IndexCache,
 ) -> std::io::Result<([JoinHandle<()>; 2], Removal)> {
     let (tasks, asked) = unbounded();
     let removing = std::thread::Builder::new().name("spanwise-remove".into()).spawn(move || {

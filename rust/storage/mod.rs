@@ -43,12 +43,12 @@ mod workers;
 
 pub use backup::Copied;
 pub use check::Report;
-pub use global_ordinals::{KnownSessions, Ordinals};
+pub use global_ordinals::{GlobalOrdinals, KnownSessions};
 pub use manifest::ImportRecord;
 pub use objects::Objects;
 pub use objects::local::LocalFolder;
 pub use options::Options;
-pub use snapshot::columns::View;
-pub use snapshot::{Part, Snapshot};
+pub use snapshot::columns::PartColumns;
+pub use snapshot::{Snapshot, SnapshotPart};
 pub use state::open_segments::Aside;
 pub use store::{Ingested, Stats, TraceStore};

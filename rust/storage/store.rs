@@ -264,7 +264,7 @@ impl TraceStore {
     pub fn stats(&self) -> Stats {
         let progress = self.shared.published.progress.load_full();
         let snapshot = self.snapshot();
-        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.hidden().len());
+        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.deletion_vector().len());
         // Whoever holds it is closing the store.
         let running = self.shared.running.try_lock().ok();
         let is_at_work =

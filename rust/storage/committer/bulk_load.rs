@@ -15,7 +15,7 @@ use roaring::RoaringBitmap;
 use crate::error::Result;
 use crate::otlp::TraceId;
 use crate::storage::committer::{Committer, Order};
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::segment::Segment;
@@ -51,7 +51,7 @@ struct Moved {
 /// What becomes of one trace.
 struct Prepared {
     /// The trace as it will stand; `None` if it stands so already.
-    entry: Option<Arc<Entry>>,
+    entry: Option<Arc<HeadEntry>>,
     moved: Option<Moved>,
     surplus: u64,
 }
@@ -92,7 +92,7 @@ impl Prepared {
         let Some((segment, row)) = place else {
             let nothing = Trace::new(brought.trace_id, brought.created_at);
             let (merged, surplus) = merged(&nothing, &brought);
-            return Ok(Self { entry: Some(Arc::new(Entry::new(merged))), moved: None, surplus });
+            return Ok(Self { entry: Some(Arc::new(HeadEntry::new(merged))), moved: None, surplus });
         };
         let present = sealed[segment].0.trace(row as usize)?;
         if brings_nothing(&present, &brought) {
@@ -100,7 +100,7 @@ impl Prepared {
         }
         let (merged, surplus) = merged(&present, &brought);
         let moved = Some(Moved { segment, row, brought });
-        Ok(Self { entry: Some(Arc::new(Entry::new(merged))), moved, surplus })
+        Ok(Self { entry: Some(Arc::new(HeadEntry::new(merged))), moved, surplus })
     }
 }
 
@@ -207,7 +207,7 @@ impl Committer {
                     merged(&present, brought).0
                 }
             };
-            entries.push(Arc::new(Entry::new(trace)));
+            entries.push(Arc::new(HeadEntry::new(trace)));
         }
         if entries.is_empty() {
             return Ok(None);

@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::storage::committer::{Committer, Order};
-use crate::storage::snapshot::{Part, Snapshot};
+use crate::storage::snapshot::{Snapshot, SnapshotPart};
 
 /// Returns how many traces of a snapshot the filter matches.
 pub(crate) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
@@ -27,7 +27,7 @@ impl Committer {
         self.seal_head(orders)?;
         let sealed = self.state.sealed.par_iter();
         let matched = sealed.map(|sealed| {
-            let part = Part::sealed(sealed.segment.clone(), sealed.hidden.clone());
+            let part = SnapshotPart::sealed(sealed.segment.clone(), sealed.hidden.clone());
             let rows = part.rows(filter, &|| true)?;
             Ok(rows.from(0).collect::<RoaringBitmap>())
         });

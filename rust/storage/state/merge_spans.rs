@@ -14,7 +14,7 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::error::Result;
 use crate::otlp::{TraceId, wire};
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::state::{Change, Place, State};
 use crate::storage::wal;
 use crate::trace::{Span, Trace};
@@ -99,7 +99,7 @@ pub(crate) fn gather(state: &State, arrivals: Vec<Arrival>, limit: usize) -> Gat
     let moved = known.into_values().filter(|known| known.changed).collect();
     let changes = together(moved, |known: Known| {
         let trace = known.trace.ok().flatten()?;
-        Some(Change { replaces: known.place, entry: Arc::new(Entry::new(trace)) })
+        Some(Change { replaces: known.place, entry: Arc::new(HeadEntry::new(trace)) })
     });
     Gathered { outcomes, entries, changes: changes.into_iter().flatten().collect() }
 }

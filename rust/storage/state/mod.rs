@@ -12,11 +12,11 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::otlp::TraceId;
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::generation::Generation;
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::segment::Segment;
-use crate::storage::snapshot::{Part, Snapshot};
+use crate::storage::snapshot::{Snapshot, SnapshotPart};
 use crate::storage::workers::flush::Written;
 use crate::trace::Trace;
 
@@ -44,7 +44,7 @@ pub(crate) enum Place {
 pub(crate) struct Change {
     /// Where it stands until then.
     pub(crate) replaces: Option<Place>,
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<HeadEntry>,
 }
 
 /// Everything the writer knows.
@@ -113,7 +113,7 @@ impl State {
                 Place::Sealed { segment, row } => {
                     Arc::make_mut(&mut self.sealed[segment].hidden).insert(row);
                 }
-                Place::Head { generation, part, row } => self.generations[generation].hide(part, row),
+                Place::Head { generation, part, row } => self.generations[generation].delete(part, row),
             }
         }
         let open = self.open_generation();
@@ -157,9 +157,9 @@ impl State {
     /// Returns this state as searches see it.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let sealed = self.sealed.iter();
-        let sealed = sealed.map(|sealed| Part::sealed(sealed.segment.clone(), sealed.hidden.clone()));
+        let sealed = sealed.map(|sealed| SnapshotPart::sealed(sealed.segment.clone(), sealed.hidden.clone()));
         let head = self.generations.iter().flat_map(|generation| &generation.parts);
-        let head = head.map(|part| Part::head(part.batch.clone(), part.hidden.clone()));
+        let head = head.map(|part| SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone()));
         Snapshot::new(sealed.chain(head).collect())
     }
 

@@ -14,7 +14,7 @@ use ulid::Ulid;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Order;
-use crate::storage::head::batch::{Entry, HeadBatch};
+use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::priority;
@@ -31,7 +31,7 @@ pub(crate) struct Written {
 
 /// What a generation will hold as a segment.
 pub(crate) struct Cut {
-    pub(crate) entries: Arc<[Arc<Entry>]>,
+    pub(crate) entries: Arc<[Arc<HeadEntry>]>,
     /// Whether there is no time to compress its documents.
     pub(crate) is_hurried: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) fn start(
 pub(crate) fn write_segment(
     objects: &dyn Objects,
     cache: &IndexCache,
-    entries: &[Arc<Entry>],
+    entries: &[Arc<HeadEntry>],
     is_hurried: bool,
 ) -> Result<Written> {
     let rows = HeadBatch::new(entries.to_vec());

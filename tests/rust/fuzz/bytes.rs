@@ -7,7 +7,7 @@ use bytes::Bytes;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, TraceId, wire};
-use spanwise::storage::Part;
+use spanwise::storage::SnapshotPart;
 use spanwise::trace::tree::Forest;
 use spanwise::trace::{Span, Trace, detail};
 
@@ -83,7 +83,7 @@ fn filter() {
         let trace_id = accepted.trace_id;
         Trace::new(trace_id, 7).with([Arc::new(Span::from_wire(accepted.wire).expect("an accepted span"))])
     });
-    let rows = Part::of_traces(traces.collect()).batch().expect("rows in memory");
+    let rows = SnapshotPart::of_traces(traces.collect()).batch().expect("rows in memory");
     fuzz("filter", Vec::new(), |source| {
         let Ok(filter) = Filter::compile(source) else { return };
         let canonical = filter.canonical();

@@ -42,7 +42,9 @@ fn read(memory: &Memory) -> Result<Held> {
     let snapshot = store.snapshot();
     let mut held = Held::new();
     for part in snapshot.parts() {
-        for row in (0..part.batch()?.num_rows()).zip(0_u32..).filter(|(_, row)| !part.hidden().contains(*row))
+        for row in (0..part.batch()?.num_rows())
+            .zip(0_u32..)
+            .filter(|(_, row)| !part.deletion_vector().contains(*row))
         {
             let trace = part.trace(row.0)?;
             let spans = trace.spans().iter().map(|span| span.wire.clone()).collect();

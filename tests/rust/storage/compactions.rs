@@ -3,7 +3,7 @@
 use std::fs;
 
 use spanwise::error::Error;
-use spanwise::storage::{Options, Part, TraceStore};
+use spanwise::storage::{Options, SnapshotPart, TraceStore};
 use tempfile::TempDir;
 
 use super::contents::{address, contents, crashed, id_of, open, traces_in};
@@ -118,7 +118,7 @@ fn segments_are_merged_only_up_to_their_size() {
     }
     store.compact(false).expect("compacted");
     assert_eq!(store.stats().segments, 2, "four traces each");
-    let rows = store.snapshot().parts().iter().map(Part::count).collect::<Vec<_>>();
+    let rows = store.snapshot().parts().iter().map(SnapshotPart::count).collect::<Vec<_>>();
     assert_eq!(rows, [4, 4]);
 }
 

@@ -30,7 +30,9 @@ pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
         let totals = batch.column_by_name("total_spans").expect("a column").as_primitive::<Int64Type>();
         let order: Vec<_> = (0..ids.len()).map(|row| (-starts.value(row), ids.value(row))).collect();
         assert!(order.is_sorted(), "rows stand newest first");
-        for row in (0..ids.len()).filter(|row| !part.hidden().contains(u32::try_from(*row).expect("few"))) {
+        for row in
+            (0..ids.len()).filter(|row| !part.deletion_vector().contains(u32::try_from(*row).expect("few")))
+        {
             let trace = part.trace(row).expect("a readable document");
             assert_eq!(trace.trace_id.to_string(), ids.value(row));
             assert_eq!(trace.created_at, created.value(row));

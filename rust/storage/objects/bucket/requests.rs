@@ -65,7 +65,7 @@ pub(super) fn spawn<T: Send + 'static>(
 ) -> Result<Receiver<T>> {
     let (done, outcome) = bounded(1);
     runtime()?.spawn(async move {
-        let _receiver_dropped = done.send(work.await);
+        let _receiver_gone = done.send(work.await);
     });
     Ok(outcome)
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::error::Result;
 use crate::otlp::{self, Export, limits, wire};
-use crate::semaphore::{Turn, Turns};
+use crate::semaphore::{Permit, Semaphore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::Span;
 
@@ -47,16 +47,16 @@ impl RequestSpans {
 #[derive(Debug)]
 pub struct RequestDecoder {
     /// One unit for each processor: decoding more requests at once is no faster.
-    processors: Turns,
+    processors: Semaphore,
     /// Bytes of memory.
-    memory: Turns,
+    memory: Semaphore,
 }
 
 /// Keeps a request counted as being decoded until it is dropped.
 #[derive(Debug)]
 pub struct DecodePermits<'a> {
-    _processor: Turn<'a>,
-    _memory: Turn<'a>,
+    _processor: Permit<'a>,
+    _memory: Permit<'a>,
 }
 
 impl RequestDecoder {
@@ -64,7 +64,7 @@ impl RequestDecoder {
     /// decoded alone.
     pub fn new(max_bytes: u64) -> Self {
         let processors = available_parallelism().map_or(1, |count| count.get() as u64);
-        Self { processors: Turns::of(processors), memory: Turns::of(max_bytes) }
+        Self { processors: Semaphore::new(processors), memory: Semaphore::new(max_bytes) }
     }
 
     /// Waits until the request may be decoded, and returns its spans. Drop the permits once the memory of the spans is
@@ -87,8 +87,8 @@ impl RequestDecoder {
     }
 
     fn acquire(&self, bytes: u64) -> Result<DecodePermits<'_>> {
-        let memory = self.memory.take(bytes, || Ok(()))?;
-        let processor = self.processors.take(1, || Ok(()))?;
+        let memory = self.memory.acquire(bytes, || Ok(()))?;
+        let processor = self.processors.acquire(1, || Ok(()))?;
         Ok(DecodePermits { _processor: processor, _memory: memory })
     }
 }

@@ -18,7 +18,7 @@ use super::matches::Matches;
 use super::spans::{Spans, spans};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::storage::{Part, Snapshot};
+use crate::storage::{Snapshot, SnapshotPart};
 use crate::trace::detail;
 
 /// Documents are read together until they have so many bytes, or are so many.
@@ -178,7 +178,7 @@ fn lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
 
 fn group(
     matches: &mut Matches,
-    write: impl Fn(&Part, usize) -> Result<Vec<u8>> + Sync,
+    write: impl Fn(&SnapshotPart, usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<Option<Vec<u8>>> {
     while let Some((_, part, rows)) = matches.next(GROUP_ROWS, GROUP_BYTES)? {
         let written = rows.par_iter().map(|row| write(part, *row)).collect::<Result<Vec<_>>>()?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::storage::{Part, Snapshot};
+use crate::storage::{Snapshot, SnapshotPart};
 
 /// The matching rows of a snapshot, in groups of one part each.
 #[derive(Debug)]
@@ -25,8 +25,12 @@ impl Matches {
     /// `bytes` bytes. `None` at the end.
     ///
     /// # Errors
-    /// As [`Part::rows`].
-    pub(super) fn next(&mut self, rows: usize, bytes: u64) -> Result<Option<(usize, &Part, Vec<usize>)>> {
+    /// As [`SnapshotPart::rows`].
+    pub(super) fn next(
+        &mut self,
+        rows: usize,
+        bytes: u64,
+    ) -> Result<Option<(usize, &SnapshotPart, Vec<usize>)>> {
         while self.rows.len() == 0 {
             let Some(part) = self.snapshot.parts().get(self.next_part) else { return Ok(None) };
             self.rows = part.rows(&self.filter, &|| true)?.from(0).collect::<Vec<_>>().into_iter();

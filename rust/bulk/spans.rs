@@ -19,7 +19,7 @@ use super::matches::Matches;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
-use crate::storage::{Part, Snapshot};
+use crate::storage::{Snapshot, SnapshotPart};
 
 /// Documents are read together until they have so many bytes, or are so many.
 const GROUP_BYTES: u64 = 16 << 20;
@@ -67,7 +67,7 @@ impl RecordBatchReader for Spans {
 }
 
 /// Reads the documents of these rows.
-fn read_rows(part: &Part, rows: &[usize]) -> Result<Vec<RecordBatch>> {
+fn read_rows(part: &SnapshotPart, rows: &[usize]) -> Result<Vec<RecordBatch>> {
     let (mut batches, mut builder) = (Vec::new(), SpanBatch::default());
     for row in rows {
         let created_at = part.created_at(*row)?;

@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::Needed;
 use crate::otlp::{SpanId, TraceId};
-use crate::semaphore::Turns;
+use crate::semaphore::Semaphore;
 use crate::storage::Snapshot;
 use crate::trace::{Trace, detail};
 
 /// The bytes of decoded documents that one page may be made from, and all pages that are made at once.
-static PAGES: Turns = Turns::of(256 << 20);
+static PAGES: Semaphore = Semaphore::new(256 << 20);
 
 /// So many documents a thread are read in one round.
 const DOCUMENTS: usize = 16;
@@ -23,7 +23,7 @@ const DOCUMENTS: usize = 16;
 /// Has the pages that are made at once be made from at most so many bytes of decoded documents from now on, in
 /// the whole process. At the beginning it is 256 MiB.
 pub fn limit_pages(bytes: u64) {
-    PAGES.limit(bytes);
+    PAGES.set_limit(bytes);
 }
 
 /// Returns the page of traces that `filter` selects, newest start first, then trace id ascending.
@@ -41,7 +41,7 @@ pub fn runs(
     let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let places = page_of(&selections, window);
-    let _page = PAGES.take(bytes_of_page(&selections, &places)?, || cancel.check())?;
+    let _page = PAGES.acquire(bytes_of_page(&selections, &places)?, || cancel.check())?;
     let build = |(_, (selection, row)): (usize, &Place)| {
         cancel.check()?;
         let trace = selections[*selection].part.trace(*row)?;
@@ -118,7 +118,7 @@ fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Optio
 
 /// Returns how many bytes the documents of a page have.
 fn bytes_of_page(selections: &[Selection<'_>], places: &[Place]) -> Result<u64> {
-    let (mut bytes, most) = (0_u64, PAGES.units());
+    let (mut bytes, most) = (0_u64, PAGES.limit());
     for (fitting, (selection, row)) in places.iter().enumerate() {
         bytes = bytes.saturating_add(selections[*selection].part.document_bytes(*row));
         // One document alone always fits: the limits on spans bound it, and nothing smaller could be asked.

@@ -7,7 +7,7 @@ use super::pool::in_rounds;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{Live, Needed};
-use crate::storage::{Part, Snapshot, View};
+use crate::storage::{PartColumns, Snapshot, SnapshotPart};
 
 /// Where a row stands among all results: newest start first, then trace id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl PartialOrd for OrderKey<'_> {
 /// The selected rows of one part. Rows of a part stand in result order.
 pub(super) struct Selection<'a> {
     /// The part they are rows of.
-    pub(super) part: &'a Part,
+    pub(super) part: &'a SnapshotPart,
     /// Its place in the snapshot.
     pub(super) place: usize,
     /// The rows that are selected.
@@ -46,14 +46,18 @@ pub(super) struct Selection<'a> {
     /// How many rows are selected.
     pub(super) count: usize,
     /// The values of the part's rows.
-    pub(super) view: View,
+    pub(super) view: PartColumns,
 }
 
 impl<'a> Selection<'a> {
-    fn new((place, part): (usize, &'a Part), asked: (&Filter, Needed), cancel: &Cancel) -> Result<Self> {
+    fn new(
+        (place, part): (usize, &'a SnapshotPart),
+        asked: (&Filter, Needed),
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let (filter, needed) = asked;
         let rows = part.rows(filter, &|| cancel.check().is_ok())?;
-        Ok(Self { part, place, count: rows.count(), rows, view: part.view(needed)? })
+        Ok(Self { part, place, count: rows.count(), rows, view: part.columns(needed)? })
     }
 
     /// Returns where `row` stands among all results.
@@ -95,7 +99,7 @@ pub(super) fn select<'a>(
     needed: Needed,
     cancel: &Cancel,
 ) -> Result<Vec<Selection<'a>>> {
-    let evaluate = |part: (usize, &'a Part)| {
+    let evaluate = |part: (usize, &'a SnapshotPart)| {
         cancel.check()?;
         Selection::new(part, (filter, needed), cancel)
     };

@@ -1,6 +1,6 @@
 //! Pages of sessions: the filter selects traces, then those with a session are grouped.
 //!
-//! Sessions are known by numbers ([`crate::storage::Ordinals`]). How many there are is counted in
+//! Sessions are known by numbers ([`crate::storage::GlobalOrdinals`]). How many there are is counted in
 //! bitmaps. Rows are walked newest first, side by side, and a session is where it is first
 //! met: so the page is found without a look at what comes behind it. Only the sessions of the page
 //! are looked at whole.

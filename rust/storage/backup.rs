@@ -20,10 +20,10 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::{self, FileRecord, Manifest};
-use crate::storage::objects::location::Place;
-use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, Put, PutPayload, put};
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::options::Options;
-use crate::storage::segment::documents::verify_size;
+use crate::storage::segment::verify::verify_size;
 use crate::storage::wal;
 
 /// What a backup has copied.
@@ -46,7 +46,7 @@ pub struct BackupReport {
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
 /// empty, [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
-pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<BackupReport> {
+pub(crate) fn backup(source: &dyn Objects, target: &StoreLocation) -> Result<BackupReport> {
     const MAX_TRIES: usize = 64;
     expect_empty(target)?;
     for _ in 0..MAX_TRIES {
@@ -55,7 +55,7 @@ pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<BackupRepor
         };
         match BackupSource::open(source, &newest) {
             Ok(opened) => {
-                return opened.write(&newest, target.prepared(&mut Options::default())?.as_ref());
+                return opened.write(&newest, target.open_or_create(&mut Options::default())?.as_ref());
             }
             Err(_) if newest.is_superseded(source) => {}
             Err(error) => return Err(error),
@@ -64,7 +64,7 @@ pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<BackupRepor
     Err(Error::Busy("the store changes faster than it can be read".into()))
 }
 
-fn expect_empty(target: &Place) -> Result<()> {
+fn expect_empty(target: &StoreLocation) -> Result<()> {
     if let Some(folder) = target.folder() {
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::Options(format!(
@@ -74,7 +74,7 @@ fn expect_empty(target: &Place) -> Result<()> {
         }
         return Ok(());
     }
-    let objects = target.existing()?;
+    let objects = target.open_existing()?;
     for folder in ["manifest", "segments", "wal"] {
         if let Some(found) = objects.list(folder)?.first() {
             return Err(Error::Options(format!("expected an empty bucket, found `{}`", found.path)));
@@ -98,8 +98,8 @@ impl BackupSource {
             Ok((path, record, object))
         });
         let files = files.collect::<Result<_>>()?;
-        let through = wal::newest(source, manifest.wal_folded_through)?;
-        let wal = (manifest.wal_folded_through + 1..=through).map(|number| wal::content(source, number));
+        let through = wal::newest(source, manifest.wal_checkpoint)?;
+        let wal = (manifest.wal_checkpoint + 1..=through).map(|number| wal::content(source, number));
         Ok(Self { files, wal: wal.collect::<Result<_>>()? })
     }
 
@@ -108,14 +108,14 @@ impl BackupSource {
             manifest: manifest.number,
             segments: manifest.segments.len() as u64,
             wal_objects: self.wal.len() as u64,
-            wal_through: manifest.wal_folded_through + self.wal.len() as u64,
+            wal_through: manifest.wal_checkpoint + self.wal.len() as u64,
             bytes: 0,
         };
         for (path, record, object) in &self.files {
             copy_file(path, *record, object.as_ref(), target.create(path)?)?;
             report.bytes += record.bytes;
         }
-        for (number, content) in (manifest.wal_folded_through + 1..).zip(&self.wal) {
+        for (number, content) in (manifest.wal_checkpoint + 1..).zip(&self.wal) {
             create(target, &wal::path(number), &content.clone().into())?;
             report.bytes += content.len() as u64;
         }
@@ -125,10 +125,12 @@ impl BackupSource {
 }
 
 fn create(target: &dyn Objects, path: &str, content: &PutPayload) -> Result<()> {
-    match put(target, path, content) {
-        Put::Done => Ok(()),
-        Put::Taken => Err(Error::Options(format!("another process writes to the backup, found by `{path}`"))),
-        Put::Absent(error) | Put::Unknown(error) => Err(error),
+    match put_verified(target, path, content) {
+        PutOutcome::Created => Ok(()),
+        PutOutcome::Conflict => {
+            Err(Error::Options(format!("another process writes to the backup, found by `{path}`")))
+        }
+        PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => Err(error),
     }
 }
 

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::storage::manifest::quarantined::QuarantinedSegment;
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::Cache;
-use crate::storage::segment::{Segment, read_hidden};
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::wal;
 
 /// What a check has read.
@@ -53,12 +53,12 @@ pub(crate) fn check(objects: &dyn Objects) -> Result<CheckReport> {
 }
 
 fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<CheckReport> {
-    let quarantined = manifest.aside.iter().map(QuarantinedSegment::of).collect();
+    let quarantined = manifest.quarantined.iter().map(QuarantinedSegment::of).collect();
     let mut report = CheckReport { manifest: manifest.number, quarantined, ..CheckReport::default() };
     for record in &manifest.segments {
         check_segment(objects, record, &mut report)?;
     }
-    let checkpoint = manifest.wal_folded_through;
+    let checkpoint = manifest.wal_checkpoint;
     for number in checkpoint + 1..=wal::newest(objects, checkpoint)? {
         let (_, bytes) = wal::read(objects, number)?;
         report.wal_objects += 1;
@@ -68,15 +68,15 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<CheckRep
 }
 
 fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut CheckReport) -> Result<()> {
-    let segment = Segment::open(objects, &Cache::default(), record)?;
-    let deleted = read_hidden(objects, record)?;
+    let segment = Segment::open(objects, &IndexCache::default(), record)?;
+    let deleted = read_deletion_vector(objects, record)?;
     segment.verify_documents()?;
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
     report.sealed_traces += record.rows - deleted.len();
     report.deleted_rows += deleted.len();
     report.bytes += record.traces.bytes + record.documents.bytes;
-    report.bytes += record.hidden.map_or(0, |deleted| deleted.file.bytes);
+    report.bytes += record.deletion_vector.map_or(0, |deleted| deleted.file.bytes);
     report.bytes += record.dictionary.map_or(0, |dictionary| dictionary.bytes);
     Ok(())
 }

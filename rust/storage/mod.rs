@@ -43,13 +43,13 @@ mod workers;
 
 pub use backup::BackupReport;
 pub use check::CheckReport;
-pub use global_ordinals::{KnownSessions, Ordinals};
+pub use global_ordinals::{GlobalOrdinals, KnownSessions};
 pub use manifest::ImportRecord;
 pub use manifest::quarantined::QuarantinedSegment;
 pub use objects::Objects;
-pub use objects::local::Folder;
+pub use objects::local::LocalFolder;
 pub use options::Options;
-pub use snapshot::columns::View;
-pub use snapshot::{Part, Snapshot};
+pub use snapshot::columns::PartColumns;
+pub use snapshot::{Snapshot, SnapshotPart};
 pub use stats::Stats;
 pub use store::{IngestReport, TraceStore};

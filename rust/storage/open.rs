@@ -36,9 +36,9 @@ use ulid::Ulid;
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::{self, Manifest};
-use crate::storage::objects::{Objects, Put, PutFault, put};
+use crate::storage::objects::{Objects, PutError, PutOutcome, put_verified};
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::{self, Claim};
@@ -78,12 +78,12 @@ pub(crate) fn recover(
         state.manifest.number += 1;
         state.manifest.writer = writer.to_string();
         let (path, content) = (manifest::path(state.manifest.number), state.manifest.encode().into());
-        match put(objects, &path, &content) {
-            Put::Done => {}
-            Put::Taken => continue,
+        match put_verified(objects, &path, &content) {
+            PutOutcome::Created => {}
+            PutOutcome::Conflict => continue,
             // Another claim had the number, and a newer one deleted it before it could be read.
-            Put::Unknown(_) if newest.is_superseded(objects) => continue,
-            Put::Absent(error) | Put::Unknown(error) => return Err(error),
+            PutOutcome::Unknown(_) if newest.is_superseded(objects) => continue,
+            PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => return Err(error),
         }
         let claimed = state.manifest.clone();
         // With a newer claim, whatever is missing now was deleted by it.
@@ -102,12 +102,12 @@ fn take_over(
     is_locked: bool,
 ) -> Result<(Claim, StoreState)> {
     expect_conditional_create(objects, &state.manifest)?;
-    let fence = put_fence(objects, writer, state.manifest.wal_folded_through)?;
+    let fence = put_fence(objects, writer, state.manifest.wal_checkpoint)?;
     replay(objects, &mut state, fence, options)?;
     let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
     let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
     sweep(objects, &state.manifest, &claim)?;
-    Cache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
+    IndexCache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
     Ok((claim, state))
 }
 
@@ -115,8 +115,8 @@ fn take_over(
 /// content that is put is the one that is there already.
 fn expect_conditional_create(objects: &dyn Objects, claimed: &Manifest) -> Result<()> {
     match objects.put_new(&manifest::path(claimed.number), claimed.encode().into()) {
-        Err(PutFault::Exists) => Ok(()),
-        Err(PutFault::Failed(error)) => Err(error),
+        Err(PutError::Exists) => Ok(()),
+        Err(PutError::Failed(error)) => Err(error),
         Ok(()) => Err(Error::Options(
             "the storage creates an object although there is one of its name: it does not honour \
              `If-None-Match`, so two writers would destroy each other's data"
@@ -147,7 +147,7 @@ pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result
 /// Returns the state that `manifest` and the WAL after it describe, and writes nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<StoreState> {
     let segments = open_segments(objects, &mut manifest, options)?;
-    let newest = wal::newest(objects, manifest.wal_folded_through)?;
+    let newest = wal::newest(objects, manifest.wal_checkpoint)?;
     let mut state = StoreState::new(manifest, segments);
     replay(objects, &mut state, newest, options)?;
     Ok(state)
@@ -171,11 +171,11 @@ fn put_fence(objects: &dyn Objects, writer: Ulid, checkpoint: u64) -> Result<u64
     let first = wal::newest(objects, checkpoint)? + 1;
     for number in first..first + MAX_TRIES as u64 {
         let path = wal::path(number);
-        match put(objects, &path, &wal::encode(number, writer, &[])) {
-            Put::Done => return Ok(number),
+        match put_verified(objects, &path, &wal::encode(number, writer, &[])) {
+            PutOutcome::Created => return Ok(number),
             // The writer before us has put it in the meantime; it is replayed like any other.
-            Put::Taken => {}
-            Put::Absent(error) | Put::Unknown(error) => return Err(error),
+            PutOutcome::Conflict => {}
+            PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => return Err(error),
         }
     }
     Err(Error::Locked("another writer is writing to the store".into()))

@@ -13,11 +13,11 @@ use crate::storage::backup::{self, BackupReport};
 use crate::storage::check::{self, CheckReport};
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
-use crate::storage::objects::location::Place;
-use crate::storage::objects::lock::Lock;
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::objects::lock::FolderLock;
 use crate::storage::open::{self, recover};
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::snapshot::count::count;
 use crate::storage::snapshot::published::Published;
@@ -49,7 +49,7 @@ pub struct TraceStore {
 #[derive(Debug)]
 struct StoreInner {
     objects: Arc<dyn Objects>,
-    cache: Cache,
+    cache: IndexCache,
     commands: Sender<Command>,
     published: Arc<Published>,
     decoder: RequestDecoder,
@@ -63,7 +63,7 @@ struct StoreInner {
 #[derive(Debug)]
 struct RunningStore {
     threads: Threads,
-    _lock: Option<Lock>,
+    _lock: Option<FolderLock>,
 }
 
 impl TraceStore {
@@ -74,8 +74,8 @@ impl TraceStore {
     /// [`Error::Options`] for an unsupported address or a store of a newer format, [`Error::Locked`] if another process
     /// holds the store, [`Error::Damage`] if an object is missing or not what was written, [`Error::Storage`].
     pub fn open(url: &str, mut options: Options) -> Result<Self> {
-        let location = Place::of(url)?;
-        let objects = location.prepared(&mut options)?;
+        let location = StoreLocation::parse(url)?;
+        let objects = location.open_or_create(&mut options)?;
         Self::start(objects, location.lock()?, options)
     }
 
@@ -87,11 +87,11 @@ impl TraceStore {
         Self::start(objects, None, options)
     }
 
-    fn start(objects: Arc<dyn Objects>, lock: Option<Lock>, options: Options) -> Result<Self> {
+    fn start(objects: Arc<dyn Objects>, lock: Option<FolderLock>, options: Options) -> Result<Self> {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
-        let cache = Cache::of(&options);
+        let cache = IndexCache::of(&options);
         let (threads, commands) = Threads::start(objects.clone(), options, recovered, &published)?;
         let inner = StoreInner {
             objects,
@@ -113,10 +113,10 @@ impl TraceStore {
     /// # Errors [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`], [`Error::Busy`]
     /// if the store changes faster than it can be read, [`Error::Storage`].
     pub fn open_read_only(url: &str) -> Result<Arc<Snapshot>> {
-        let location = Place::of(url)?;
+        let location = StoreLocation::parse(url)?;
         let cache_dir = location.folder().map(|folder| folder.join("cache"));
         let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
-        open::open_read_only(location.existing()?.as_ref(), &options).map(Arc::new)
+        open::open_read_only(location.open_existing()?.as_ref(), &options).map(Arc::new)
     }
 
     /// Decodes the body of an OTLP request, stores its spans, and returns once they are durable and searchable.
@@ -259,7 +259,7 @@ impl TraceStore {
     /// # Errors
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<CheckReport> {
-        check::check(Place::of(url)?.existing()?.as_ref())
+        check::check(StoreLocation::parse(url)?.open_existing()?.as_ref())
     }
 
     /// Copies the store at `url`, which another process may be writing to, to `target`, an empty folder or bucket.
@@ -269,7 +269,7 @@ impl TraceStore {
     /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not empty,
     /// [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
     pub fn backup(url: &str, target: &str) -> Result<BackupReport> {
-        backup::backup(Place::of(url)?.existing()?.as_ref(), &Place::of(target)?)
+        backup::backup(StoreLocation::parse(url)?.open_existing()?.as_ref(), &StoreLocation::parse(target)?)
     }
 }
 

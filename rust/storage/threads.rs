@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::storage::committer::{Committer, Workers};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
@@ -57,7 +57,7 @@ impl Threads {
         let (merges, merge_tasks) = unbounded();
         let (retention, retention_end) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
-        let storage = (objects.clone(), Cache::of(&options));
+        let storage = (objects.clone(), IndexCache::of(&options));
         let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
         let merging = compact::start(storage.clone(), merge_tasks, commands.clone(), is_closing.clone())?;
         let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;

@@ -14,7 +14,7 @@ use spanwise::search::{self, Cancel, Detail, Page, Window};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use crate::spans::{EPOCH, MILLISECOND, export, failed, span, with};
+use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span, with};
 
 /// A trace of one span, as a case describes it.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> 
             assert_eq!(store.delete(&filter, false).expect("deleted"), deleted.len() as u64);
         }
         let spans: Vec<_> = chunk.iter().map(Run::span).collect();
-        store.ingest(export(&spans)).expect("an acknowledgement");
+        store.ingest(request(&spans)).expect("an acknowledgement");
         if number % (seal_after + 1) == seal_after {
             store.flush().expect("a seal");
         }

@@ -16,7 +16,7 @@ use roaring::RoaringBitmap;
 use crate::error::Result;
 use crate::otlp::TraceId;
 use crate::storage::committer::Committer;
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::into_segment::write_segment;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::segment::Segment;
@@ -48,7 +48,7 @@ impl Committer {
     }
 
     fn commit_bulk_load(&mut self, mut load: BulkLoad) -> Result<()> {
-        let checkpoint = self.state.manifest.wal_folded_through;
+        let checkpoint = self.state.manifest.wal_checkpoint;
         let imports = self.imports_after(&load.import);
         let Some(loaded) = load.segment.take() else {
             return self.commit_manifest_with(self.state.segments.clone(), checkpoint, imports);
@@ -83,7 +83,7 @@ impl Committer {
                     merge_loaded(&present, loaded).0
                 }
             };
-            entries.push(Arc::new(Entry::new(trace)));
+            entries.push(Arc::new(HeadEntry::new(trace)));
         }
         if entries.is_empty() {
             return Ok(None);

@@ -91,7 +91,7 @@ impl Committer {
         };
         sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
         self.index_cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
-        match self.state.manifest.aside.first() {
+        match self.state.manifest.quarantined.first() {
             None => Ok(()),
             Some(quarantined) => {
                 let object = format!("segments/{}", quarantined.segment.id);
@@ -174,7 +174,7 @@ impl Committer {
         let outcome = match &self.stopped {
             Some(reason) => Err(Error::Stopped(reason.clone())),
             None => with_merged(&self.state, inputs, merged)
-                .and_then(|segments| self.commit_manifest(segments, self.state.manifest.wal_folded_through)),
+                .and_then(|segments| self.commit_manifest(segments, self.state.manifest.wal_checkpoint)),
         };
         self.discard_unless_live(record.as_ref(), &outcome);
         outcome

@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::storage::committer::Committer;
-use crate::storage::snapshot::Part;
+use crate::storage::snapshot::SnapshotPart;
 use crate::storage::state::command::Command;
 
 impl Committer {
@@ -22,7 +22,7 @@ impl Committer {
         self.seal_head(commands)?;
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
-            let part = Part::sealed(live.segment.clone(), live.deletion_vector.clone());
+            let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
             let rows = part.rows(filter, &|| true)?;
             Ok(rows.from(0).collect::<RoaringBitmap>())
         });
@@ -31,7 +31,7 @@ impl Committer {
         if count > 0 {
             let mut segments = self.state.segments.clone();
             segments.iter_mut().zip(&matched).for_each(|(live, rows)| live.delete(rows));
-            self.commit_manifest(segments, self.state.manifest.wal_folded_through)?;
+            self.commit_manifest(segments, self.state.manifest.wal_checkpoint)?;
             self.publish();
         }
         Ok(count)

@@ -181,7 +181,7 @@ impl Committer {
 
     /// Replies to the callers for whom everything is sealed.
     fn reply_to_flushes(&mut self) {
-        let checkpoint = self.state.manifest.wal_folded_through;
+        let checkpoint = self.state.manifest.wal_checkpoint;
         let waiters = std::mem::take(&mut self.flush_waiters).into_iter();
         let (waiting, done) = waiters.partition(|(through, _)| *through > checkpoint);
         self.flush_waiters = waiting;

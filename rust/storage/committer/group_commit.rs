@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::{Committer, PendingGroup};
-use crate::storage::objects::{Put, put};
+use crate::storage::objects::{PutOutcome, put_verified};
 use crate::storage::state::TraceUpdate;
 use crate::storage::state::command::{Reply, reject_all, reply_all};
 use crate::storage::state::merge_spans::{IngestOutcome, MergedGroup};
@@ -70,7 +70,7 @@ impl Committer {
     pub(super) fn finish_pending(&mut self, result: WalWriteResult) -> Result<()> {
         let Some(PendingGroup { entries, updates, state }) = self.pending.take() else { return Ok(()) };
         let WalWriteResult { put, outcomes, replies } = result;
-        if matches!(put, Put::Done) {
+        if matches!(put, PutOutcome::Created) {
             let had_rows = self.state.open_generation().since.is_some();
             self.state = state;
             if !had_rows {
@@ -98,28 +98,30 @@ impl Committer {
     /// [`Error::Busy`] if the write did not happen, [`Error::Stopped`] if it may have.
     fn retry_write(
         &mut self,
-        mut outcome: Put,
+        mut outcome: PutOutcome,
         mut number: u64,
         entries: &[WalEntry],
         updates: Vec<TraceUpdate>,
     ) -> Result<()> {
         loop {
             match outcome {
-                Put::Done => break,
-                Put::Absent(error) => return Err(Error::Busy(format!("nothing was stored: {error}"))),
-                Put::Taken => self.step_over(number)?,
+                PutOutcome::Created => break,
+                PutOutcome::NotCreated(error) => {
+                    return Err(Error::Busy(format!("nothing was stored: {error}")));
+                }
+                PutOutcome::Conflict => self.step_over(number)?,
                 // If it did happen, the next put finds it at its number and steps over it.
-                Put::Unknown(error) if self.objects.is_durable_once_seen() => {
+                PutOutcome::Unknown(error) if self.objects.reads_are_durable() => {
                     return Err(Error::Busy(format!("it is not known whether it was stored: {error}")));
                 }
-                Put::Unknown(error) => {
+                PutOutcome::Unknown(error) => {
                     let path = wal::path(number);
                     return Err(self.stop(format!("it is not known whether `{path}` is durable: {error}")));
                 }
             }
             number = self.state.wal_through() + 1;
             let content = wal::encode(number, self.claim.writer, entries);
-            outcome = put(self.objects.as_ref(), &wal::path(number), &content);
+            outcome = put_verified(self.objects.as_ref(), &wal::path(number), &content);
         }
         self.state.apply(updates, number, wal::bytes_of(entries));
         Ok(())

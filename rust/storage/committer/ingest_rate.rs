@@ -25,7 +25,7 @@ pub(super) struct IngestRate {
 impl IngestRate {
     /// Starts with a low rate. It is never high in a bucket, nor where retention counts bytes.
     pub(super) fn new(options: &Options, objects: &dyn Objects) -> Self {
-        let is_local = objects.reads_at_once() < 2;
+        let is_local = objects.read_concurrency() < 2;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cores = u32::try_from(cores).map_or(f64::MAX, f64::from);
         let high_bytes_per_second =

@@ -11,8 +11,10 @@ use ulid::Ulid;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
-use crate::storage::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
-use crate::storage::objects::{Put, PutPayload, put};
+use crate::storage::manifest::{
+    self, DeletionVectorRecord, FileRecord, ImportRecord, Manifest, SegmentRecord,
+};
+use crate::storage::objects::{PutOutcome, PutPayload, put_verified};
 use crate::storage::segment::builder::discard;
 use crate::storage::state::command::Reply;
 use crate::storage::state::live_segment::LiveSegment;
@@ -43,26 +45,28 @@ impl Committer {
     ) -> Result<()> {
         segments.retain(|live| live.durable_deletion_vector.len() < live.record.rows);
         for live in &mut segments {
-            let recorded = live.record.hidden.map_or(0, |deleted| deleted.rows);
+            let recorded = live.record.deletion_vector.map_or(0, |deleted| deleted.rows);
             if live.durable_deletion_vector.len() > recorded {
                 let written = self.write_deletion_vector(&live.record, &live.durable_deletion_vector)?;
-                live.record.hidden = Some(written);
+                live.record.deletion_vector = Some(written);
             }
         }
         let next = Manifest {
             number: self.state.manifest.number + 1,
             writer: self.claim.writer.to_string(),
-            wal_folded_through: wal_checkpoint,
+            wal_checkpoint: wal_checkpoint,
             segments: segments.iter().map(|live| live.record.clone()).collect(),
-            aside: self.state.manifest.aside.clone(),
+            quarantined: self.state.manifest.quarantined.clone(),
             imports,
         };
         let path = manifest::path(next.number);
         match self.put_until_known(&path, &next.encode().into()) {
-            Put::Done => self.expect_newest(&next)?,
-            Put::Absent(error) => return Err(error),
-            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
-            Put::Unknown(error) => {
+            PutOutcome::Created => self.expect_newest(&next)?,
+            PutOutcome::NotCreated(error) => return Err(error),
+            PutOutcome::Conflict => {
+                return Err(self.stop(format!("another writer holds the store, found by `{path}`")));
+            }
+            PutOutcome::Unknown(error) => {
                 return Err(self.stop(format!("it is not known whether `{path}` is durable: {error}")));
             }
         }
@@ -92,13 +96,13 @@ impl Committer {
 
     /// Puts a manifest. Where a put may be sent again, one in doubt is: nothing can follow a manifest that may or may
     /// not be the newest.
-    fn put_until_known(&self, path: &str, content: &PutPayload) -> Put {
-        let mut outcome = put(self.objects.as_ref(), path, content);
+    fn put_until_known(&self, path: &str, content: &PutPayload) -> PutOutcome {
+        let mut outcome = put_verified(self.objects.as_ref(), path, content);
         for _ in 1..MAX_TRIES {
-            if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
+            if !(matches!(outcome, PutOutcome::Unknown(_)) && self.objects.reads_are_durable()) {
                 break;
             }
-            outcome = put(self.objects.as_ref(), path, content);
+            outcome = put_verified(self.objects.as_ref(), path, content);
         }
         outcome
     }
@@ -124,7 +128,7 @@ impl Committer {
     fn newest_manifest_number(&self) -> Result<Option<u64>> {
         let mut newest = Manifest::newest_number(self.objects.as_ref());
         for _ in 1..MAX_TRIES {
-            if newest.is_ok() || !self.objects.is_durable_once_seen() {
+            if newest.is_ok() || !self.objects.reads_are_durable() {
                 break;
             }
             newest = Manifest::newest_number(self.objects.as_ref());
@@ -134,17 +138,21 @@ impl Committer {
 
     /// Writes a deletion vector under a number that was never given before and never will be again: a writer that was
     /// replaced may still delete objects that it knew by name.
-    fn write_deletion_vector(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
+    fn write_deletion_vector(
+        &self,
+        segment: &SegmentRecord,
+        rows: &RoaringBitmap,
+    ) -> Result<DeletionVectorRecord> {
         let mut content = Vec::with_capacity(rows.serialized_size());
         // The upper half of a ULID: the time, then chance.
         let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
-        let path = segment.hidden_path(number);
+        let path = segment.deletion_vector_path(number);
         rows.serialize_into(&mut content).map_err(|error| Error::storage(&path, error))?;
         let file = FileRecord::of(&content);
-        match put(self.objects.as_ref(), &path, &content.into()) {
-            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file }),
-            Put::Taken => Err(Error::storage(path, "another deletion vector has the number")),
-            Put::Absent(error) | Put::Unknown(error) => Err(error),
+        match put_verified(self.objects.as_ref(), &path, &content.into()) {
+            PutOutcome::Created => Ok(DeletionVectorRecord { number, rows: rows.len(), file }),
+            PutOutcome::Conflict => Err(Error::storage(path, "another deletion vector has the number")),
+            PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => Err(error),
         }
     }
 
@@ -154,7 +162,7 @@ impl Committer {
         let now = &self.state.manifest;
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
         let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
-        let wal = previous.wal_folded_through + 1..=now.wal_folded_through;
+        let wal = previous.wal_checkpoint + 1..=now.wal_checkpoint;
         let is_fence = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
         let wal = wal.filter(|number| !is_fence(number)).map(wal::path);
         let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);

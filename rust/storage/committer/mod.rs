@@ -31,7 +31,7 @@ use crate::storage::committer::compaction_queue::CompactionQueue;
 use crate::storage::committer::ingest_rate::IngestRate;
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::{Command, Reply};
@@ -127,8 +127,8 @@ impl Committer {
     }
 
     /// Returns the folder of cached indexes.
-    fn index_cache(&self) -> Cache {
-        Cache::of(&self.options)
+    fn index_cache(&self) -> IndexCache {
+        IndexCache::of(&self.options)
     }
 
     /// Returns why no spans are accepted now, if none are.

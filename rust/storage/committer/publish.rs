@@ -33,9 +33,9 @@ impl Committer {
             unsealed_bytes,
             unsealed_objects,
             wal_through: state.wal_through(),
-            wal_checkpoint: state.manifest.wal_folded_through,
+            wal_checkpoint: state.manifest.wal_checkpoint,
             manifest: state.manifest.number,
-            quarantined: state.manifest.aside.iter().map(QuarantinedSegment::of).collect(),
+            quarantined: state.manifest.quarantined.iter().map(QuarantinedSegment::of).collect(),
             imports: state.manifest.imports.clone(),
         }
     }

@@ -36,7 +36,7 @@ impl Committer {
             Ok((false, false)) => {
                 Err(self.stop(format!("another writer holds the store, found by `{path}`")))
             }
-            Err(error) if self.objects.is_durable_once_seen() => {
+            Err(error) if self.objects.reads_are_durable() => {
                 Err(Error::Busy(format!("nothing was stored: {error}")))
             }
             Err(error) => Err(self.stop(format!("cannot tell what is at `{path}`: {error}"))),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::storage::manifest::AsideRecord;
+use crate::storage::manifest::QuarantineRecord;
 
 /// A damaged segment whose traces no search returns. Its files stay where they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,12 +17,12 @@ pub struct QuarantinedSegment {
 }
 
 impl QuarantinedSegment {
-    pub(crate) fn of(record: &AsideRecord) -> Self {
-        let AsideRecord { segment, fault } = record;
+    pub(crate) fn of(record: &QuarantineRecord) -> Self {
+        let QuarantineRecord { segment, error } = record;
         Self {
             segment: format!("segments/{}", segment.id),
-            traces: segment.rows.saturating_sub(segment.hidden.map_or(0, |deleted| deleted.rows)),
-            error: fault.clone(),
+            traces: segment.rows.saturating_sub(segment.deletion_vector.map_or(0, |deleted| deleted.rows)),
+            error: error.clone(),
         }
     }
 }

@@ -10,8 +10,8 @@ use ulid::Ulid;
 use crate::error::{Error, Result};
 use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
-use crate::storage::segment::documents::Place;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::documents::DocumentLocation;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::segment::{Segment, encode_rows};
 
 /// A segment that is written and verified, but that no manifest names yet.
@@ -30,7 +30,7 @@ impl NewSegment {
     /// far as possible.
     pub(crate) fn build(
         objects: &dyn Objects,
-        cache: &Cache,
+        cache: &IndexCache,
         write_files: impl FnOnce(&mut SegmentRecord) -> Result<()>,
     ) -> Result<Self> {
         let empty = FileRecord { bytes: 0, crc32c: 0 };
@@ -39,7 +39,7 @@ impl NewSegment {
             rows: 0,
             traces: empty,
             documents: empty,
-            hidden: None,
+            deletion_vector: None,
             dictionary: None,
             awaits_compression: false,
         };
@@ -63,7 +63,7 @@ pub(crate) fn write_rows(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
     rows: &RecordBatch,
-    places: &[Place],
+    places: &[DocumentLocation],
 ) -> Result<()> {
     let path = record.traces_path();
     let content = encode_rows(rows, places).map_err(|error| Error::storage(&path, error))?;
@@ -95,7 +95,7 @@ fn write_file(objects: &dyn Objects, path: &str, content: &[u8]) -> Result<FileR
 
 /// Deletes the files of a segment that no manifest names. What cannot be deleted now is deleted when the store is
 /// opened next.
-pub(crate) fn discard(objects: &dyn Objects, cache: &Cache, record: &SegmentRecord) {
+pub(crate) fn discard(objects: &dyn Objects, cache: &IndexCache, record: &SegmentRecord) {
     cache.remove(&record.id);
     for path in record.paths() {
         let _deleted_at_next_open = objects.delete(&path);

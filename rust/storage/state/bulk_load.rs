@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::into_segment::write_segment;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::segment::Segment;
 use crate::storage::segment::builder::NewSegment;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::trace::{MAX_SPANS, Span, Trace};
 
@@ -50,7 +50,7 @@ pub(crate) struct ReplacedRow {
 /// What becomes of one trace.
 struct PreparedTrace {
     /// The merged trace; `None` if it is stored like that already.
-    entry: Option<Arc<Entry>>,
+    entry: Option<Arc<HeadEntry>>,
     replaced: Option<ReplacedRow>,
     surplus: u64,
 }
@@ -62,7 +62,7 @@ impl BulkLoad {
     /// [`crate::error::Error::Damage`] if a stored trace cannot be read, [`crate::error::Error::Storage`].
     pub(crate) fn prepare(
         objects: &dyn Objects,
-        cache: &Cache,
+        cache: &IndexCache,
         snapshot: &Snapshot,
         mut traces: Vec<Trace>,
         import: ImportProgress,
@@ -99,7 +99,7 @@ impl PreparedTrace {
         let Some((segment, row)) = location else {
             let nothing = Trace::new(loaded.trace_id, loaded.created_at);
             let (merged, surplus) = merge_loaded(&nothing, &loaded);
-            return Ok(Self { entry: Some(Arc::new(Entry::new(merged))), replaced: None, surplus });
+            return Ok(Self { entry: Some(Arc::new(HeadEntry::new(merged))), replaced: None, surplus });
         };
         let present = segments[segment].0.trace(row as usize)?;
         if contains(&present, &loaded) {
@@ -107,7 +107,7 @@ impl PreparedTrace {
         }
         let (merged, surplus) = merge_loaded(&present, &loaded);
         let replaced = Some(ReplacedRow { segment, row, loaded });
-        Ok(Self { entry: Some(Arc::new(Entry::new(merged))), replaced, surplus })
+        Ok(Self { entry: Some(Arc::new(HeadEntry::new(merged))), replaced, surplus })
     }
 }
 

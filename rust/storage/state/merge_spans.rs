@@ -14,7 +14,7 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::error::Result;
 use crate::otlp::{TraceId, wire};
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::state::{RowLocation, StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
 use crate::trace::{Span, Trace};
@@ -100,7 +100,7 @@ pub(crate) fn merge_group(state: &StoreState, requests: Vec<GroupedSpans>, max_s
     let changed = traces.into_values().filter(|trace| trace.is_changed).collect();
     let updates = parallel_map(changed, |changed: GroupTrace| {
         let trace = changed.trace.ok().flatten()?;
-        Some(TraceUpdate { replaces: changed.location, entry: Arc::new(Entry::new(trace)) })
+        Some(TraceUpdate { replaces: changed.location, entry: Arc::new(HeadEntry::new(trace)) })
     });
     MergedGroup { outcomes, entries, updates: updates.into_iter().flatten().collect() }
 }

@@ -18,11 +18,11 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::otlp::TraceId;
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::generation::Generation;
 use crate::storage::manifest::Manifest;
 use crate::storage::segment::builder::NewSegment;
-use crate::storage::snapshot::{Part, Snapshot};
+use crate::storage::snapshot::{Snapshot, SnapshotPart};
 use crate::storage::state::live_segment::LiveSegment;
 use crate::trace::Trace;
 
@@ -38,7 +38,7 @@ pub(crate) enum RowLocation {
 pub(crate) struct TraceUpdate {
     /// The row that holds the trace until then.
     pub(crate) replaces: Option<RowLocation>,
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<HeadEntry>,
 }
 
 /// Everything the writer knows about the store.
@@ -57,7 +57,7 @@ pub(crate) struct StoreState {
 impl StoreState {
     /// Returns the state of a store whose head is empty.
     pub(crate) fn new(manifest: Manifest, segments: Vec<LiveSegment>) -> Self {
-        let generations = vec![Generation::after(manifest.wal_folded_through)];
+        let generations = vec![Generation::after(manifest.wal_checkpoint)];
         Self { manifest, segments, generations, fences: BTreeSet::new() }
     }
 
@@ -110,7 +110,7 @@ impl StoreState {
         for location in updates.iter().filter_map(|update| update.replaces) {
             match location {
                 RowLocation::Segment { segment, row } => self.segments[segment].delete_in_memory([row]),
-                RowLocation::Head { generation, part, row } => self.generations[generation].hide(part, row),
+                RowLocation::Head { generation, part, row } => self.generations[generation].delete(part, row),
             }
         }
         let open = self.open_generation();
@@ -155,9 +155,10 @@ impl StoreState {
     /// Returns this state as searches see it.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let segments = self.segments.iter();
-        let segments = segments.map(|live| Part::sealed(live.segment.clone(), live.deletion_vector.clone()));
+        let segments =
+            segments.map(|live| SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone()));
         let head = self.generations.iter().flat_map(|generation| &generation.parts);
-        let head = head.map(|part| Part::head(part.batch.clone(), part.hidden.clone()));
+        let head = head.map(|part| SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone()));
         Snapshot::new(segments.chain(head).collect())
     }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::error::{Error, Result};
-use crate::storage::manifest::{AsideRecord, Manifest, SegmentRecord};
+use crate::storage::manifest::{Manifest, QuarantineRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
-use crate::storage::segment::{Segment, read_hidden};
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::live_segment::LiveSegment;
 
 /// Opens the segments that `manifest` names. With the option `recover`, every byte of them is verified, and damaged
@@ -32,7 +32,7 @@ pub(crate) fn open_segments(
         match tried {
             Ok(live) => opened.push(live),
             Err(error @ Error::Damage { .. }) if options.recover => {
-                manifest.aside.push(AsideRecord { segment: record, fault: error.to_string() });
+                manifest.quarantined.push(QuarantineRecord { segment: record, error: error.to_string() });
             }
             Err(error) => return Err(error),
         }
@@ -42,8 +42,8 @@ pub(crate) fn open_segments(
 }
 
 fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options) -> Result<LiveSegment> {
-    let deleted = read_hidden(objects, record)?;
-    let segment = Segment::open(objects, &Cache::of(options), record)?;
+    let deleted = read_deletion_vector(objects, record)?;
+    let segment = Segment::open(objects, &IndexCache::of(options), record)?;
     if options.recover {
         segment.read_rows()?;
         segment.verify_documents()?;

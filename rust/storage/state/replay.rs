@@ -28,7 +28,7 @@ pub(crate) fn replay(
 ) -> Result<()> {
     let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
     let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
-    let batches = numbers.chunks(objects.reads_at_once());
+    let batches = numbers.chunks(objects.read_concurrency());
     for read in batches.flat_map(|numbers| wal::read_together(objects, numbers)) {
         let (object, bytes) = read?;
         let number = object.number;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::error::Result;
 use crate::storage::manifest::{self, Manifest, SegmentRecord};
-use crate::storage::objects::{Listed, Objects};
+use crate::storage::objects::{ListedObject, Objects};
 use crate::storage::state::claim::{self, Claim};
 use crate::storage::wal;
 
@@ -20,15 +20,14 @@ pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
         return Err(claim::superseded());
     }
-    let quarantined = manifest.aside.iter().map(|record| &record.segment);
+    let quarantined = manifest.quarantined.iter().map(|record| &record.segment);
     let named = manifest.segments.iter().chain(quarantined);
     let live: HashSet<String> = named.flat_map(SegmentRecord::paths).collect();
-    let is_needed = |object: &Listed| {
+    let is_needed = |object: &ListedObject| {
         let wal_number = wal::number_of(&object.path);
         live.contains(&object.path)
-            || wal_number.is_some_and(|number| {
-                number > manifest.wal_folded_through || claim.keeps(number, object.bytes)
-            })
+            || wal_number
+                .is_some_and(|number| number > manifest.wal_checkpoint || claim.keeps(number, object.bytes))
             || manifest::number_of(&object.path)
                 .is_some_and(|number| number == manifest.number || number == claim.manifest)
     };

@@ -19,8 +19,8 @@ use crate::storage::objects::Objects;
 use crate::storage::priority;
 use crate::storage::segment::Segment;
 use crate::storage::segment::builder::{NewSegment, discard, write_dictionary, write_rows};
-use crate::storage::segment::documents::{Dictionary, DocumentWriter, Place};
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::documents::{Dictionary, DocumentLocation, DocumentWriter};
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::state::command::Command;
 
 /// A dictionary is trained with about this many bytes of documents.
@@ -61,7 +61,7 @@ type InputRow = (usize, usize);
 /// Starts the merging thread. It reports each task to the committer, and ends when the committer drops its end; once
 /// `is_closing` is set it abandons its task.
 pub(crate) fn start(
-    (objects, cache): (Arc<dyn Objects>, Cache),
+    (objects, cache): (Arc<dyn Objects>, IndexCache),
     tasks: Receiver<MergeTask>,
     reports: Sender<Command>,
     is_closing: Arc<AtomicBool>,
@@ -90,7 +90,7 @@ pub(crate) fn start(
 /// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
 fn merge(
     objects: &dyn Objects,
-    cache: &Cache,
+    cache: &IndexCache,
     task: &MergeTask,
     is_closing: &AtomicBool,
 ) -> Result<Option<NewSegment>> {
@@ -116,9 +116,9 @@ fn write_documents(
     task: &MergeTask,
     kept: &[InputRow],
     is_closing: &AtomicBool,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<DocumentLocation>> {
     let inputs = task.inputs.as_slice();
-    let concurrency = objects.reads_at_once();
+    let concurrency = objects.read_concurrency();
     let is_small = is_small(inputs, kept);
     let is_copied = is_copied(task, is_small)?;
     record.awaits_compression = is_copied && (!is_small || awaits_compression(inputs));
@@ -126,7 +126,7 @@ fn write_documents(
     let dictionary = if has_dictionary { train(inputs, kept, concurrency)? } else { Vec::new() };
     write_dictionary(objects, record, &dictionary)?;
     let path = record.documents_path();
-    let mut documents = DocumentWriter::merging(path.clone(), objects.create(&path)?, &dictionary)?;
+    let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary)?;
     let mut places = Vec::with_capacity(kept.len());
     for group in read_groups(inputs, kept) {
         if is_closing.load(Ordering::Relaxed) {

@@ -9,24 +9,24 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::error::Error;
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::into_segment::write_segment;
 use crate::storage::objects::Objects;
 use crate::storage::priority;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::state::command::Command;
 
 /// A generation to seal.
 pub(crate) struct SealTask {
     /// The rows of its segment.
-    pub(crate) entries: Arc<[Arc<Entry>]>,
+    pub(crate) entries: Arc<[Arc<HeadEntry>]>,
     /// Whether its documents are stored as they are, to be compressed by a later merge.
     pub(crate) defer_compression: bool,
 }
 
 /// Starts the sealing thread. It reports each task to the committer, and ends when the committer drops its end.
 pub(crate) fn start(
-    (objects, cache): (Arc<dyn Objects>, Cache),
+    (objects, cache): (Arc<dyn Objects>, IndexCache),
     tasks: Receiver<SealTask>,
     reports: Sender<Command>,
 ) -> std::io::Result<JoinHandle<()>> {

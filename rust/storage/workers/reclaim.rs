@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Sender, unbounded};
 
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::Cache;
+use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 
 /// What the deleting thread does, in order.
@@ -34,7 +34,7 @@ pub(crate) struct Reclaimer {
 /// # Errors
 /// The operating system starts no more threads.
 pub(crate) fn start(
-    (objects, cache): (Arc<dyn Objects>, Cache),
+    (objects, cache): (Arc<dyn Objects>, IndexCache),
 ) -> std::io::Result<([JoinHandle<()>; 2], Reclaimer)> {
     let (tasks, received) = unbounded();
     let deleting = std::thread::Builder::new().name("spanwise-remove".into()).spawn(move || {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::error::Result;
-use crate::storage::objects::{Objects, Put, PutPayload, put};
+use crate::storage::objects::{Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::snapshot::Snapshot;
 use crate::storage::snapshot::published::{Progress, Published};
 use crate::storage::state::command::{Reply, reply_all};
@@ -28,7 +28,7 @@ pub(crate) struct WalWrite {
 
 /// What became of a write. If the put is done, it was published and replied to.
 pub(crate) struct WalWriteResult {
-    pub(crate) put: Put,
+    pub(crate) put: PutOutcome,
     pub(crate) outcomes: Vec<Result<IngestOutcome>>,
     pub(crate) replies: Vec<Reply<IngestOutcome>>,
 }
@@ -62,8 +62,8 @@ pub(crate) fn start(
 impl WalWrite {
     fn run(self, objects: &dyn Objects, published: &Published) -> WalWriteResult {
         let Self { path, content, snapshot, progress, mut outcomes, replies } = self;
-        let put = put(objects, &path, &content);
-        if matches!(put, Put::Done) {
+        let put = put_verified(objects, &path, &content);
+        if matches!(put, PutOutcome::Created) {
             let _freed_after_the_replies = published.replace_snapshot(snapshot);
             published.progress.store(Arc::new(progress));
             reply_all(&replies, std::mem::take(&mut outcomes));

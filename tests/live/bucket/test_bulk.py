@@ -136,7 +136,7 @@ def test_a_reader_in_another_process_is_told_that_its_objects_went(url: str) -> 
     next(export)
     store.delete(EVERYTHING)
     store.compact(purge=True)
-    with pytest.raises(UnavailableError, match=r"was removed by another process.*begin again"):
+    with pytest.raises(UnavailableError, match=r"was removed by another process.*start again"):
         list(export)
     assert list(TraceStore.look(url).export(EVERYTHING, "ndjson")) == []
     store.close()

@@ -7,8 +7,8 @@ use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::batch;
-use crate::spans::{export, span};
-use crate::storage::contents::{address, contents, crashed, id_of, open};
+use crate::support::contents::{address, contents, crashed, id_of, open};
+use crate::support::spans::{request, span};
 
 #[test]
 fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
@@ -23,7 +23,7 @@ fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
             while !is_over.load(Ordering::SeqCst) {
                 rounds += 1;
                 let spans: Vec<_> = (1..=TRACES).map(|trace| span(trace, 1_000 + rounds, 0)).collect();
-                store.ingest(export(&spans)).expect("ingested");
+                store.ingest(request(&spans)).expect("ingested");
                 store.compact(false).expect("compacted");
             }
             rounds

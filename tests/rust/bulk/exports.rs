@@ -13,8 +13,8 @@ use spanwise::schema::trace_schema;
 use spanwise::storage::{Snapshot, TraceStore};
 use tempfile::TempDir;
 
-use crate::spans::{EPOCH, MILLISECOND, export, failed, span};
-use crate::storage::contents::{address, id_of, open, traces_in};
+use crate::support::contents::{address, id_of, open, traces_in};
+use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span};
 
 /// Returns a store with traces 1 to 9, three in each of two segments and three in the head; of trace 1
 /// the second span came late.
@@ -23,12 +23,12 @@ fn nine(folder: &TempDir) -> TraceStore {
     for trace in 1..=9 {
         let root = span(trace, 1, trace);
         let root = if trace == 5 { failed(root, "it broke") } else { root };
-        store.ingest(export(&[root])).expect("ingested");
+        store.ingest(request(&[root])).expect("ingested");
         if trace == 3 || trace == 6 {
             store.flush().expect("flushed");
         }
     }
-    store.ingest(export(&[span(1, 2, 1)])).expect("ingested");
+    store.ingest(request(&[span(1, 2, 1)])).expect("ingested");
     store
 }
 
@@ -153,8 +153,8 @@ fn a_store_in_use_is_looked_at_without_its_lock() {
     let store = nine(&folder);
     let seen = TraceStore::open_read_only(address(&folder)).expect("a look");
     assert_eq!(
-        crate::storage::contents::contents(&seen),
-        crate::storage::contents::contents(&store.snapshot())
+        crate::support::contents::contents(&seen),
+        crate::support::contents::contents(&store.snapshot())
     );
     let nothing = TempDir::new().expect("a folder");
     let fault = TraceStore::open_read_only(address(&nothing)).expect_err("no store");

@@ -13,8 +13,8 @@ use spanwise::trace::Trace;
 use tempfile::TempDir;
 
 use super::batch;
-use crate::spans::{EPOCH, MILLISECOND, export, span};
-use crate::storage::contents::{contents, crashed, id_of, open, traces_in};
+use crate::support::contents::{contents, crashed, id_of, open, traces_in};
+use crate::support::spans::{EPOCH, MILLISECOND, request, span};
 
 fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<Imported> {
     import(store, batches.into_iter().map(Ok), &Order::of(source))
@@ -26,9 +26,9 @@ fn what_is_imported_is_as_if_it_had_been_ingested_but_for_when_it_was_received()
     let (ingested, store) = (open(&one), open(&other));
     // Trace 2 stands in a segment, trace 3 in the head; spans of trace 4 lie in both batches.
     for store in [&ingested, &store] {
-        store.ingest(export(&[span(2, 1, 0)])).expect("ingested");
+        store.ingest(request(&[span(2, 1, 0)])).expect("ingested");
         store.flush().expect("flushed");
-        store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
+        store.ingest(request(&[span(3, 1, 0)])).expect("ingested");
     }
     let longer = proto::Span { end_time_unix_nano: EPOCH + 9_000 * MILLISECOND, ..span(2, 1, 0) };
     let spans = [[span(1, 1, 0), longer, span(4, 1, 0)], [span(3, 2, 0), span(4, 2, 0), span(2, 2, 0)]];
@@ -36,7 +36,7 @@ fn what_is_imported_is_as_if_it_had_been_ingested_but_for_when_it_was_received()
     let report = imported(&store, batches, "").expect("imported");
     assert_eq!((report.accepted, report.rejected), (6, 0));
     for spans in spans {
-        ingested.ingest(export(&spans)).expect("ingested");
+        ingested.ingest(request(&spans)).expect("ingested");
     }
     let bare = |store: &TraceStore| {
         contents(&store.snapshot()).into_iter().map(|(id, (_, spans))| (id, spans)).collect::<Vec<_>>()
@@ -127,7 +127,7 @@ fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
     let spans: Vec<_> = (1..=9).map(|trace| span(trace, 1, 0)).collect();
     let whole = || spans.chunks(2).map(|spans| batch(spans, 0)).collect::<Vec<_>>();
     // As if one step with the first four had been taken before the machine failed.
-    let traces = export(&spans[..4]).spans.into_iter().map(|span| {
+    let traces = request(&spans[..4]).spans.into_iter().map(|span| {
         let span = Arc::new(spanwise::trace::Span::from_wire(span.wire).expect("an accepted span"));
         Trace::new(span.trace_id, 0).with([span])
     });

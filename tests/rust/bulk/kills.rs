@@ -10,9 +10,9 @@ use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::batch;
-use crate::random::Random;
-use crate::spans::span;
-use crate::storage::contents::{contents, open};
+use crate::support::contents::{contents, open};
+use crate::support::random::Random;
+use crate::support::spans::span;
 
 const STORE: &str = "SPANWISE_TEST_IMPORT";
 const TRACES: u64 = 40;

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use spanwise::bulk::spans::batch_of;
 use spanwise::otlp::{proto, wire};
 
-use crate::spans::body;
+use crate::support::spans::body;
 
 /// Returns `spans` as a batch of an export whose traces were first received at `created_at`.
 pub(crate) fn batch(spans: &[proto::Span], created_at: i64) -> RecordBatch {

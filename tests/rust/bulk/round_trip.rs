@@ -14,8 +14,8 @@ use spanwise::search::{self, Cancel, Detail, Window};
 use spanwise::storage::{Snapshot, TraceStore};
 use tempfile::TempDir;
 
-use crate::spans::{EPOCH, MILLISECOND, below, failed, span, with};
-use crate::storage::contents::{contents, open};
+use crate::support::contents::{contents, open};
+use crate::support::spans::{EPOCH, MILLISECOND, below, failed, span, with};
 
 /// A span of everything that a span can have.
 fn full(trace: u64, id: u64, seed: u64) -> proto::Span {

@@ -14,7 +14,7 @@ use super::laws::filters;
 use super::layouts::{TEXTS, TIMES};
 use super::oracle::{Cell, Row, truth};
 use super::{compiled, mask};
-use crate::random::Random;
+use crate::support::random::Random;
 
 const NUMBERS: [i64; 12] =
     [0, 1, 2, -1, 3, 45, 1_000, 70_000, 1 << 40, 9_007_199_254_740_993, i64::MAX, i64::MIN];

@@ -15,7 +15,7 @@ use crate::filter::indexed::plain;
 use crate::filter::laws::filters;
 use crate::filter::layouts::TEXTS;
 use crate::filter::oracle::truth;
-use crate::spans::{export, failed, span, with};
+use crate::support::spans::{failed, request, span, with};
 
 /// What happens to a store: a span with its trace, its place among the texts and its kind; or a seal,
 /// a deletion of some traces, a merge.
@@ -48,7 +48,7 @@ fn happen(store: &TraceStore, event: &Event) {
             }
             TEXTS[usize::from(*text) % TEXTS.len()].clone_into(&mut made.name);
             let made = if kind & 64 == 0 { made } else { failed(made, "broken") };
-            store.ingest(export(&[made])).expect("ingested");
+            store.ingest(request(&[made])).expect("ingested");
         }
         Event::Seal => store.flush().expect("sealed"),
         Event::Delete(one_in) => {

@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 
-use super::layout::{Piece, Writer};
+use super::ids;
+use super::layout::{Piece, TEXT_COLUMNS, Writer};
 use super::numbers::ZONE;
-use super::{TEXTS, ids};
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 
@@ -30,7 +30,7 @@ pub fn build(
 ) -> io::Result<()> {
     let rows = u32::try_from(batch.num_rows()).map_err(|_| refused("rows are counted in 32 bits"))?;
     let mut writer = Writer::new(out);
-    for column in 0..TEXTS {
+    for column in 0..TEXT_COLUMNS {
         texts(&mut writer, column, batch.column(column))?;
     }
     trace_ids(&mut writer, batch.column(Field::TraceId.column()))?;

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
-use super::Words;
 use super::layout::{Piece, Sections};
+use super::packed::Words;
 use crate::otlp::TraceId;
 use crate::schema::Field;
 

@@ -13,13 +13,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use serde::{Deserialize, Serialize};
 
-use super::numbers::Ints;
+use super::packed::Ints;
+use crate::schema::Field;
 
 /// Another number is another format, and such an index is built anew.
 const FORMAT: u32 = 2;
 const MAGIC: &[u8; 8] = b"SPANIDX\n";
 /// What stands after the table.
 const TAIL: usize = 20;
+/// How many fields hold dictionary-coded text; they are the first ones in the table of fields.
+pub(super) const TEXT_COLUMNS: usize = Field::TraceId as usize;
 /// Sections begin at a multiple of this.
 const ALIGNMENT: usize = 64;
 

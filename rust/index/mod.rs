@@ -17,23 +17,22 @@ mod build;
 mod ids;
 mod layout;
 mod numbers;
+mod packed;
 mod rows;
 mod texts;
 
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::Buffer;
 
 pub use build::build;
 pub use ids::Ids;
-pub use numbers::{Ints, Numbers};
+pub use numbers::Numbers;
+pub use packed::Ints;
 pub use rows::{Bits, Live, Rows, fill, ones};
 pub use texts::Texts;
 
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use layout::{Piece, Sections};
-
-/// How many fields hold text with codes; they stand first in the table of fields.
-const TEXTS: usize = Field::TraceId as usize;
+use layout::{Piece, Sections, TEXT_COLUMNS};
 
 /// The columns that a reader needs, as a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +62,7 @@ impl Needed {
 pub struct Index {
     sections: Sections,
     rows: u32,
-    texts: [Texts; TEXTS],
+    texts: [Texts; TEXT_COLUMNS],
     ids: Ids,
     start_times: Numbers,
     durations: Numbers,
@@ -79,7 +78,7 @@ impl Index {
         let sections = Sections::open(content, identity)?;
         let rows = sections.rows();
         let texts: Vec<Texts> =
-            (0..TEXTS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;
+            (0..TEXT_COLUMNS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;
         let numbers = |field: Field| Numbers::open(&sections, field.column());
         let places = [Piece::Offsets, Piece::Codes, Piece::Whole];
         let [offsets, lengths, sizes] = places.map(|piece| sections.ints(FIELDS.len(), piece, rows as usize));
@@ -143,6 +142,3 @@ impl Index {
         [0, 1, 2].map(|at: usize| self.places[at].get(row))
     }
 }
-
-/// Whole numbers as they lie in an index.
-type Words<T> = ScalarBuffer<T>;

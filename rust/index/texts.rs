@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
-use super::Words;
 use super::layout::{Piece, Sections};
-use super::numbers::Ints;
+use super::packed::{Ints, Words};
 
 /// A field of texts. A value's code is its place among the distinct values; the code after the last
 /// stands for a missing value.

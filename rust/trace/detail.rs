@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::extra::write_extra_data;
 use super::json::Json;
 use super::node::{Node, Surroundings};
 use super::origins::Origins;
@@ -73,7 +74,7 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
         let mut json = Json::new(out);
         json.begin_object();
         node.write_head(&mut json);
-        node.write_tail(&mut json, &around, &mut Origins::default());
+        write_tail(&mut json, &mut node, &around, &mut Origins::default());
         json.end_object();
         Ok(true)
     })
@@ -82,6 +83,18 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
 fn all_or_nothing<T>(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<T>) -> Result<T> {
     let length = out.len();
     write(out).inspect_err(|_| out.truncate(length))
+}
+
+/// Writes the members of a node that stand after its children; `extra_data` comes last, because it holds what
+/// the others have not shown.
+fn write_tail<'a>(
+    json: &mut Json<'_>,
+    node: &mut Node<'a>,
+    around: &Surroundings<'_>,
+    origins: &mut Origins<'a>,
+) {
+    node.write_tail(json, around);
+    write_extra_data(json, node, around.is_root, origins);
 }
 
 /// What a trace shows of its spans' content (design, section 5).
@@ -193,13 +206,13 @@ impl Tree<'_> {
             let around = Surroundings { row: self.row, is_root, step_types: family.step_types.as_ref() };
             let children = self.forest.children(*place);
             if children.is_empty() {
-                node.write_tail(&mut json, &around, &mut self.origins);
+                write_tail(&mut json, &mut node, &around, &mut self.origins);
                 json.end_object();
             } else {
                 json.key("spans");
                 json.begin_array();
                 let tail = tails.len();
-                node.write_tail(&mut Json::resumed(&mut tails), &around, &mut self.origins);
+                write_tail(&mut Json::resumed(&mut tails), &mut node, &around, &mut self.origins);
                 open.push(Family::of(children, tail, node.steps()));
             }
         }

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::json::Json;
+use super::json::{Json, present};
 use super::node::Node;
 use super::origins::Origins;
 use super::row::micros;
@@ -102,8 +102,4 @@ fn write_kind(extra: &mut Json<'_>, kind: i32) {
         Ok(known) => extra.text_member("kind", known.as_str_name().trim_start_matches("SPAN_KIND_")),
         Err(_) => extra.whole_member("kind", kind),
     }
-}
-
-pub(super) fn present(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
 }

@@ -242,3 +242,8 @@ pub(super) fn value_text(value: &Value) -> String {
     Json::new(&mut json).value(value);
     String::from_utf8(json).expect("JSON is UTF-8")
 }
+
+/// Returns `text`, or `None` if it is empty.
+pub(super) fn present(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}

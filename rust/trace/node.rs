@@ -2,10 +2,8 @@
 //! its children and what stands after them. Between the two the span's message is already dropped.
 
 use super::dialect::{Fact, Findings};
-use super::extra::write_extra_data;
 use super::json::{Json, value_text};
 use super::node_type::NodeType;
-use super::origins::Origins;
 use super::row::micros;
 use super::steps::StepTypes;
 use super::{Span, TraceRow};
@@ -91,17 +89,11 @@ impl<'a> Node<'a> {
         json.optional_member("error", self.error().as_deref());
     }
 
-    /// Writes what stands after the children.
-    pub(super) fn write_tail(
-        &mut self,
-        json: &mut Json<'_>,
-        around: &Surroundings<'_>,
-        origins: &mut Origins<'a>,
-    ) {
+    /// Writes what stands after the children, up to `extra_data`.
+    pub(super) fn write_tail(&mut self, json: &mut Json<'_>, around: &Surroundings<'_>) {
         json.optional_member("step_type", self.step_type(around.step_types).as_deref());
         self.write_metadata(json, around);
         self.note_kind();
-        write_extra_data(json, self, around.is_root, origins);
     }
 
     /// Returns the attributes whose values the node has not shown.

@@ -13,8 +13,7 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::Span;
-use super::extra::present;
-use super::json::Json;
+use super::json::{Json, present};
 use crate::otlp::{Origin, SpanId, proto};
 
 /// The most bytes of one answer that only repeat resources and scopes.

@@ -11,15 +11,15 @@ use serde_json::value::RawValue;
 use super::super::check::Verdict;
 use super::super::limits::MAX_ATTRIBUTES;
 use super::super::proto;
-use super::Source;
+use super::body::Body;
 use super::value::{Id, Integer, Object};
 
 /// A message as JSON that has an equal in protobuf.
 pub(super) trait IntoProtobuf<'a> {
     type Message: Message;
 
-    /// Returns the equal message; `source` is the body it was read from.
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<Self::Message>;
+    /// Returns the equal message; `body` is the request body it was read from.
+    fn into_protobuf(self, body: Body<'a>) -> Verdict<Self::Message>;
 }
 
 /// A list of objects of which no more is held than shows that it is too long.
@@ -118,9 +118,9 @@ struct Status {
 impl<'a> IntoProtobuf<'a> for Resource<'a> {
     type Message = proto::Resource;
 
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::Resource> {
+    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::Resource> {
         Ok(proto::Resource {
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
             entity_refs: self
                 .entity_refs
@@ -146,11 +146,11 @@ impl EntityRef {
 impl<'a> IntoProtobuf<'a> for Scope<'a> {
     type Message = proto::InstrumentationScope;
 
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::InstrumentationScope> {
+    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::InstrumentationScope> {
         Ok(proto::InstrumentationScope {
             name: self.name.unwrap_or_default(),
             version: self.version.unwrap_or_default(),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
         })
     }
@@ -159,7 +159,7 @@ impl<'a> IntoProtobuf<'a> for Scope<'a> {
 impl<'a> IntoProtobuf<'a> for Span<'a> {
     type Message = proto::Span;
 
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::Span> {
+    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::Span> {
         Ok(proto::Span {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
@@ -170,11 +170,11 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
             kind: self.kind.unwrap_or_default(),
             start_time_unix_nano: integer(self.start_time_unix_nano),
             end_time_unix_nano: integer(self.end_time_unix_nano),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
-            events: each(self.events, |event| event.into_protobuf(source))?,
+            events: each(self.events, |event| event.into_protobuf(body))?,
             dropped_events_count: integer(self.dropped_events_count),
-            links: each(self.links, |link| link.into_protobuf(source))?,
+            links: each(self.links, |link| link.into_protobuf(body))?,
             dropped_links_count: integer(self.dropped_links_count),
             status: self.status.map(|Object(status)| proto::Status {
                 message: status.message.unwrap_or_default(),
@@ -185,32 +185,32 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::span::Event> {
+    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::span::Event> {
         Ok(proto::span::Event {
             time_unix_nano: integer(self.time_unix_nano),
             name: self.name.unwrap_or_default(),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
         })
     }
 }
 
 impl<'a> Link<'a> {
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::span::Link> {
+    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::span::Link> {
         Ok(proto::span::Link {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
             trace_state: self.trace_state.unwrap_or_default(),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
             flags: integer(self.flags),
         })
     }
 }
 
-fn attributes<'a>(list: Option<List<Attribute<'a>>>, source: Source<'a>) -> Verdict<Vec<proto::KeyValue>> {
+fn attributes<'a>(list: Option<List<Attribute<'a>>>, body: Body<'a>) -> Verdict<Vec<proto::KeyValue>> {
     each(list, |attribute| {
-        let value = attribute.value.map(|value| source.read(value.get())).transpose()?;
+        let value = attribute.value.map(|value| body.read(value.get())).transpose()?;
         Ok(proto::KeyValue { key: attribute.key.unwrap_or_default(), value, key_strindex: 0 })
     })
 }

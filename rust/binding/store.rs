@@ -11,7 +11,7 @@ use super::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
-use crate::otlp::{self, Encoding, SpanId, TraceId, answer, limits};
+use crate::otlp::{self, Encoding, SpanId, TraceId, limits, response};
 use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
 use crate::storage::{Options, Snapshot, TraceStore};
 use crate::time::now_micros;
@@ -168,7 +168,7 @@ impl PyTraceStore {
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
-                response: answer::response(encoding, ingested.rejected, &ingested.reason),
+                response: response::success(encoding, ingested.rejected, &ingested.reason),
                 reason: ingested.reason,
                 content_type: encoding.media_type(),
             })
@@ -313,7 +313,7 @@ pub(super) fn otlp_status(
     content_type: &str,
     status: u16,
 ) -> PyResult<Vec<u8>> {
-    detached(py, || Ok(answer::status(Encoding::of(content_type)?, status, message)))
+    detached(py, || Ok(response::failure(Encoding::of(content_type)?, status, message)))
 }
 
 /// Has all pages that are made at once be made from at most so many bytes of decoded documents.

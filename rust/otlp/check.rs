@@ -7,10 +7,10 @@ use bytes::Bytes;
 use prost::Message;
 use prost::encoding::WireType;
 
-use super::glance::Glance;
 use super::limits::{MAX_DECODED_BYTES, Shape, Survey, survey};
-use super::wire::{self, Field, Fields};
-use super::{AcceptedSpan, Export, Origin, SpanId, TraceId, WireSpan, proto};
+use super::span_ref::SpanRef;
+use super::wire::{self, WireField, WireFields};
+use super::{AcceptedSpan, DecodedRequest, Origin, SpanId, TraceId, WireSpan, proto};
 use crate::error::{Error, Result};
 use crate::time::{NANOS_PER_MICRO, write_instant};
 
@@ -23,10 +23,10 @@ const MAX_REASON_CHARS: usize = 500;
 /// What passed, or why it did not.
 pub(super) type Verdict<T> = std::result::Result<T, String>;
 
-/// The spans of one request on their way into an [`Export`].
+/// The spans of one request on their way into an [`DecodedRequest`].
 pub(super) struct Intake {
     now_nanos: u64,
-    export: Export,
+    export: DecodedRequest,
     arrived: u64,
     decoded_bytes: usize,
     /// The last origin met, and whether it may be kept.
@@ -40,7 +40,7 @@ impl Intake {
     pub(super) fn new(now_nanos: u64) -> Self {
         Self {
             now_nanos,
-            export: Export::default(),
+            export: DecodedRequest::default(),
             arrived: 0,
             decoded_bytes: 0,
             origin: None,
@@ -71,7 +71,7 @@ impl Intake {
     }
 
     /// Returns what the request brought; its spans are slices of `message`, if they came in one.
-    pub(super) fn finish(mut self, message: Option<Bytes>) -> Export {
+    pub(super) fn finish(mut self, message: Option<Bytes>) -> DecodedRequest {
         let kept_bytes: usize = self.export.spans.iter().map(|span| span.wire.bytes.len()).sum();
         // A slice keeps the whole body in memory, which a few spans are not worth.
         if kept_bytes < message.as_ref().map_or(0, Bytes::len) / 2 {
@@ -174,7 +174,7 @@ fn accept(wire: &WireSpan, surveyed: Survey, now_nanos: u64) -> Verdict<Accepted
     if !surveyed.is_sound {
         proto::Span::decode(wire.bytes.as_ref()).map_err(|fault| wire::describe(&fault))?;
     }
-    let span = Glance::walk(&wire.bytes, |_| Ok(()))?;
+    let span = SpanRef::walk(&wire.bytes, |_| Ok(()))?;
     let trace_id =
         TraceId::from_bytes(span.trace_id).ok_or_else(|| unusable_id("trace id", span.trace_id, 16))?;
     let span_id = SpanId::from_bytes(span.span_id).ok_or_else(|| unusable_id("span id", span.span_id, 8))?;
@@ -207,8 +207,8 @@ fn ahead(name: &str, nanos: u64) -> String {
 
 /// Returns the id of a span that need not be decodable as a whole.
 fn span_id_of(wire: &WireSpan) -> Option<SpanId> {
-    let mut fields = Fields::of(&wire.bytes).map_while(std::result::Result::ok);
-    let is_id = |field: &Field<'_>| field.number == 2 && field.wire_type == WireType::LengthDelimited;
+    let mut fields = WireFields::of(&wire.bytes).map_while(std::result::Result::ok);
+    let is_id = |field: &WireField<'_>| field.number == 2 && field.wire_type == WireType::LengthDelimited;
     fields.find_map(|field| Some(field).filter(is_id).and_then(|field| SpanId::from_bytes(field.content)))
 }
 

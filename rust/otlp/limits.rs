@@ -7,7 +7,7 @@
 use prost::encoding::WireType;
 
 use super::proto;
-use super::wire::{self, Field, Fields};
+use super::wire::{self, WireField, WireFields};
 
 /// The most bytes of a request body, inflated.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
@@ -132,7 +132,7 @@ enum Kind {
 
 impl Kind {
     /// Whether a decoder takes the field as it stands; a part is looked into by itself.
-    fn is_met_by(self, field: &Field<'_>) -> bool {
+    fn is_met_by(self, field: &WireField<'_>) -> bool {
         match self {
             Self::Part(_) | Self::Bytes => field.wire_type == WireType::LengthDelimited,
             Self::Text => {
@@ -157,7 +157,7 @@ pub(super) struct Survey {
 struct Place<'a> {
     shape: Shape,
     message: &'a [u8],
-    fields: Fields<'a>,
+    fields: WireFields<'a>,
     /// How many values it lies in, itself included.
     value_depth: usize,
     /// How many parts of each counted shape were met: attributes, events, links.
@@ -216,10 +216,10 @@ fn owner_of(path: &[Place<'_>]) -> String {
     let Some(attribute) = path.iter().find(|place| place.shape == Shape::KeyValue) else {
         return "a field".to_owned();
     };
-    let key = Fields::of(attribute.message)
+    let key = WireFields::of(attribute.message)
         .find_map(|field| {
             let is_key =
-                |field: &Field<'_>| field.number == 1 && field.wire_type == WireType::LengthDelimited;
+                |field: &WireField<'_>| field.number == 1 && field.wire_type == WireType::LengthDelimited;
             field.ok().filter(is_key).map(|field| field.content)
         })
         .unwrap_or_default();
@@ -229,7 +229,7 @@ fn owner_of(path: &[Place<'_>]) -> String {
 
 impl<'a> Place<'a> {
     fn new(shape: Shape, message: &'a [u8]) -> Self {
-        Self { shape, message, fields: Fields::of(message), value_depth: 0, counts: [0; 3] }
+        Self { shape, message, fields: WireFields::of(message), value_depth: 0, counts: [0; 3] }
     }
 
     fn count(&mut self, part: Shape) -> Result<(), String> {

@@ -4,9 +4,8 @@
 //! what passes is kept as the bytes it came in, what does not is counted and named. The format is
 //! OTLP 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
 
-pub mod answer;
 pub mod check;
-pub mod glance;
+pub mod decoded;
 pub mod ids;
 pub mod inflate;
 mod json;
@@ -14,41 +13,20 @@ pub mod limits;
 #[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated")]
 #[rustfmt::skip]
 pub mod proto;
+pub mod response;
+pub mod span_ref;
 pub mod wire;
 
-pub use glance::Glance;
+pub use decoded::{AcceptedSpan, DecodedRequest};
 pub use ids::{SpanId, TraceId};
+pub use span_ref::SpanRef;
 pub use wire::{Origin, WireSpan};
 
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// One accepted span: checked, and kept as it came.
-#[derive(Debug)]
-pub struct AcceptedSpan {
-    /// The trace it belongs to.
-    pub trace_id: TraceId,
-    /// The span itself.
-    pub span_id: SpanId,
-    /// The bytes that are stored.
-    pub wire: WireSpan,
-}
-
-/// What one request brought.
-#[derive(Debug, Default)]
-pub struct Export {
-    /// The spans that passed every check, in order of arrival.
-    pub spans: Vec<AcceptedSpan>,
-    /// A `TracesData` message of just these spans, if they came in one.
-    pub message: Option<Bytes>,
-    /// How many spans did not pass.
-    pub rejected: u64,
-    /// Why the first of them did not, or empty.
-    pub reason: String,
-}
-
-/// The encoding of a request and of its answer.
+/// The encoding of a request and of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// `application/x-protobuf`.
@@ -84,7 +62,7 @@ impl Encoding {
         }
     }
 
-    /// Returns the `Content-Type` of an answer in this encoding.
+    /// Returns the `Content-Type` of a response in this encoding.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Protobuf => "application/x-protobuf",
@@ -105,7 +83,7 @@ pub fn decode(
     content_type: &str,
     content_encoding: Option<&str>,
     now_nanos: u64,
-) -> Result<Export> {
+) -> Result<DecodedRequest> {
     let encoding = Encoding::of(content_type)?;
     let body = inflate::inflate(body, content_encoding)?;
     let mut intake = check::Intake::new(now_nanos);

@@ -40,7 +40,7 @@ pub struct WireSpan {
 }
 
 /// A field as it lies in a message.
-pub(super) struct Field<'a> {
+pub(super) struct WireField<'a> {
     pub(super) number: u32,
     pub(super) wire_type: WireType,
     /// What follows the key; of a length-delimited field what follows the length.
@@ -48,18 +48,18 @@ pub(super) struct Field<'a> {
 }
 
 /// The fields of an encoded message, in order; nobody may read on after a fault.
-pub(super) struct Fields<'a> {
+pub(super) struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     /// Returns the fields of `message`.
     pub(super) fn of(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
     /// Returns the next field if it is one of nearly all: a number below 16 and less than 16 KiB, or eight bytes.
-    fn read_common(&mut self) -> Option<Field<'a>> {
+    fn read_common(&mut self) -> Option<WireField<'a>> {
         const LENGTH_DELIMITED: u8 = WireType::LengthDelimited as u8;
         const SIXTY_FOUR_BIT: u8 = WireType::SixtyFourBit as u8;
         let (key, rest) = self.rest.split_first().filter(|(key, _)| (8..0x80).contains(*key))?;
@@ -75,10 +75,10 @@ impl<'a> Fields<'a> {
             _ => return None,
         };
         self.rest = rest;
-        Some(Field { number: u32::from(key >> 3), wire_type, content })
+        Some(WireField { number: u32::from(key >> 3), wire_type, content })
     }
 
-    fn read(&mut self) -> std::result::Result<Field<'a>, DecodeError> {
+    fn read(&mut self) -> std::result::Result<WireField<'a>, DecodeError> {
         if let Some(field) = self.read_common() {
             return Ok(field);
         }
@@ -90,18 +90,18 @@ impl<'a> Fields<'a> {
                 usize::try_from(length).ok().and_then(|length| self.rest.split_at_checked(length))
             {
                 self.rest = rest;
-                return Ok(Field { number, wire_type, content });
+                return Ok(WireField { number, wire_type, content });
             }
             // It is too short, and how that is said is not ours.
             self.rest = here;
         }
         skip_field(wire_type, number, &mut self.rest, DecodeContext::default())?;
-        Ok(Field { number, wire_type, content: &here[..here.len() - self.rest.len()] })
+        Ok(WireField { number, wire_type, content: &here[..here.len() - self.rest.len()] })
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = std::result::Result<Field<'a>, DecodeError>;
+impl<'a> Iterator for WireFields<'a> {
+    type Item = std::result::Result<WireField<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         (!self.rest.is_empty()).then(|| self.read())
@@ -160,10 +160,10 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
 
 /// Returns the contents of every field of `message` that has this number.
 fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> {
-    Fields::of(message).filter_map(move |field| match field {
-        Ok(Field { number, .. }) if number != wanted => None,
-        Ok(Field { wire_type: WireType::LengthDelimited, content, .. }) => Some(Ok(content)),
-        Ok(Field { number, .. }) => {
+    WireFields::of(message).filter_map(move |field| match field {
+        Ok(WireField { number, .. }) if number != wanted => None,
+        Ok(WireField { wire_type: WireType::LengthDelimited, content, .. }) => Some(Ok(content)),
+        Ok(WireField { number, .. }) => {
             Some(Err(malformed(format!("field {number} that is not length-delimited"))))
         }
         Err(fault) => Some(Err(malformed(describe(&fault)))),
@@ -211,7 +211,7 @@ pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
     for span in spans {
         groups.spans_of(&span.origin).push(&span.bytes);
     }
-    let sizes: Vec<Vec<usize>> = groups.message.iter().map(Resource::scope_sizes).collect();
+    let sizes: Vec<Vec<usize>> = groups.message.iter().map(ResourceGroup::scope_sizes).collect();
     let bodies: Vec<usize> =
         groups.message.iter().zip(&sizes).map(|(resource, scopes)| resource.size(scopes)).collect();
     let mut message = Vec::with_capacity(bodies.iter().map(|body| field_size(*body)).sum());
@@ -233,25 +233,25 @@ pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
 }
 
 /// The spans of one resource, by scope.
-struct Resource<'a> {
+struct ResourceGroup<'a> {
     /// The encoded `Resource`.
     message: &'a [u8],
     schema_url: &'a str,
-    scopes: Vec<Scope<'a>>,
+    scopes: Vec<ScopeGroup<'a>>,
 }
 
 /// The spans of one scope of it.
-struct Scope<'a> {
+struct ScopeGroup<'a> {
     /// The encoded `InstrumentationScope`.
     message: &'a [u8],
     schema_url: &'a str,
     spans: Vec<&'a [u8]>,
 }
 
-impl Resource<'_> {
+impl ResourceGroup<'_> {
     /// Returns the bytes of each `ScopeSpans` message.
     fn scope_sizes(&self) -> Vec<usize> {
-        let size = |scope: &Scope<'_>| {
+        let size = |scope: &ScopeGroup<'_>| {
             let spans: usize = scope.spans.iter().map(|span| field_size(span.len())).sum();
             present_size(scope.message) + spans + present_size(scope.schema_url.as_bytes())
         };
@@ -290,7 +290,7 @@ fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
 /// A message under construction, and where in it each origin's spans go.
 #[derive(Default)]
 struct Groups<'a> {
-    message: Vec<Resource<'a>>,
+    message: Vec<ResourceGroup<'a>>,
     resources: HashMap<(&'a [u8], &'a str), usize>,
     scopes: HashMap<(usize, &'a [u8], &'a str), usize>,
     /// Spares the hashing of whole resources: most spans share their origin with others.
@@ -315,13 +315,13 @@ impl<'a> Groups<'a> {
     fn place(&mut self, origin: &'a Arc<Origin>) -> (usize, usize) {
         let (resource, schema_url) = (origin.resource.as_ref(), origin.resource_schema_url.as_str());
         let place = *self.resources.entry((resource, schema_url)).or_insert_with(|| {
-            self.message.push(Resource { message: resource, schema_url, scopes: Vec::new() });
+            self.message.push(ResourceGroup { message: resource, schema_url, scopes: Vec::new() });
             self.message.len() - 1
         });
         let scopes = &mut self.message[place].scopes;
         let (scope, schema_url) = (origin.scope.as_ref(), origin.scope_schema_url.as_str());
         let in_resource = *self.scopes.entry((place, scope, schema_url)).or_insert_with(|| {
-            scopes.push(Scope { message: scope, schema_url, spans: Vec::new() });
+            scopes.push(ScopeGroup { message: scope, schema_url, spans: Vec::new() });
             scopes.len() - 1
         });
         self.known.insert(Arc::as_ptr(origin), (place, in_resource));

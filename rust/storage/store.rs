@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::otlp::{Export, wire};
+use crate::otlp::{DecodedRequest, wire};
 use crate::semaphore::Turns;
 use crate::storage::backup::{self, Copied};
 use crate::storage::check::{self, Report};
@@ -159,7 +159,7 @@ impl TraceStore {
     /// [`Error::Busy`]: nothing was stored, try later. [`Error::Stopped`]: reopen first.
     /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored.
     /// [`Error::Closed`].
-    pub fn ingest(&self, export: Export) -> Result<Ingested> {
+    pub fn ingest(&self, export: DecodedRequest) -> Result<Ingested> {
         self.ingest_decoded(0, || Ok(export))
     }
 
@@ -168,11 +168,15 @@ impl TraceStore {
     ///
     /// # Errors
     /// Those of `decode`, else as [`TraceStore::ingest`].
-    pub fn ingest_decoded(&self, bytes: u64, decode: impl FnOnce() -> Result<Export>) -> Result<Ingested> {
+    pub fn ingest_decoded(
+        &self,
+        bytes: u64,
+        decode: impl FnOnce() -> Result<DecodedRequest>,
+    ) -> Result<Ingested> {
         let received = now_micros();
         let room = self.shared.decoding.take(bytes, || Ok(()))?;
         let turn = self.shared.turns.take(1, || Ok(()))?;
-        let Export { spans, message, rejected, reason } = decode()?;
+        let DecodedRequest { spans, message, rejected, reason } = decode()?;
         self.shared.refuse_if_closed()?;
         if spans.is_empty() {
             return Ok(Ingested { accepted: 0, rejected, reason });

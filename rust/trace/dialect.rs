@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::node_type::NodeType;
-use crate::otlp::Glance;
-use crate::otlp::glance::Scalar;
+use crate::otlp::SpanRef;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
+use crate::otlp::span_ref::Scalar;
 
 /// One thing a span can tell, whatever its dialect calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,7 +241,7 @@ pub struct Facts {
 
 impl Facts {
     /// Returns the facts of one span.
-    pub fn read(span: &Glance<'_>) -> Self {
+    pub fn read(span: &SpanRef<'_>) -> Self {
         let attributes = &span.attributes;
         let told = attributes.iter().map(|attribute| (attribute.key, says_anything(attribute.value)));
         let findings = Findings::among(told);

@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use super::dialect::Facts;
 use crate::error::{Error, Result};
-use crate::otlp::{Glance, SpanId, TraceId, WireSpan, proto};
+use crate::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 
 /// A span with the facts that rows and trees need; its full message is decoded again only to print it.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Span {
     /// [`Error::Decode`] if the bytes are no span with usable ids.
     pub fn from_wire(wire: WireSpan) -> Result<Self> {
         let malformed = |fault| Error::Decode(format!("expected a span: {fault}"));
-        let span = Glance::of(&wire.bytes).map_err(malformed)?;
+        let span = SpanRef::of(&wire.bytes).map_err(malformed)?;
         let (Some(trace_id), Some(span_id)) =
             (TraceId::from_bytes(span.trace_id), SpanId::from_bytes(span.span_id))
         else {

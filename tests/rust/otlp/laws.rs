@@ -5,10 +5,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use prost::Message as _;
-use spanwise::otlp::glance::{Attribute, Scalar};
 use spanwise::otlp::proto::any_value::Value;
 use spanwise::otlp::proto::{InstrumentationScope, Resource, Span};
-use spanwise::otlp::{self, AcceptedSpan, Export, Glance, WireSpan, wire};
+use spanwise::otlp::span_ref::{Attribute, Scalar};
+use spanwise::otlp::{self, AcceptedSpan, DecodedRequest, SpanRef, WireSpan, wire};
 
 use super::rendering::render;
 use super::samples::{any_groups, any_span, encode, good_span, request, request_under};
@@ -17,7 +17,7 @@ use super::{NOW_NANOS, captured, decode_json, decode_protobuf};
 /// A field no version of OTLP has: number 1,000, the text `later`.
 const UNKNOWN_FIELD: &[u8] = b"\xc2\x3e\x05later";
 
-fn wires(export: &Export) -> Vec<WireSpan> {
+fn wires(export: &DecodedRequest) -> Vec<WireSpan> {
     export.spans.iter().map(|span| span.wire.clone()).collect()
 }
 
@@ -30,12 +30,12 @@ fn any_wires() -> impl Strategy<Value = Vec<WireSpan>> {
 }
 
 /// Returns what a glance at an encoded message should see.
-fn glance_at(message: &Span) -> Glance<'_> {
+fn glance_at(message: &Span) -> SpanRef<'_> {
     let attributes = message.attributes.iter().map(|attribute| Attribute {
         key: attribute.key.as_bytes(),
         value: scalar_of(attribute.value.as_ref().and_then(|value| value.value.as_ref())),
     });
-    Glance {
+    SpanRef {
         trace_id: &message.trace_id,
         span_id: &message.span_id,
         parent_span_id: &message.parent_span_id,
@@ -114,7 +114,7 @@ proptest! {
         prop_assert!(message.is_ok() || export.spans.is_empty(), "accepted, and no span");
         if let Ok(message) = message {
             // As text, for a number that is none is unequal to itself.
-            let glance = format!("{:?}", Glance::of(&sent).expect("what can be decoded"));
+            let glance = format!("{:?}", SpanRef::of(&sent).expect("what can be decoded"));
             prop_assert_eq!(glance, format!("{:?}", glance_at(&message)));
         }
     }

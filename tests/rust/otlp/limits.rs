@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use prost::Message as _;
 use spanwise::error::Error;
-use spanwise::otlp::Export;
+use spanwise::otlp::DecodedRequest;
 use spanwise::otlp::check::MAX_AHEAD_NANOS;
 use spanwise::otlp::limits::{
     MAX_ATTRIBUTES, MAX_BODY_BYTES, MAX_EVENTS, MAX_LINKS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH,
@@ -157,7 +157,7 @@ fn nesting_without_end_is_rejected_alone() {
     assert_eq!(accepted(&decode_json(unknown).expect("unknown members are ignored")), (0, 0));
 }
 
-fn accepted(export: &Export) -> (usize, u64) {
+fn accepted(export: &DecodedRequest) -> (usize, u64) {
     (export.spans.len(), export.rejected)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spanwise::bulk::{Order, import};
-use spanwise::otlp::{Glance, SpanId, TraceId, WireSpan, proto};
+use spanwise::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -55,7 +55,7 @@ struct Model {
 impl Model {
     fn ingest(&mut self, spans: &[proto::Span]) {
         for accepted in export(spans).spans {
-            let end = Glance::of(&accepted.wire.bytes).expect("an accepted span").end;
+            let end = SpanRef::of(&accepted.wire.bytes).expect("an accepted span").end;
             let copy = (end, accepted.wire);
             let trace = self.spans.entry(accepted.trace_id).or_default();
             let kept = trace.entry(accepted.span_id).or_insert_with(|| copy.clone());

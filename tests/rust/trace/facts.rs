@@ -3,7 +3,7 @@
 use prost::Message as _;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use spanwise::otlp::Glance;
+use spanwise::otlp::SpanRef;
 use spanwise::otlp::proto::{self, KeyValue};
 use spanwise::trace::dialect::{Facts, Findings, TABLE};
 
@@ -73,7 +73,7 @@ fn an_id_may_be_a_number_but_not_a_list() {
     let facts = |session: Json| {
         let attributes = json!({"session.id": session});
         let span = of_attributes(attributes.as_object().expect("an object")).encode_to_vec();
-        Facts::read(&Glance::of(&span).expect("a span")).session_id
+        Facts::read(&SpanRef::of(&span).expect("a span")).session_id
     };
     assert_eq!(facts(json!(17)).as_deref(), Some("17"));
     assert_eq!(facts(json!(["a"])), None);

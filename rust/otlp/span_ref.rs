@@ -6,11 +6,11 @@
 
 use prost::encoding::WireType;
 
-use super::wire::{Field, Fields, describe};
+use super::wire::{WireField, WireFields, describe};
 
 /// What a span says of itself. Of a field that is repeated the last one counts, as in any decoder.
 #[derive(Debug, Default, PartialEq)]
-pub struct Glance<'a> {
+pub struct SpanRef<'a> {
     /// As sent, of whatever length.
     pub trace_id: &'a [u8],
     /// As sent, of whatever length.
@@ -56,7 +56,7 @@ pub enum Scalar<'a> {
     Other,
 }
 
-impl<'a> Glance<'a> {
+impl<'a> SpanRef<'a> {
     /// Looks at an encoded `Span` message.
     ///
     /// # Errors
@@ -75,13 +75,13 @@ impl<'a> Glance<'a> {
     /// message.
     ///
     /// # Errors
-    /// As [`Glance::of`], or what `visit` returns.
+    /// As [`SpanRef::of`], or what `visit` returns.
     pub(super) fn walk(
         message: &'a [u8],
         mut visit: impl FnMut(&'a [u8]) -> Result<(), String>,
     ) -> Result<Self, String> {
         let mut seen = Self::default();
-        for field in Fields::of(message) {
+        for field in WireFields::of(message) {
             let field = field.map_err(|fault| describe(&fault))?;
             match field.number {
                 1 => seen.trace_id = bytes(&field)?,
@@ -101,7 +101,7 @@ impl<'a> Glance<'a> {
 
 fn attribute(message: &[u8]) -> Result<Attribute<'_>, String> {
     let mut seen = Attribute::default();
-    for field in Fields::of(message) {
+    for field in WireFields::of(message) {
         let field = field.map_err(|fault| describe(&fault))?;
         match field.number {
             1 => seen.key = bytes(&field)?,
@@ -113,7 +113,7 @@ fn attribute(message: &[u8]) -> Result<Attribute<'_>, String> {
 }
 
 fn read_value<'a>(message: &'a [u8], value: &mut Scalar<'a>) -> Result<(), String> {
-    for field in Fields::of(message) {
+    for field in WireFields::of(message) {
         let field = field.map_err(|fault| describe(&fault))?;
         match field.number {
             1 => *value = Scalar::Text(bytes(&field)?),
@@ -128,7 +128,7 @@ fn read_value<'a>(message: &'a [u8], value: &mut Scalar<'a>) -> Result<(), Strin
 }
 
 fn read_status(message: &[u8], code: &mut i32) -> Result<(), String> {
-    for field in Fields::of(message) {
+    for field in WireFields::of(message) {
         let field = field.map_err(|fault| describe(&fault))?;
         if field.number == 3 {
             #[allow(clippy::cast_possible_truncation, reason = "as every decoder reads an enumeration")]
@@ -139,23 +139,23 @@ fn read_status(message: &[u8], code: &mut i32) -> Result<(), String> {
     Ok(())
 }
 
-fn bytes<'a>(field: &Field<'a>) -> Result<&'a [u8], String> {
+fn bytes<'a>(field: &WireField<'a>) -> Result<&'a [u8], String> {
     expect(field, WireType::LengthDelimited)?;
     Ok(field.content)
 }
 
-fn fixed(field: &Field<'_>) -> Result<u64, String> {
+fn fixed(field: &WireField<'_>) -> Result<u64, String> {
     expect(field, WireType::SixtyFourBit)?;
     let wrong = |_| format!("field {} of {} bytes", field.number, field.content.len());
     field.content.try_into().map(u64::from_le_bytes).map_err(wrong)
 }
 
-fn varint(field: &Field<'_>) -> Result<u64, String> {
+fn varint(field: &WireField<'_>) -> Result<u64, String> {
     expect(field, WireType::Varint)?;
     prost::encoding::decode_varint(&mut &*field.content).map_err(|fault| describe(&fault))
 }
 
-fn expect(field: &Field<'_>, wire_type: WireType) -> Result<(), String> {
+fn expect(field: &WireField<'_>, wire_type: WireType) -> Result<(), String> {
     if field.wire_type == wire_type {
         return Ok(());
     }

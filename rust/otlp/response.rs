@@ -9,7 +9,7 @@ use super::{Encoding, proto};
 
 /// Returns an encoded `ExportTraceServiceResponse`. `partial_success` is left unset if nothing was
 /// rejected and there is nothing to say.
-pub fn response(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
+pub fn success(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
     let is_whole = rejected == 0 && reason.is_empty();
     match encoding {
         Encoding::Protobuf => {
@@ -31,7 +31,7 @@ pub fn response(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
 }
 
 /// Returns an encoded `google.rpc.Status`, the body of every failed export.
-pub fn status(encoding: Encoding, http_status: u16, message: &str) -> Vec<u8> {
+pub fn failure(encoding: Encoding, http_status: u16, message: &str) -> Vec<u8> {
     let code = rpc_code(http_status);
     match encoding {
         Encoding::Protobuf => {

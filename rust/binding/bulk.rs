@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use super::detached;
-use crate::bulk::{self, Export, spans::batch_of};
+use crate::bulk::{self, Download, spans::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::schema;
@@ -17,18 +17,18 @@ use crate::time::now_micros;
 
 /// An export under way: an iterator over the pieces of a file.
 #[pyclass(module = "spanwise._engine", name = "Export", frozen)]
-pub(super) struct PyExport {
-    export: Mutex<Export>,
+pub(super) struct PyDownload {
+    export: Mutex<Download>,
 }
 
-impl PyExport {
-    pub(super) fn new(export: Export) -> Self {
+impl PyDownload {
+    pub(super) fn new(export: Download) -> Self {
         Self { export: Mutex::new(export) }
     }
 }
 
 #[pymethods]
-impl PyExport {
+impl PyDownload {
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
         this
     }
@@ -73,6 +73,6 @@ pub(super) fn import_all(
     source: &str,
 ) -> Result<Vec<u8>> {
     let batches = reader.map(|batch| batch.map_err(|fault| Error::Batch(fault.to_string())));
-    let report = bulk::import(store, batches, &bulk::Order::of(source))?;
+    let report = bulk::import(store, batches, &bulk::ImportOptions::of(source))?;
     serde_json::to_vec(&report).map_err(|fault| Error::storage("the report", fault))
 }

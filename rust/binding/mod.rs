@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::bulk::{PyExport, otlp_spans, span_schema, trace_schema};
+    use super::bulk::{PyDownload, otlp_spans, span_schema, trace_schema};
     #[pymodule_export]
     use super::filter::{PyFilter, filter_schema};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use super::bulk::{PyExport, import_all};
+use super::bulk::{PyDownload, import_all};
 use super::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
@@ -258,11 +258,11 @@ impl PyTraceStore {
     }
 
     /// Returns the traces that the filter matches as the bytes of a file, piece by piece.
-    fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyExport> {
+    fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyDownload> {
         detached(py, || {
-            bulk::Export::new(self.snapshot(), filter.filter.as_ref().clone(), Format::from_word(format)?)
+            bulk::Download::new(self.snapshot(), filter.filter.as_ref().clone(), Format::from_word(format)?)
         })
-        .map(PyExport::new)
+        .map(PyDownload::new)
     }
 
     /// Takes in the spans of a stream of Arrow batches; returns what became of them as JSON.

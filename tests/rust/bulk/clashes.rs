@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spanwise::bulk::{Order, import};
+use spanwise::bulk::{ImportOptions, import};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -31,7 +31,7 @@ fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
         for id in 1..=20 {
             let spans: Vec<_> = (1..=TRACES).map(|trace| span(trace, id, 0)).collect();
             let report =
-                import(&store, [Ok(batch(&spans, 0))].into_iter(), &Order::of("")).expect("imported");
+                import(&store, [Ok(batch(&spans, 0))].into_iter(), &ImportOptions::of("")).expect("imported");
             assert_eq!(report.accepted, TRACES);
         }
         is_over.store(true, Ordering::SeqCst);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
-use spanwise::bulk::{Imported, Order, import};
+use spanwise::bulk::{ImportOptions, ImportReport, import};
 use spanwise::error::{Error, Result};
 use spanwise::otlp::proto;
 use spanwise::storage::{ImportRecord, TraceStore};
@@ -16,8 +16,8 @@ use super::batch;
 use crate::spans::{EPOCH, MILLISECOND, export, span};
 use crate::storage::contents::{contents, crashed, id_of, open, traces_in};
 
-fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<Imported> {
-    import(store, batches.into_iter().map(Ok), &Order::of(source))
+fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<ImportReport> {
+    import(store, batches.into_iter().map(Ok), &ImportOptions::of(source))
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn each_refusal_is_counted_and_the_first_are_quoted_with_their_place() {
         .expect("imported");
     assert_eq!((report.accepted, report.rejected), (1, 2));
     let quoted: Vec<_> =
-        report.refused.iter().map(|refusal| (refusal.span, refusal.reason.as_str())).collect();
+        report.rejections.iter().map(|rejection| (rejection.span, rejection.reason.as_str())).collect();
     assert_eq!(quoted[0], (1, "span `0000000000000007`: trace id is all zero"));
     assert_eq!(quoted[1].0, 2);
     assert!(quoted[1].1.ends_with("lies more than 24 hours ahead"), "{}", quoted[1].1);
@@ -75,7 +75,7 @@ fn a_trace_takes_no_more_spans_than_ingest_gives_it() {
     let spans: Vec<_> = (1..=100_003).map(|id| span(1, id, 0)).collect();
     let report = imported(&store, vec![batch(&spans, 0)], "").expect("imported");
     assert_eq!((report.accepted, report.rejected), (100_000, 3));
-    assert_eq!(report.refused[0].reason, "3 spans of traces that have 100000 spans already");
+    assert_eq!(report.rejections[0].reason, "3 spans of traces that have 100000 spans already");
     let report = imported(&store, vec![batch(&spans[..5], 0)], "").expect("imported");
     assert_eq!((report.accepted, report.rejected), (5, 0), "known spans are welcome");
 }
@@ -153,7 +153,7 @@ fn spans_of_a_trace_that_lie_many_steps_apart_come_together() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let spans: Vec<_> = (1..=6).flat_map(|id| (1..=4).map(move |trace| span(trace, id, 0))).collect();
-    let order = Order { step_spans: 3, ..Order::of("") };
+    let order = ImportOptions { step_spans: 3, ..ImportOptions::of("") };
     let report = import(&store, [Ok(batch(&spans, 0))].into_iter(), &order).expect("imported");
     assert_eq!((report.accepted, report.rejected), (24, 0));
     let held = contents(&store.snapshot());
@@ -166,7 +166,7 @@ fn a_source_that_fails_leaves_what_was_read_before_to_the_next_run() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let batches = [Ok(batch(&[span(1, 1, 0)], 0)), Err(Error::Batch("the file ends here".into()))];
-    let fault = import(&store, batches.into_iter(), &Order::of("a-file")).expect_err("it failed");
+    let fault = import(&store, batches.into_iter(), &ImportOptions::of("a-file")).expect_err("it failed");
     assert_eq!(fault.to_string(), "the file ends here");
     assert_eq!(imported(&store, vec![batch(&[span(1, 1, 0)], 0)], "a-file").expect("imported").accepted, 1);
     assert_eq!(contents(&store.snapshot()).len(), 1);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use spanwise::bulk::{Order, import};
+use spanwise::bulk::{ImportOptions, import};
 use spanwise::otlp::proto;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ fn spans() -> Vec<proto::Span> {
 /// Imports in steps of a few traces.
 fn run(store: &TraceStore) -> (u64, u64) {
     let spans = spans();
-    let order = Order { step_spans: 16, ..Order::of("the-same") };
+    let order = ImportOptions { step_spans: 16, ..ImportOptions::of("the-same") };
     let batches = spans.chunks(50).map(|spans| Ok(batch(spans, 0)));
     let report = import(store, batches, &order).expect("imported");
     (report.accepted, report.resumed)

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
-use spanwise::bulk::{Export, Format, Order, import, spans};
+use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::error::{Error, Result};
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, proto};
@@ -86,7 +86,7 @@ fn arrow(
 
 /// Returns the spans of a snapshot, having gone through a file.
 fn through(format: Format, snapshot: &Arc<Snapshot>) -> Vec<Result<RecordBatch>> {
-    let pieces = Export::new(snapshot.clone(), Filter::all(), format).expect("an export");
+    let pieces = Download::new(snapshot.clone(), Filter::all(), format).expect("a download");
     let file = Bytes::from(pieces.collect::<Result<Vec<_>>>().expect("a whole file").concat());
     match format {
         Format::Parquet => {
@@ -116,7 +116,7 @@ proptest! {
                 batches.reverse();
             }
             let copy = open(&to);
-            let imported = import(&copy, batches.into_iter(), &Order::of("")).expect("imported");
+            let imported = import(&copy, batches.into_iter(), &ImportOptions::of("")).expect("imported");
             prop_assert_eq!(imported.rejected, 0);
             prop_assert_eq!(contents(&copy.snapshot()), contents(&snapshot));
             prop_assert_eq!(answers(&copy.snapshot()), answers(&snapshot));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spanwise::bulk::{Order, import};
+use spanwise::bulk::{ImportOptions, import};
 use spanwise::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
@@ -115,7 +115,7 @@ proptest! {
                     let spans = made(arrivals);
                     let (first, second) = spans.split_at(spans.len() / 2);
                     let batches = [first, second].map(|spans| Ok(batch(spans, LONG_AFTER)));
-                    let imported = import(&store, batches.into_iter(), &Order::of("")).expect("imported");
+                    let imported = import(&store, batches.into_iter(), &ImportOptions::of("")).expect("imported");
                     assert_eq!((imported.accepted, imported.rejected), (spans.len() as u64, 0));
                     model.ingest(&spans);
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::TimestampNanosecondType;
 use arrow_array::{Array as _, RecordBatch};
-use spanwise::bulk::{Export, Format, scan, span_schema, spans};
+use spanwise::bulk::{Download, Format, scan, span_schema, spans};
 use spanwise::error::Result;
 use spanwise::filter::Filter;
 use spanwise::otlp::wire;
@@ -33,7 +33,7 @@ fn nine(folder: &TempDir) -> TraceStore {
 }
 
 fn file(snapshot: &Arc<Snapshot>, filter: Filter, format: Format) -> Vec<u8> {
-    let pieces = Export::new(snapshot.clone(), filter, format).expect("an export");
+    let pieces = Download::new(snapshot.clone(), filter, format).expect("a download");
     pieces.collect::<Result<Vec<_>>>().expect("a whole file").concat()
 }
 
@@ -104,7 +104,7 @@ fn a_trace_is_exported_whole_and_from_where_it_stands() {
 fn an_export_shows_the_state_in_which_it_began() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
-    let under_way = Export::new(store.snapshot(), Filter::all(), Format::Ndjson).expect("an export");
+    let under_way = Download::new(store.snapshot(), Filter::all(), Format::Ndjson).expect("a download");
     store.delete(&Filter::all(), false).expect("deleted");
     store.compact(true).expect("purged");
     let file = under_way.collect::<Result<Vec<_>>>().expect("a whole file").concat();

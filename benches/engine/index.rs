@@ -2,7 +2,7 @@
 //! of 20. Printed is the least time of many, which other work on the machine disturbs least.
 
 #[path = "traces.rs"]
-#[allow(dead_code, reason = "only its numbers are needed here")]
+#[allow(dead_code, reason = "only its numbers are projection here")]
 mod traces;
 
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use arrow_buffer::Buffer;
 use spanwise::filter::Filter;
-use spanwise::index::{Index, Needed, Rows, build};
+use spanwise::index::{Index, Projection, RowSet, build};
 use spanwise::otlp::TraceId;
 use spanwise::trace::TraceRow;
 use spanwise::trace::row::to_batch;
@@ -123,12 +123,12 @@ fn main() {
     ];
     for (name, source) in queries {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
-        assert!(index.is_sound(filter.needed(Needed::ORDER)));
-        let page = |rows: &Rows, rank: usize| -> u64 {
+        assert!(index.is_sound(filter.projection(Projection::SORT_KEY)));
+        let page = |rows: &RowSet, rank: usize| -> u64 {
             let first = rows.select(rank);
             first.map_or(0, |first| rows.from(first).take(20).map(u64::from).sum())
         };
-        let (set, rows) = least(|| filter.rows(&index, &|| true).expect("still wanted"));
+        let (set, rows) = least(|| filter.rows(&index, &|| false).expect("not cancelled"));
         let (first, _) = least(|| page(&rows, 0));
         let (deep, _) = least(|| page(&rows, 99_980));
         println!(

@@ -15,13 +15,13 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp;
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, TraceStore};
 use traces::{Random, Shape, request};
 
 const SEED: u64 = 7;
 const TRACES_A_REQUEST: u64 = 500;
-const FIRST_PAGE: Window = Window { page: 1, limit: 20 };
+const FIRST_PAGE: PageRequest = PageRequest { page: 1, limit: 20 };
 
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -135,7 +135,7 @@ fn searches(criterion: &mut Criterion) {
     let shape = shape();
     let store = stored(&shape);
     let snapshot = store.snapshot();
-    let nobody = Cancel::default();
+    let nobody = CancellationToken::default();
     let mut group = criterion.benchmark_group(format!("search_{}", shape.traces));
     group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
     for (name, source, (least, most)) in QUERIES {
@@ -143,7 +143,7 @@ fn searches(criterion: &mut Criterion) {
         let page = search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &nobody).expect("a page");
         let range = shape.traces * least / 1_000..=shape.traces * most / 1_000;
         assert!(range.contains(&page.total_count), "{name}: {}", page.total_count);
-        for (place, window) in [("first", FIRST_PAGE), ("deep", Window { page: 5_000, limit: 20 })] {
+        for (place, window) in [("first", FIRST_PAGE), ("deep", PageRequest { page: 5_000, limit: 20 })] {
             group.bench_function(format!("{name}/{place}"), |bencher| {
                 bencher.iter(|| search::ids(&snapshot, &filter, window, &nobody).expect("a page"));
             });

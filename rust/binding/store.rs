@@ -12,7 +12,7 @@ use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{self, Encoding, SpanId, TraceId, limits, response};
-use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
+use crate::search::{self, CancellationToken, Detail, MAX_LIMIT, Page, PageRequest};
 use crate::storage::{Options, Snapshot, TraceStore};
 use crate::time::now_micros;
 
@@ -20,7 +20,7 @@ use crate::time::now_micros;
 #[pyclass(module = "spanwise._engine", name = "Cancel", frozen)]
 #[derive(Default)]
 pub(super) struct PyCancel {
-    cancel: Cancel,
+    cancel: CancellationToken,
 }
 
 #[pymethods]
@@ -93,7 +93,7 @@ impl PyTraceStore {
         py: Python<'_>,
         (page, limit): (u64, usize),
         cancel: Option<Bound<'_, PyCancel>>,
-        search: impl FnOnce(&Snapshot, Window, &Cancel) -> crate::error::Result<Page> + Send,
+        search: impl FnOnce(&Snapshot, PageRequest, &CancellationToken) -> crate::error::Result<Page> + Send,
     ) -> PyResult<PyPage> {
         let cancel = cancel.map(Bound::unbind);
         detached(py, || search(&self.snapshot(), window(page, limit)?, withdrawal(cancel.as_ref())))
@@ -325,18 +325,19 @@ pub(super) fn limit_pages(py: Python<'_>, bytes: u64) -> PyResult<()> {
     })
 }
 
-fn window(page: u64, limit: usize) -> crate::error::Result<Window> {
+fn window(page: u64, limit: usize) -> crate::error::Result<PageRequest> {
     if page == 0 || !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Error::Options(format!(
             "expected a page from 1 and a limit from 1 to {MAX_LIMIT}, got page {page} and limit {limit}"
         )));
     }
-    Ok(Window { page, limit })
+    Ok(PageRequest { page, limit })
 }
 
 /// The withdrawal a caller may hold, or one that nobody holds.
-fn withdrawal(cancel: Option<&Py<PyCancel>>) -> &Cancel {
-    static NOBODY: std::sync::LazyLock<Cancel> = std::sync::LazyLock::new(Cancel::default);
+fn withdrawal(cancel: Option<&Py<PyCancel>>) -> &CancellationToken {
+    static NOBODY: std::sync::LazyLock<CancellationToken> =
+        std::sync::LazyLock::new(CancellationToken::default);
     cancel.map_or(&NOBODY, |cancel| &cancel.get().cancel)
 }
 

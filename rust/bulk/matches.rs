@@ -29,7 +29,7 @@ impl Matches {
     pub(super) fn next(&mut self, rows: usize, bytes: u64) -> Result<Option<(usize, &Part, Vec<usize>)>> {
         while self.rows.len() == 0 {
             let Some(part) = self.snapshot.parts().get(self.next_part) else { return Ok(None) };
-            self.rows = part.rows(&self.filter, &|| true)?.from(0).collect::<Vec<_>>().into_iter();
+            self.rows = part.rows(&self.filter, &|| false)?.from(0).collect::<Vec<_>>().into_iter();
             self.next_part += 1;
         }
         let part = &self.snapshot.parts()[self.next_part - 1];

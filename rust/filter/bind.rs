@@ -1,16 +1,16 @@
 //! Expression -> predicate: fields looked up, operators checked, literals typed.
 
+use super::error::LocatedError;
 use super::expr::{Condition, Expr, Operand};
-use super::fault::Fault;
+use super::intervals::{IntervalSet, Point};
 use super::json::{Json, excerpt};
 use super::predicate::{Numbers, Predicate};
-use super::spans::{Point, Spans};
 use super::text::TextMatcher;
 use crate::schema::{FIELDS, Field, Kind, Operator, STATUSES};
 use crate::time::parse_instant;
 
 /// Returns the predicate that runs `expr`.
-pub(super) fn bind(expr: &Expr) -> Result<Predicate, Fault> {
+pub(super) fn bind(expr: &Expr) -> Result<Predicate, LocatedError> {
     match expr {
         Expr::And(conditions) => bind_all(conditions).map(Predicate::And),
         Expr::Or(conditions) => bind_all(conditions).map(Predicate::Or),
@@ -22,14 +22,14 @@ pub(super) fn bind(expr: &Expr) -> Result<Predicate, Fault> {
     }
 }
 
-fn bind_all(conditions: &[Expr]) -> Result<Vec<Predicate>, Fault> {
+fn bind_all(conditions: &[Expr]) -> Result<Vec<Predicate>, LocatedError> {
     let bound = conditions.iter().enumerate().map(|(place, condition)| {
         bind(condition).map_err(|fault| fault.in_element(place).in_member("conditions"))
     });
     bound.collect()
 }
 
-fn bind_condition(condition: &Condition) -> Result<Predicate, Fault> {
+fn bind_condition(condition: &Condition) -> Result<Predicate, LocatedError> {
     let operator = condition.operator;
     let field = look_up(&condition.key)?;
     check_fits(field, condition)?;
@@ -44,36 +44,37 @@ fn bind_condition(condition: &Condition) -> Result<Predicate, Fault> {
         Kind::Number => {
             let whole: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
             let floating: Vec<_> = literals.iter().filter_map(Literal::floating).collect();
-            let whole = Spans::of(operator, &whole);
-            Predicate::Number(field, Numbers { whole, floating: Spans::of(operator, &floating) })
+            let whole = IntervalSet::of(operator, &whole);
+            Predicate::Number(field, Numbers { whole, floating: IntervalSet::of(operator, &floating) })
         }
         Kind::Time => {
             let instants: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
-            Predicate::Time(field, Spans::of(operator, &instants))
+            Predicate::Time(field, IntervalSet::of(operator, &instants))
         }
     };
     Ok(if operator == Operator::Neq { Predicate::Not(Box::new(leaf)) } else { leaf })
 }
 
-fn look_up(key: &str) -> Result<Field, Fault> {
+fn look_up(key: &str) -> Result<Field, LocatedError> {
     Field::from_key(key).ok_or_else(|| {
         let known = listed(FIELDS.iter().map(|info| info.key));
-        Fault::new(format!("unknown field `{}`, expected one of {known}", excerpt(key))).in_member("key")
+        LocatedError::new(format!("unknown field `{}`, expected one of {known}", excerpt(key)))
+            .in_member("key")
     })
 }
 
 /// Checks that the field takes the operator, and `ignore_case` if it is given.
-fn check_fits(field: Field, condition: &Condition) -> Result<(), Fault> {
+fn check_fits(field: Field, condition: &Condition) -> Result<(), LocatedError> {
     let operators = field.kind().operators();
     if !operators.contains(&condition.operator) {
         let known = listed(operators.iter().map(|operator| operator.word()));
         let word = condition.operator.word();
         let message = format!("field `{}` does not take `{word}`, expected one of {known}", field.key());
-        return Err(Fault::new(message).in_member("op"));
+        return Err(LocatedError::new(message).in_member("op"));
     }
     if condition.ignore_case.is_some() && field.kind() != Kind::Text {
         let message = format!("field `{}` is no text and takes no `ignore_case`", field.key());
-        return Err(Fault::new(message).in_member("ignore_case"));
+        return Err(LocatedError::new(message).in_member("ignore_case"));
     }
     Ok(())
 }
@@ -82,17 +83,18 @@ fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn typed_operand(field: Field, operand: &Operand) -> Result<Vec<Literal>, Fault> {
+fn typed_operand(field: Field, operand: &Operand) -> Result<Vec<Literal>, LocatedError> {
     match operand {
         Operand::Nothing => Ok(Vec::new()),
         Operand::One(value) => {
-            let literal = typed(field, value).map_err(|message| Fault::new(message).in_member("value"))?;
+            let literal =
+                typed(field, value).map_err(|message| LocatedError::new(message).in_member("value"))?;
             Ok(vec![literal])
         }
         Operand::Several(values) => {
             let literals = values.iter().enumerate().map(|(place, value)| {
                 typed(field, value)
-                    .map_err(|message| Fault::new(message).in_element(place).in_member("values"))
+                    .map_err(|message| LocatedError::new(message).in_element(place).in_member("values"))
             });
             literals.collect()
         }

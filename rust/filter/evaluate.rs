@@ -19,8 +19,8 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::columns::{Columns, mistyped};
+use super::intervals::IntervalSet;
 use super::predicate::{Numbers, Predicate};
-use super::spans::Spans;
 use super::text::TextMatcher;
 use crate::error::{Error, Result};
 use crate::schema::Field;
@@ -212,7 +212,7 @@ fn number_rows(
 fn time_rows(
     field: Field,
     array: &ArrayRef,
-    instants: &Spans<i128>,
+    instants: &IntervalSet<i128>,
     question: &Question,
 ) -> Result<BooleanBuffer> {
     let Question { truth, among } = question;
@@ -241,7 +241,7 @@ fn time_rows(
 /// Returns the rows whose value, counted in `unit`, is in `spans`, or those where it is not.
 fn whole_rows<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
-    spans: &Spans<i128>,
+    spans: &IntervalSet<i128>,
     unit: i128,
     truth: bool,
 ) -> BooleanBuffer
@@ -256,7 +256,7 @@ where
 #[allow(clippy::needless_bitwise_bool, reason = "without a branch to guess wrong, half the time")]
 fn spanned<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
-    spans: &Spans<T::Native>,
+    spans: &IntervalSet<T::Native>,
     truth: bool,
 ) -> BooleanBuffer {
     let values = array.values();

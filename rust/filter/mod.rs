@@ -21,14 +21,14 @@ mod columns;
 mod cost;
 mod evaluate;
 mod expr;
-mod fault;
-mod fold;
+mod error;
+mod simplify;
 mod json;
 mod parse;
 mod plan;
 mod predicate;
 mod resolve;
-mod spans;
+mod intervals;
 mod text;
 
 use std::sync::Arc;
@@ -37,10 +37,10 @@ use arrow_array::{BooleanArray, RecordBatch};
 
 pub use expr::{Condition, Expr, Operand};
 pub use json::Json;
-pub use parse::{MOST_BYTES, MOST_CONDITIONS, MOST_LEVELS, MOST_PATTERN_BYTES, MOST_VALUES};
+pub use parse::{MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_VALUES};
 
 use crate::error::{FilterError, Result};
-use crate::index::{Index, Needed, Rows};
+use crate::index::{Index, Projection, RowSet};
 use predicate::Predicate;
 
 /// A compiled filter: immutable, shared by threads.
@@ -77,7 +77,7 @@ impl Filter {
             return Ok(Self::all());
         };
         let predicate = bind::bind(&expr).map_err(|fault| fault.spelled_as(&json))?;
-        Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(fold::fold(predicate)) })
+        Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(simplify::simplify(predicate)) })
     }
 
     /// Returns this filter AND-ed with `field EQ value`, evaluated before anything else.
@@ -107,10 +107,10 @@ impl Filter {
     }
 
     /// Returns the rows of an index that the filter matches: those that [`Filter::mask`] gives for the
-    /// rows the index was built from. The columns of [`Filter::needed`] must be sound. `None` if
-    /// `is_wanted`, which is asked again and again, has said no by then.
-    pub fn rows(&self, index: &Index, is_wanted: &dyn Fn() -> bool) -> Option<Rows> {
-        plan::rows(&self.predicate, index, is_wanted)
+    /// rows the index was built from. The columns of [`Filter::projection`] must be sound. `None` if
+    /// `is_cancelled`, which is asked again and again, has returned true by then.
+    pub fn rows(&self, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
+        plan::rows(&self.predicate, index, is_cancelled)
     }
 
     /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.
@@ -123,15 +123,15 @@ impl Filter {
         plan::holds(&self.predicate, index, row)
     }
 
-    /// Returns `needed` with the columns that this filter asks about.
-    pub fn needed(&self, mut needed: Needed) -> Needed {
-        self.predicate.for_each_field(&mut |field| needed = needed.and(field));
-        needed
+    /// Returns `projection` with the columns that this filter asks about.
+    pub fn projection(&self, mut projection: Projection) -> Projection {
+        self.predicate.for_each_field(&mut |field| projection = projection.and(field));
+        projection
     }
 
     /// Returns the expression as canonical JSON, `null` if it matches everything; a restriction
     /// shows as the outer `AND`. Compiling it gives an equal filter, if restrictions have not made it
-    /// deeper than [`MOST_LEVELS`].
+    /// deeper than [`MAX_LEVELS`].
     pub fn canonical(&self) -> String {
         self.expr.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string)
     }

@@ -12,34 +12,34 @@
 //! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may stand in any order; unknown,
 //! missing and repeated ones are refused. (Specification, "Filter expression".)
 
+use super::error::LocatedError;
 use super::expr::{Condition, Expr, Operand};
-use super::fault::Fault;
 use super::json::{Json, excerpt};
 use crate::error::FilterError;
 use crate::schema::Operator;
 
 /// Longest source of a filter, in bytes.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of conditions; the outermost stands at depth 1.
-pub const MOST_LEVELS: usize = 32;
+pub const MAX_LEVELS: usize = 32;
 /// Most conditions of one filter, those with `AND`, `OR`, `NOT` counted too.
-pub const MOST_CONDITIONS: usize = 1_024;
+pub const MAX_CONDITIONS: usize = 1_024;
 /// Most values of one `IN`.
-pub const MOST_VALUES: usize = 10_000;
+pub const MAX_VALUES: usize = 10_000;
 /// Longest pattern of `CONTAINS` and `STARTSWITH`, in bytes of UTF-8.
-pub const MOST_PATTERN_BYTES: usize = 4_096;
+pub const MAX_PATTERN_BYTES: usize = 4_096;
 
 /// Reads the JSON of a filter.
 pub(super) fn read(source: &[u8]) -> Result<Json, FilterError> {
     let refused = |message| FilterError { message, path: "$".to_owned() };
-    if source.len() > MOST_BYTES {
-        return Err(refused(format!("expected at most {MOST_BYTES} bytes, got {}", source.len())));
+    if source.len() > MAX_BYTES {
+        return Err(refused(format!("expected at most {MAX_BYTES} bytes, got {}", source.len())));
     }
     serde_json::from_slice(source).map_err(|fault| refused(format!("invalid JSON: {fault}")))
 }
 
 /// Returns the expression that `source` holds, `None` if it matches everything.
-pub(super) fn parse(source: &Json) -> Result<Option<Expr>, Fault> {
+pub(super) fn parse(source: &Json) -> Result<Option<Expr>, LocatedError> {
     match source {
         Json::Null => Ok(None),
         Json::Object(members) if members.is_empty() => Ok(None),
@@ -85,17 +85,19 @@ struct Parser {
 }
 
 impl Parser {
-    /// Recursion goes no deeper than [`MOST_LEVELS`].
-    fn condition(&mut self, json: &Json, level: usize) -> Result<Expr, Fault> {
-        if level > MOST_LEVELS {
-            return Err(Fault::new(format!("expected at most {MOST_LEVELS} levels of conditions, got more")));
+    /// Recursion goes no deeper than [`MAX_LEVELS`].
+    fn condition(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
+        if level > MAX_LEVELS {
+            return Err(LocatedError::new(format!(
+                "expected at most {MAX_LEVELS} levels of conditions, got more"
+            )));
         }
         self.conditions += 1;
-        if self.conditions > MOST_CONDITIONS {
-            return Err(Fault::new(format!("expected at most {MOST_CONDITIONS} conditions, got more")));
+        if self.conditions > MAX_CONDITIONS {
+            return Err(LocatedError::new(format!("expected at most {MAX_CONDITIONS} conditions, got more")));
         }
         let Json::Object(members) = json else {
-            return Err(Fault::new(format!("expected a condition, got {}", json.described())));
+            return Err(LocatedError::new(format!("expected a condition, got {}", json.described())));
         };
         let word = operator(json)?;
         check_members(members, word.members())?;
@@ -107,11 +109,11 @@ impl Parser {
         }
     }
 
-    fn conditions(&mut self, json: &Json, level: usize) -> Result<Vec<Expr>, Fault> {
-        let in_conditions = |fault: Fault| fault.in_member("conditions");
+    fn conditions(&mut self, json: &Json, level: usize) -> Result<Vec<Expr>, LocatedError> {
+        let in_conditions = |fault: LocatedError| fault.in_member("conditions");
         let conditions = array(required(json, "conditions")?, "conditions").map_err(in_conditions)?;
         if conditions.is_empty() {
-            return Err(in_conditions(Fault::new("expected one or more conditions, got none")));
+            return Err(in_conditions(LocatedError::new("expected one or more conditions, got none")));
         }
         let parsed = conditions.iter().enumerate().map(|(place, condition)| {
             self.condition(condition, level + 1).map_err(|fault| in_conditions(fault.in_element(place)))
@@ -119,7 +121,7 @@ impl Parser {
         parsed.collect()
     }
 
-    fn negated(&mut self, json: &Json, level: usize) -> Result<Expr, Fault> {
+    fn negated(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
         if json.member("conditions").is_none() {
             let condition = required(json, "condition")?;
             return self.condition(condition, level + 1).map_err(|fault| fault.in_member("condition"));
@@ -130,15 +132,15 @@ impl Parser {
             (Some(only), 0) => Ok(only),
             (_, others) => {
                 let message = format!("expected one condition, got {}", others + 1);
-                Err(Fault::new(message).in_member("conditions"))
+                Err(LocatedError::new(message).in_member("conditions"))
             }
         }
     }
 }
 
 /// Returns the operator a condition names.
-fn operator(json: &Json) -> Result<Word, Fault> {
-    let in_op = |message: String| Fault::new(message).in_member("op");
+fn operator(json: &Json) -> Result<Word, LocatedError> {
+    let in_op = |message: String| LocatedError::new(message).in_member("op");
     let op = required(json, "op")?;
     let Json::Text(text) = op else {
         return Err(in_op(format!("expected an operator, got {}", op.described())));
@@ -150,25 +152,25 @@ fn operator(json: &Json) -> Result<Word, Fault> {
     })
 }
 
-fn check_members(members: &[(String, Json)], known: &[&'static str]) -> Result<(), Fault> {
+fn check_members(members: &[(String, Json)], known: &[&'static str]) -> Result<(), LocatedError> {
     for (place, (name, _)) in members.iter().enumerate() {
         if !known.contains(&name.as_str()) {
             let expected = known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
             let message = format!("unknown member `{}`, expected {expected}", excerpt(name));
-            return Err(Fault::new(message));
+            return Err(LocatedError::new(message));
         }
         if members.iter().take(place).any(|(earlier, _)| earlier == name) {
-            return Err(Fault::new(format!("member `{name}` is there twice, expected once")));
+            return Err(LocatedError::new(format!("member `{name}` is there twice, expected once")));
         }
     }
     Ok(())
 }
 
-fn on_field(operator: Operator, json: &Json) -> Result<Condition, Fault> {
+fn on_field(operator: Operator, json: &Json) -> Result<Condition, LocatedError> {
     let key = required(json, "key")?;
     let Json::Text(key) = key else {
         let message = format!("expected a field, got {}", key.described());
-        return Err(Fault::new(message).in_member("key"));
+        return Err(LocatedError::new(message).in_member("key"));
     };
     let operand = match operator {
         Operator::Exists => Operand::Nothing,
@@ -185,51 +187,51 @@ fn on_field(operator: Operator, json: &Json) -> Result<Condition, Fault> {
         Some(Json::Boolean(ignore_case)) => Some(*ignore_case),
         Some(other) => {
             let message = format!("expected a boolean, got {}", other.described());
-            return Err(Fault::new(message).in_member("ignore_case"));
+            return Err(LocatedError::new(message).in_member("ignore_case"));
         }
     };
     Ok(Condition { operator, key: key.clone(), operand, ignore_case })
 }
 
-fn several(json: &Json) -> Result<Operand, Fault> {
+fn several(json: &Json) -> Result<Operand, LocatedError> {
     not_both(json, "value", "values")?;
     let (name, values) = match json.member("value") {
         Some(value) => ("value", value),
         None => ("values", required(json, "values")?),
     };
     let values = array(values, "values").map_err(|fault| fault.in_member(name))?;
-    if values.len() > MOST_VALUES {
-        let message = format!("expected at most {MOST_VALUES} values, got {}", values.len());
-        return Err(Fault::new(message).in_member(name));
+    if values.len() > MAX_VALUES {
+        let message = format!("expected at most {MAX_VALUES} values, got {}", values.len());
+        return Err(LocatedError::new(message).in_member(name));
     }
     Ok(Operand::Several(values.to_vec()))
 }
 
-fn check_pattern(pattern: &Json) -> Result<(), Fault> {
+fn check_pattern(pattern: &Json) -> Result<(), LocatedError> {
     match pattern {
-        Json::Text(text) if text.len() > MOST_PATTERN_BYTES => {
+        Json::Text(text) if text.len() > MAX_PATTERN_BYTES => {
             let message =
-                format!("expected a pattern of at most {MOST_PATTERN_BYTES} bytes, got {}", text.len());
-            Err(Fault::new(message))
+                format!("expected a pattern of at most {MAX_PATTERN_BYTES} bytes, got {}", text.len());
+            Err(LocatedError::new(message))
         }
         _ => Ok(()),
     }
 }
 
-fn required<'a>(json: &'a Json, name: &str) -> Result<&'a Json, Fault> {
-    json.member(name).ok_or_else(|| Fault::new(format!("missing member `{name}`")))
+fn required<'a>(json: &'a Json, name: &str) -> Result<&'a Json, LocatedError> {
+    json.member(name).ok_or_else(|| LocatedError::new(format!("missing member `{name}`")))
 }
 
-fn array<'a>(json: &'a Json, of: &str) -> Result<&'a [Json], Fault> {
+fn array<'a>(json: &'a Json, of: &str) -> Result<&'a [Json], LocatedError> {
     match json {
         Json::Array(items) => Ok(items),
-        other => Err(Fault::new(format!("expected an array of {of}, got {}", other.described()))),
+        other => Err(LocatedError::new(format!("expected an array of {of}, got {}", other.described()))),
     }
 }
 
-fn not_both(json: &Json, one: &str, other: &str) -> Result<(), Fault> {
+fn not_both(json: &Json, one: &str, other: &str) -> Result<(), LocatedError> {
     if json.member(one).is_some() && json.member(other).is_some() {
-        return Err(Fault::new(format!("both `{one}` and `{other}` are there, expected one of them")));
+        return Err(LocatedError::new(format!("both `{one}` and `{other}` are there, expected one of them")));
     }
     Ok(())
 }

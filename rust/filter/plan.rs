@@ -11,22 +11,22 @@ use arrow_buffer::ScalarBuffer;
 use super::cost::{FEW_LISTS, Parts, Way, size};
 use super::predicate::Predicate;
 use super::resolve::{Asked, Codes, Node, resolve};
-use crate::index::{Bits, Index, Numbers, Rows, Texts};
+use crate::index::{Bits, Index, Numbers, RowSet, Texts};
 
-/// Rows are sorted as long as they are fewer than one in so many; else they become a bitmap.
+/// RowSet are sorted as long as they are fewer than one in so many; else they become a bitmap.
 const SPARSE: usize = 256;
 
 /// Returns the rows of `index` of which `predicate` is true; `None` if they are not wanted any more before
 /// they are found.
-pub(super) fn rows(predicate: &Predicate, index: &Index, is_wanted: &dyn Fn() -> bool) -> Option<Rows> {
-    let question = resolve(predicate, true, &Asked { index, is_wanted });
-    let rows = Plan { rows: index.rows(), is_wanted }.rows(simplified(question, index.rows()));
-    is_wanted().then_some(rows)
+pub(super) fn rows(predicate: &Predicate, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
+    let question = resolve(predicate, true, &Asked { index, is_cancelled });
+    let rows = Plan { rows: index.rows(), is_cancelled }.rows(simplified(question, index.rows()));
+    (!is_cancelled()).then_some(rows)
 }
 
 /// Whether `predicate` is true of a row.
 pub(super) fn holds(predicate: &Predicate, index: &Index, row: u32) -> bool {
-    contains(&resolve(predicate, true, &Asked { index, is_wanted: &|| true }), row)
+    contains(&resolve(predicate, true, &Asked { index, is_cancelled: &|| false }), row)
 }
 
 /// Flattens parts within parts of their kind, joins the ranges of an `AND` into one, and puts what is
@@ -84,22 +84,22 @@ fn contains(node: &Node<'_>, row: u32) -> bool {
 #[derive(Clone, Copy)]
 struct Plan<'w> {
     rows: u32,
-    is_wanted: &'w dyn Fn() -> bool,
+    is_cancelled: &'w dyn Fn() -> bool,
 }
 
 impl Plan<'_> {
-    fn rows(self, node: Node<'_>) -> Rows {
+    fn rows(self, node: Node<'_>) -> RowSet {
         match node {
-            Node::Range(range) => Rows::Range(range),
+            Node::Range(range) => RowSet::Range(range),
             Node::Texts(texts, codes) if codes.count() <= FEW_LISTS => lists(texts, &codes, &(0..self.rows)),
             Node::All(parts) => self.all(&parts),
             node if size(&node, self.rows) < self.rows as usize / SPARSE => self.sparse(&node),
-            node => Rows::Bits(Bits::new(self.bits(&node))),
+            node => RowSet::Bits(Bits::new(self.bits(&node))),
         }
     }
 
     /// Returns the rows of a node that holds few, sorted.
-    fn sparse(self, node: &Node<'_>) -> Rows {
+    fn sparse(self, node: &Node<'_>) -> RowSet {
         let mut found = Vec::new();
         self.gather(node, &(0..self.rows), &mut found);
         sorted(found)
@@ -124,17 +124,17 @@ impl Plan<'_> {
             Node::Ids(ids, places) => {
                 found.extend(places.iter().flat_map(|range| &ids.order()[range.clone()]));
             }
-            Node::Scanned(_, _) => Rows::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row)),
+            Node::Scanned(_, _) => RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row)),
         }
     }
 
     /// Returns the rows that all parts hold; the smallest part comes first.
-    fn all(self, parts: &[Node<'_>]) -> Rows {
+    fn all(self, parts: &[Node<'_>]) -> RowSet {
         let parts = Parts::new(parts, self.rows);
         let window = parts.window.clone();
-        let Some((smallest, others)) = parts.asked.split_first() else { return Rows::Range(window) };
-        if size(smallest, self.rows) == 0 || !(self.is_wanted)() {
-            return Rows::NONE;
+        let Some((smallest, others)) = parts.asked.split_first() else { return RowSet::Range(window) };
+        if size(smallest, self.rows) == 0 || (self.is_cancelled)() {
+            return RowSet::NONE;
         }
         if let (Node::Texts(texts, codes), []) = (smallest, others)
             && codes.count() <= FEW_LISTS
@@ -143,11 +143,11 @@ impl Plan<'_> {
         }
         let way = parts.way();
         if parts.cost_one_by_one() > way.cost {
-            return Rows::Bits(Bits::new(self.intersected(&window, &way)));
+            return RowSet::Bits(Bits::new(self.intersected(&window, &way)));
         }
         if parts.is_window_first() {
             let rows = window.filter(|row| parts.asked.iter().all(|part| contains(part, *row)));
-            return Rows::List(rows.collect::<Vec<_>>().into());
+            return RowSet::List(rows.collect::<Vec<_>>().into());
         }
         let mut found = Vec::new();
         self.gather(smallest, &window, &mut found);
@@ -198,10 +198,10 @@ impl Plan<'_> {
     /// Adds the rows of a node to `words`.
     fn unite(self, node: &Node<'_>, words: &mut [u64]) {
         match node {
-            _ if !(self.is_wanted)() => {}
+            _ if (self.is_cancelled)() => {}
             Node::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
             Node::All(parts) => match self.all(parts) {
-                Rows::Bits(bits) => words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word |= own),
+                RowSet::Bits(bits) => words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word |= own),
                 rows => rows.for_each(|row| set(words, row)),
             },
             Node::Range(range) => crate::index::fill(words, range.start as usize..range.end as usize),
@@ -263,10 +263,10 @@ fn set(words: &mut [u64], row: u32) {
 }
 
 /// Returns the rows of a few codes that lie in a range, as they lie in the index.
-fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> Rows {
+fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> RowSet {
     let each = codes.ranges.iter().flat_map(Clone::clone);
     let mut lists: Vec<_> = each.map(|code| within(&texts.rows(&(code..code + 1)), window)).collect();
-    if lists.len() == 1 { Rows::List(lists.remove(0)) } else { Rows::Lists(lists) }
+    if lists.len() == 1 { RowSet::List(lists.remove(0)) } else { RowSet::Lists(lists) }
 }
 
 /// Returns the rows of an ascending list that lie in a range.
@@ -278,8 +278,8 @@ fn within(list: &ScalarBuffer<u32>, range: &Range<u32>) -> ScalarBuffer<u32> {
     list.slice(start, end.saturating_sub(start))
 }
 
-fn sorted(mut rows: Vec<u32>) -> Rows {
+fn sorted(mut rows: Vec<u32>) -> RowSet {
     rows.sort_unstable();
     rows.dedup();
-    Rows::List(ScalarBuffer::from(rows))
+    RowSet::List(ScalarBuffer::from(rows))
 }

@@ -1,6 +1,6 @@
 //! What runs: a closed list of tests, with nothing left to look up.
 
-use super::spans::Spans;
+use super::intervals::IntervalSet;
 use super::text::TextMatcher;
 use crate::schema::Field;
 
@@ -20,14 +20,14 @@ pub(super) enum Predicate {
     /// The field's number is in the set.
     Number(Field, Numbers),
     /// The field's instant, in nanoseconds since 1970, is in the set.
-    Time(Field, Spans<i128>),
+    Time(Field, IntervalSet<i128>),
 }
 
 /// A set of numbers, as columns of whole numbers and as columns of doubles see it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Numbers {
-    pub(super) whole: Spans<i128>,
-    pub(super) floating: Spans<f64>,
+    pub(super) whole: IntervalSet<i128>,
+    pub(super) floating: IntervalSet<f64>,
 }
 
 impl Predicate {

@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
+use super::intervals::IntervalSet;
 use super::predicate::Predicate;
-use super::spans::Spans;
-use super::text::{ByteSpan, TextMatcher};
+use super::text::{ByteInterval, TextMatcher};
 use crate::index::{Ids, Index, Numbers, Texts, fill};
 use crate::otlp::TraceId;
 use crate::schema::Field;
@@ -29,9 +29,9 @@ pub(super) enum Node<'i> {
     /// The row's text has one of these codes.
     Texts(&'i Texts, Codes),
     /// The row's number is in the set; its places in the order are known.
-    Ordered { numbers: &'i Numbers, order: &'i [u32], places: Vec<Range<usize>>, spans: Spans<i64> },
+    Ordered { numbers: &'i Numbers, order: &'i [u32], places: Vec<Range<usize>>, spans: IntervalSet<i64> },
     /// The row's number is in the set.
-    Scanned(&'i Numbers, Spans<i64>),
+    Scanned(&'i Numbers, IntervalSet<i64>),
     /// The row's id is at one of these places in the order of ids.
     Ids(&'i Ids, Vec<Range<usize>>),
 }
@@ -85,15 +85,15 @@ impl Codes {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'i, 'w> {
     pub(super) index: &'i Index,
-    pub(super) is_wanted: &'w dyn Fn() -> bool,
+    pub(super) is_cancelled: &'w dyn Fn() -> bool,
 }
 
 /// Returns what is left of the question of which rows `predicate` is `truth`; once that is not wanted any
 /// more, nothing is. Recursion goes no deeper than the predicate.
 pub(super) fn resolve<'i>(predicate: &Predicate, truth: bool, asked: &Asked<'i, '_>) -> Node<'i> {
-    let Asked { index, is_wanted } = *asked;
+    let Asked { index, is_cancelled } = *asked;
     match predicate {
-        _ if !is_wanted() => Node::Range(0..0),
+        _ if is_cancelled() => Node::Range(0..0),
         Predicate::And(parts) | Predicate::Or(parts) => {
             let nodes = parts.iter().map(|part| resolve(part, truth, asked)).collect();
             let is_and = matches!(predicate, Predicate::And(_));
@@ -120,10 +120,10 @@ pub(super) fn resolve<'i>(predicate: &Predicate, truth: bool, asked: &Asked<'i, 
 /// Returns the codes whose texts the matcher matches, or those it does not.
 fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
     let found = if let Some(spans) = matcher.spans() {
-        let range = |span: ByteSpan<'_>| {
+        let range = |span: ByteInterval<'_>| {
             let first = texts.first_code(|text| span.is_reached_by(text));
             match span {
-                ByteSpan::Exactly(wanted) => {
+                ByteInterval::Exactly(wanted) => {
                     let is_there = first < texts.distinct() && texts.value(first) == wanted;
                     first..first + u32::from(is_there)
                 }
@@ -180,9 +180,9 @@ fn places(ids: &Ids, matcher: &TextMatcher, truth: bool) -> Vec<Range<usize>> {
     let order = ids.order();
     let text = |row: u32, written: &mut [u8; 32]| write_hex(ids.bytes(row as usize), written);
     let found = if let Some(spans) = matcher.spans() {
-        let range = |span: ByteSpan<'_>| {
+        let range = |span: ByteInterval<'_>| {
             let mut written = [0; 32];
-            if let ByteSpan::Exactly(wanted) = span {
+            if let ByteInterval::Exactly(wanted) = span {
                 let id = std::str::from_utf8(wanted).ok().filter(|text| text.len() == 32);
                 let id = id.and_then(TraceId::from_hex).filter(|id| id.to_string().as_bytes() == wanted);
                 let of_row = |id: &TraceId, row: &u32| ids.bytes(*row as usize).cmp(id.as_bytes());
@@ -222,7 +222,7 @@ fn write_hex(bytes: &[u8], written: &mut [u8; 32]) {
 fn in_spans<'i>(
     index: &'i Index,
     field: Field,
-    spans: &Spans<i128>,
+    spans: &IntervalSet<i128>,
     (unit, truth): (i128, bool),
 ) -> Node<'i> {
     let wanted = if truth { spans.clone() } else { spans.not() };

@@ -15,7 +15,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use crate::schema::Operator;
 
-/// Rows searched at a stretch: few enough for their text to stay in the processor's cache.
+/// RowSet searched at a stretch: few enough for their text to stay in the processor's cache.
 const STRETCH: usize = 4_096;
 /// Longest stretch that is folded as one, in bytes; of longer texts each is folded by itself.
 const STRETCH_BYTES: usize = 1 << 20;
@@ -38,13 +38,13 @@ enum Test {
 
 /// Neighbours in the order of bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ByteSpan<'a> {
+pub(super) enum ByteInterval<'a> {
     Exactly(&'a [u8]),
     Between(Bound<&'a [u8]>, Bound<&'a [u8]>),
     StartsWith(&'a [u8]),
 }
 
-impl ByteSpan<'_> {
+impl ByteInterval<'_> {
     /// Whether `text` is not before this span.
     pub(super) fn is_reached_by(self, text: &[u8]) -> bool {
         match self {
@@ -122,19 +122,19 @@ impl TextMatcher {
 
     /// Returns what is asked of a text as it is, in the order of bytes; `None` if only each text by
     /// itself can tell.
-    pub(super) fn spans(&self) -> Option<Vec<ByteSpan<'_>>> {
+    pub(super) fn spans(&self) -> Option<Vec<ByteInterval<'_>>> {
         if self.folding.is_some() {
             return None;
         }
         match &self.test {
             Test::IsOneOf(texts) => {
-                Some(texts.iter().map(|text| ByteSpan::Exactly(text.as_bytes())).collect())
+                Some(texts.iter().map(|text| ByteInterval::Exactly(text.as_bytes())).collect())
             }
             Test::Lies(from, to) => {
                 let (from, to) = (from.as_ref(), to.as_ref());
-                Some(vec![ByteSpan::Between(from.map(String::as_bytes), to.map(String::as_bytes))])
+                Some(vec![ByteInterval::Between(from.map(String::as_bytes), to.map(String::as_bytes))])
             }
-            Test::StartsWith(prefix) => Some(vec![ByteSpan::StartsWith(prefix.as_bytes())]),
+            Test::StartsWith(prefix) => Some(vec![ByteInterval::StartsWith(prefix.as_bytes())]),
             Test::Contains(_) => None,
         }
     }

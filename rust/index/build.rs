@@ -1,4 +1,4 @@
-//! Rows -> their index.
+//! RowSet -> their index.
 
 use std::io;
 

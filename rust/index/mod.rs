@@ -2,7 +2,7 @@
 //!
 //! One run of bytes, mapped from a file of the cache or held in memory. It is no truth: it is built
 //! from the rows of a segment ([`build`]), and built again when it is missing or not as it was
-//! written. Rows are numbered as in the segment, newest first.
+//! written. RowSet are numbered as in the segment, newest first.
 //!
 //! | field | what is kept |
 //! |---|---|
@@ -18,7 +18,7 @@ mod ids;
 mod layout;
 mod numbers;
 mod packed;
-mod rows;
+mod row_set;
 mod texts;
 
 use arrow_buffer::Buffer;
@@ -27,7 +27,7 @@ pub use build::build;
 pub use ids::Ids;
 pub use numbers::Numbers;
 pub use packed::Ints;
-pub use rows::{Bits, Live, Rows, fill, ones};
+pub use row_set::{Bits, LiveRows, RowSet, fill, ones};
 pub use texts::Texts;
 
 use crate::otlp::TraceId;
@@ -36,13 +36,13 @@ use layout::{Piece, Sections, TEXT_COLUMNS};
 
 /// The columns that a reader needs, as a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needed(u32);
+pub struct Projection(u32);
 
-impl Needed {
+impl Projection {
     /// What orders rows and names them.
-    pub const ORDER: Self = Self(1 << Field::StartTime as usize | 1 << Field::TraceId as usize);
+    pub const SORT_KEY: Self = Self(1 << Field::StartTime as usize | 1 << Field::TraceId as usize);
     /// Where the documents stand.
-    pub const PLACES: Self = Self(1 << FIELDS.len());
+    pub const DOCUMENTS: Self = Self(1 << FIELDS.len());
 
     /// Returns these columns and those.
     #[must_use]
@@ -95,10 +95,10 @@ impl Index {
         })
     }
 
-    /// Whether the columns in `needed` are as they were written. Each is read once, when it is first
+    /// Whether the columns in `projection` are as they were written. Each is read once, when it is first
     /// asked about.
-    pub fn is_sound(&self, needed: Needed) -> bool {
-        self.sections.are_sound(needed.0)
+    pub fn is_sound(&self, projection: Projection) -> bool {
+        self.sections.are_sound(projection.0)
     }
 
     /// Returns how many rows there are.
@@ -138,7 +138,7 @@ impl Index {
     }
 
     /// Returns where the document of a row begins, its length as it is stored, and its size decoded.
-    pub fn place(&self, row: usize) -> [u64; 3] {
+    pub fn document_location(&self, row: usize) -> [u64; 3] {
         [0, 1, 2].map(|at: usize| self.places[at].get(row))
     }
 }

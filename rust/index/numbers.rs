@@ -78,7 +78,7 @@ impl Numbers {
                 continue;
             }
             if span.0 <= bounds[0] && bounds[1] <= span.1 {
-                super::rows::fill(words, places);
+                super::row_set::fill(words, places);
             } else {
                 self.values.mark_between(span, places, words);
             }

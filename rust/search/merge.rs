@@ -3,14 +3,14 @@
 //! A deep page costs what the first one costs: where it begins in every part is found by binary
 //! search on the order key, summing ranks (multi-sequence selection); only the page itself is merged.
 
-use super::Window;
+use super::PageRequest;
 use super::selection::Selection;
 
 /// A row of the page: which selection, which row of its part.
 pub(super) type Place = (usize, usize);
 
 /// Returns the rows of the page `window` asks for, in result order.
-pub(super) fn page_of(selections: &[Selection<'_>], window: Window) -> Vec<Place> {
+pub(super) fn page_of(selections: &[Selection<'_>], window: PageRequest) -> Vec<Place> {
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
     if offset >= total {

@@ -23,14 +23,14 @@ pub const MAX_LIMIT: usize = 100;
 
 /// Which page is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct PageRequest {
     /// Counted from one.
     pub page: u64,
     /// Items on a page, 1 to [`MAX_LIMIT`].
     pub limit: usize,
 }
 
-impl Window {
+impl PageRequest {
     /// Returns how many items stand before this page; the greatest number if there are more.
     fn offset(self) -> u64 {
         let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
@@ -58,16 +58,21 @@ pub struct Page {
 
 /// Withdraws a search that is under way.
 #[derive(Debug, Default)]
-pub struct Cancel(AtomicBool);
+pub struct CancellationToken(AtomicBool);
 
-impl Cancel {
+impl CancellationToken {
     /// Withdraws the search; it ends soon with [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the search was cancelled.
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
 

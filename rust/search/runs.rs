@@ -5,10 +5,10 @@ use std::hint::black_box;
 use super::merge::{Place, page_of};
 use super::pool::in_rounds;
 use super::selection::{Selection, select};
-use super::{Cancel, Detail, Page, Window, json_array};
+use super::{CancellationToken, Detail, Page, PageRequest, json_array};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::Needed;
+use crate::index::Projection;
 use crate::otlp::{SpanId, TraceId};
 use crate::semaphore::Turns;
 use crate::storage::Snapshot;
@@ -34,11 +34,11 @@ pub fn limit_pages(bytes: u64) {
 pub fn runs(
     snapshot: &Snapshot,
     filter: &Filter,
-    window: Window,
+    window: PageRequest,
     shown: Detail,
-    cancel: &Cancel,
+    cancel: &CancellationToken,
 ) -> Result<Page> {
-    let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
+    let selections = select(snapshot, filter, Projection::SORT_KEY, cancel)?;
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let places = page_of(&selections, window);
     let _page = PAGES.take(bytes_of_page(&selections, &places)?, || cancel.check())?;
@@ -61,8 +61,13 @@ pub fn runs(
 ///
 /// # Errors
 /// [`Error::Cancelled`]; damage met while an index is built anew.
-pub fn ids(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
-    let selections = select(snapshot, filter, Needed::ORDER, cancel)?;
+pub fn ids(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    window: PageRequest,
+    cancel: &CancellationToken,
+) -> Result<Page> {
+    let selections = select(snapshot, filter, Projection::SORT_KEY, cancel)?;
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let id = |(selection, row): Place| TraceId::from_bytes(selections[selection].view.trace_id(row));
     let found = page_of(&selections, window).into_iter().filter_map(id);

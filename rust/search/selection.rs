@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::Cancel;
+use super::CancellationToken;
 use super::pool::in_rounds;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::index::{Live, Needed};
+use crate::index::{LiveRows, Projection};
 use crate::storage::{Part, Snapshot, View};
 
 /// Where a row stands among all results: newest start first, then trace id ascending.
@@ -42,7 +42,7 @@ pub(super) struct Selection<'a> {
     /// Its place in the snapshot.
     pub(super) place: usize,
     /// The rows that are selected.
-    pub(super) rows: Live,
+    pub(super) rows: LiveRows,
     /// How many rows are selected.
     pub(super) count: usize,
     /// The values of the part's rows.
@@ -50,10 +50,14 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    fn new((place, part): (usize, &'a Part), asked: (&Filter, Needed), cancel: &Cancel) -> Result<Self> {
-        let (filter, needed) = asked;
-        let rows = part.rows(filter, &|| cancel.check().is_ok())?;
-        Ok(Self { part, place, count: rows.count(), rows, view: part.view(needed)? })
+    fn new(
+        (place, part): (usize, &'a Part),
+        asked: (&Filter, Projection),
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
+        let (filter, projection) = asked;
+        let rows = part.rows(filter, &|| cancel.is_cancelled())?;
+        Ok(Self { part, place, count: rows.count(), rows, view: part.view(projection)? })
     }
 
     /// Returns where `row` stands among all results.
@@ -88,16 +92,16 @@ const FEW_ROWS: usize = 1_024;
 pub(super) const PARTS: usize = 2;
 
 /// Returns what `filter` selects in every part, evaluated in parallel if that is worth it; parts without a match are left
-/// out. The columns that are `needed` of their rows may be read.
+/// out. The columns that are `projection` of their rows may be read.
 pub(super) fn select<'a>(
     snapshot: &'a Snapshot,
     filter: &Filter,
-    needed: Needed,
-    cancel: &Cancel,
+    projection: Projection,
+    cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
     let evaluate = |part: (usize, &'a Part)| {
         cancel.check()?;
-        Selection::new(part, (filter, needed), cancel)
+        Selection::new(part, (filter, projection), cancel)
     };
     let parts = snapshot.parts();
     let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= FEW_ROWS {

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::numbered::{Numbered, is_set, set};
 use super::pool::in_rounds;
 use super::selection::{OrderKey, PARTS, Selection, select};
-use super::{Cancel, Page, Window};
+use super::{CancellationToken, Page, PageRequest};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Needed, ones};
+use crate::index::{Projection, ones};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
@@ -51,9 +51,14 @@ const DETAILS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field
 ///
 /// # Errors
 /// [`Error::Cancelled`]; damage met while an index is built anew.
-pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
-    let needed = DETAILS.into_iter().fold(Needed::ORDER.and(Field::SessionId), Needed::and);
-    let selections = select(snapshot, filter, needed, cancel)?;
+pub fn sessions(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    window: PageRequest,
+    cancel: &CancellationToken,
+) -> Result<Page> {
+    let projection = DETAILS.into_iter().fold(Projection::SORT_KEY.and(Field::SessionId), Projection::and);
+    let selections = select(snapshot, filter, projection, cancel)?;
     // Not in the pool: a thread that waits there for others may take up another search, and that would
     // wait for the numbers that this one is making.
     let numbered = Numbered::new(snapshot, &selections)?;
@@ -67,7 +72,7 @@ pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &C
 }
 
 /// Returns how many sessions have a selected row. Those that only one segment has are counted by its own codes.
-fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel) -> Result<u64> {
+fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &CancellationToken) -> Result<u64> {
     let is_every =
         numbered.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbered));
     let codes_of_part = |(part, selection): (usize, &Selection<'_>)| -> Result<Vec<u64>> {
@@ -127,8 +132,8 @@ type Place = (usize, usize);
 fn cut(
     selections: &[Selection<'_>],
     numbered: &Numbered<'_>,
-    window: Window,
-    cancel: &Cancel,
+    window: PageRequest,
+    cancel: &CancellationToken,
 ) -> Result<Vec<Place>> {
     let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
     let end = offset.saturating_add(window.limit);
@@ -221,7 +226,7 @@ fn describe<'a>(
     selections: &'a [Selection<'a>],
     numbered: &Numbered<'_>,
     session: Place,
-    cancel: &Cancel,
+    cancel: &CancellationToken,
 ) -> Result<SessionRow<'a>> {
     cancel.check()?;
     let members = members(selections, numbered, session);

@@ -20,7 +20,7 @@ use crate::otlp::span_ref::Scalar;
 /// One thing a span can tell, whatever its dialect calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants are explained by their lines in the table")]
-pub enum Fact {
+pub enum Attribute {
     Kind,
     Operation,
     RunId,
@@ -49,28 +49,28 @@ pub enum Fact {
 }
 
 /// The mapping: each fact with the attributes that tell it, in order of precedence.
-pub const TABLE: [(Fact, &[&str]); 25] = [
-    (Fact::Kind, &["openinference.span.kind"]),
-    (Fact::Operation, &["gen_ai.operation.name"]),
-    (Fact::RunId, &["agno.run.id"]),
-    (Fact::SessionId, &["gen_ai.conversation.id", "session.id", "agno.session.id"]),
-    (Fact::UserId, &["user.id", "enduser.id", "agno.user.id"]),
-    (Fact::AgentId, &["agno.agent.id", "gen_ai.agent.id"]),
-    (Fact::AgentName, &["gen_ai.agent.name", "agent.name"]),
-    (Fact::TeamId, &["agno.team.id", "team.id"]),
-    (Fact::WorkflowId, &["agno.workflow.id", "gen_ai.workflow.name"]),
-    (Fact::Metadata, &["metadata"]),
-    (Fact::Model, &["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"]),
+pub const TABLE: [(Attribute, &[&str]); 25] = [
+    (Attribute::Kind, &["openinference.span.kind"]),
+    (Attribute::Operation, &["gen_ai.operation.name"]),
+    (Attribute::RunId, &["agno.run.id"]),
+    (Attribute::SessionId, &["gen_ai.conversation.id", "session.id", "agno.session.id"]),
+    (Attribute::UserId, &["user.id", "enduser.id", "agno.user.id"]),
+    (Attribute::AgentId, &["agno.agent.id", "gen_ai.agent.id"]),
+    (Attribute::AgentName, &["gen_ai.agent.name", "agent.name"]),
+    (Attribute::TeamId, &["agno.team.id", "team.id"]),
+    (Attribute::WorkflowId, &["agno.workflow.id", "gen_ai.workflow.name"]),
+    (Attribute::Metadata, &["metadata"]),
+    (Attribute::Model, &["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"]),
     (
-        Fact::InputTokens,
+        Attribute::InputTokens,
         &["llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"],
     ),
     (
-        Fact::OutputTokens,
+        Attribute::OutputTokens,
         &["llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"],
     ),
     (
-        Fact::Input,
+        Attribute::Input,
         &[
             "input.value",
             "gen_ai.input.messages",
@@ -83,7 +83,7 @@ pub const TABLE: [(Fact, &[&str]); 25] = [
         ],
     ),
     (
-        Fact::Output,
+        Attribute::Output,
         &[
             "output.value",
             "gen_ai.output.messages",
@@ -93,20 +93,20 @@ pub const TABLE: [(Fact, &[&str]); 25] = [
             "gen_ai.completion",
         ],
     ),
-    (Fact::ToolName, &["tool.name", "gen_ai.tool.name"]),
-    (Fact::ToolParameters, &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments"]),
-    (Fact::Description, &["agno.workflow.description"]),
-    (Fact::StepsCount, &["agno.workflow.steps_count"]),
-    (Fact::Steps, &["agno.workflow.steps"]),
-    (Fact::StepTypes, &["agno.workflow.step_types"]),
-    (Fact::StepName, &["graph.node.name"]),
-    (Fact::StepType, &["agno.step.type"]),
-    (Fact::ErrorMessage, &["exception.message"]),
-    (Fact::ErrorType, &["error.type"]),
+    (Attribute::ToolName, &["tool.name", "gen_ai.tool.name"]),
+    (Attribute::ToolParameters, &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments"]),
+    (Attribute::Description, &["agno.workflow.description"]),
+    (Attribute::StepsCount, &["agno.workflow.steps_count"]),
+    (Attribute::Steps, &["agno.workflow.steps"]),
+    (Attribute::StepTypes, &["agno.workflow.step_types"]),
+    (Attribute::StepName, &["graph.node.name"]),
+    (Attribute::StepType, &["agno.step.type"]),
+    (Attribute::ErrorMessage, &["exception.message"]),
+    (Attribute::ErrorType, &["error.type"]),
 ];
 
-/// The facts that an attribute tells, and how early it stands in each fact's line.
-type Told = Vec<(Fact, usize)>;
+/// The summary that an attribute tells, and how early it stands in each fact's line.
+type Told = Vec<(Attribute, usize)>;
 
 /// What the attribute of each name tells.
 static PRECEDENCE: LazyLock<HashMap<&'static [u8], Told>> = LazyLock::new(|| {
@@ -121,12 +121,12 @@ static PRECEDENCE: LazyLock<HashMap<&'static [u8], Told>> = LazyLock::new(|| {
 
 /// Which attribute of a list tells which fact.
 #[derive(Debug, Clone)]
-pub struct Findings {
+pub struct AttributeIndex {
     /// By fact: the rank of the attribute's name in the table, and its place in the list.
     places: [Option<(usize, usize)>; TABLE.len()],
 }
 
-impl Findings {
+impl AttributeIndex {
     /// Returns what `attributes` tell.
     pub fn of(attributes: &[KeyValue]) -> Self {
         Self::among(attributes.iter().map(|attribute| (attribute.key.as_bytes(), is_present(attribute))))
@@ -151,18 +151,18 @@ impl Findings {
     }
 
     /// Returns the place of the attribute that tells `fact`.
-    pub fn place(&self, fact: Fact) -> Option<usize> {
+    pub fn place(&self, fact: Attribute) -> Option<usize> {
         self.places[fact as usize].map(|(_, place)| place)
     }
 
     /// Returns the value, among the same `attributes`, that tells `fact`.
-    pub fn value<'a>(&self, attributes: &'a [KeyValue], fact: Fact) -> Option<&'a Value> {
+    pub fn value<'a>(&self, attributes: &'a [KeyValue], fact: Attribute) -> Option<&'a Value> {
         attributes[self.place(fact)?].value.as_ref()?.value.as_ref()
     }
 
     /// Returns the text that tells `fact`; numbers and truth values are spelled out, and anything
     /// larger is no text.
-    pub fn text<'a>(&self, attributes: &'a [KeyValue], fact: Fact) -> Option<Cow<'a, str>> {
+    pub fn text<'a>(&self, attributes: &'a [KeyValue], fact: Attribute) -> Option<Cow<'a, str>> {
         match self.value(attributes, fact)? {
             Value::StringValue(text) => Some(Cow::Borrowed(text)),
             Value::IntValue(number) => Some(Cow::Owned(number.to_string())),
@@ -187,7 +187,7 @@ fn says_anything(value: Scalar<'_>) -> bool {
     !matches!(value, Scalar::Missing | Scalar::Text(b""))
 }
 
-/// Returns a value as text, as [`Findings::text`] does.
+/// Returns a value as text, as [`AttributeIndex::text`] does.
 fn text_of(value: Scalar<'_>) -> Option<Cow<'_, str>> {
     match value {
         Scalar::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
@@ -212,7 +212,7 @@ fn count_of(value: Scalar<'_>) -> u64 {
 /// What the dialects read from one span's attributes; held in memory for every span of the head,
 /// so large texts are not among them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct SpanSummary {
     /// The span's name.
     pub name: Box<str>,
     /// What kind of work it stands for.
@@ -239,22 +239,22 @@ pub struct Facts {
     pub output_tokens: u64,
 }
 
-impl Facts {
-    /// Returns the facts of one span.
+impl SpanSummary {
+    /// Returns the summary of one span.
     pub fn read(span: &SpanRef<'_>) -> Self {
         let attributes = &span.attributes;
         let told = attributes.iter().map(|attribute| (attribute.key, says_anything(attribute.value)));
-        let findings = Findings::among(told);
+        let findings = AttributeIndex::among(told);
         let value = |fact| findings.place(fact).map_or(Scalar::Missing, |place| attributes[place].value);
         let text = |fact| text_of(value(fact));
         let id = |fact| text(fact).map(|text| Box::from(text.as_ref()));
         let speaks =
             |prefix: &str| attributes.iter().any(|attribute| attribute.key.starts_with(prefix.as_bytes()));
 
-        let team_id: Option<Box<str>> = id(Fact::TeamId);
+        let team_id: Option<Box<str>> = id(Attribute::TeamId);
         let is_agno = speaks("agno.");
-        let operation = text(Fact::Operation);
-        let node_type = match text(Fact::Kind) {
+        let operation = text(Attribute::Operation);
+        let node_type = match text(Attribute::Kind) {
             Some(kind) => NodeType::of_kind(&kind, team_id.is_some(), is_agno),
             None => operation.as_deref().map_or(NodeType::Unknown, NodeType::of_operation),
         };
@@ -264,29 +264,29 @@ impl Facts {
         // A team and a workflow bear an agent's name too, their own.
         let name_of_agent = || {
             let is_own_name = matches!(node_type, NodeType::Team | NodeType::Workflow);
-            if is_own_name { None } else { id(Fact::AgentName) }
+            if is_own_name { None } else { id(Attribute::AgentName) }
         };
-        let mut facts = Self {
+        let mut summary = Self {
             name: String::from_utf8_lossy(span.name).into(),
             is_run,
             has_dialect: is_agno || speaks("openinference.") || speaks("gen_ai."),
-            run_id: id(Fact::RunId),
-            session_id: id(Fact::SessionId),
-            user_id: id(Fact::UserId),
-            agent_id: id(Fact::AgentId).or_else(name_of_agent),
-            workflow_id: id(Fact::WorkflowId),
+            run_id: id(Attribute::RunId),
+            session_id: id(Attribute::SessionId),
+            user_id: id(Attribute::UserId),
+            agent_id: id(Attribute::AgentId).or_else(name_of_agent),
+            workflow_id: id(Attribute::WorkflowId),
             team_id,
             ..Self::default()
         };
         if node_type.is_model() {
-            facts.input_tokens = count_of(value(Fact::InputTokens));
-            facts.output_tokens = count_of(value(Fact::OutputTokens));
+            summary.input_tokens = count_of(value(Attribute::InputTokens));
+            summary.output_tokens = count_of(value(Attribute::OutputTokens));
         }
-        facts.node_type = node_type;
-        if let Some(metadata) = text(Fact::Metadata) {
-            facts.read_metadata(&metadata);
+        summary.node_type = node_type;
+        if let Some(metadata) = text(Attribute::Metadata) {
+            summary.read_metadata(&metadata);
         }
-        facts
+        summary
     }
 
     /// Takes session and user, if still unknown, from the JSON text of the attribute `metadata`.

@@ -1,7 +1,7 @@
 //! One span as a node of the tree (specification, "`TraceNode`"), in two parts: what stands before
 //! its children and what stands after them. Between the two the span's message is already dropped.
 
-use super::dialect::{Fact, Findings};
+use super::dialect::{Attribute, AttributeIndex};
 use super::json::{Json, value_text};
 use super::node_type::NodeType;
 use super::row::micros;
@@ -29,7 +29,7 @@ pub(super) struct Surroundings<'a> {
 pub(super) struct Node<'a> {
     pub(super) span: &'a Span,
     pub(super) message: proto::Span,
-    findings: Findings,
+    findings: AttributeIndex,
     /// By attribute: whether the node shows its value, so that it need not be repeated.
     is_shown: Vec<bool>,
 }
@@ -38,24 +38,24 @@ impl<'a> Node<'a> {
     /// Returns the node of `span`.
     pub(super) fn of(span: &'a Span) -> Result<Self> {
         let message = span.message()?;
-        let findings = Findings::of(&message.attributes);
+        let findings = AttributeIndex::of(&message.attributes);
         let is_shown = vec![false; message.attributes.len()];
         Ok(Self { span, message, findings, is_shown })
     }
 
     /// Returns the input: the attribute that tells it, else a span event's, else numbered messages.
     pub(super) fn input(&mut self) -> Option<String> {
-        self.content(Fact::Input, &["gen_ai.prompt.", "llm.input_messages."])
+        self.content(Attribute::Input, &["gen_ai.prompt.", "llm.input_messages."])
     }
 
     /// Returns the output, from the same places.
     pub(super) fn output(&mut self) -> Option<String> {
-        self.content(Fact::Output, &["gen_ai.completion.", "llm.output_messages."])
+        self.content(Attribute::Output, &["gen_ai.completion.", "llm.output_messages."])
     }
 
     /// Whether the span calls itself a chain, whoever made it.
     pub(super) fn is_chain(&self) -> bool {
-        self.findings.text(&self.message.attributes, Fact::Kind).as_deref() == Some("CHAIN")
+        self.findings.text(&self.message.attributes, Attribute::Kind).as_deref() == Some("CHAIN")
     }
 
     /// Returns what went wrong; `None` if nothing did.
@@ -66,9 +66,9 @@ impl<'a> Node<'a> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
             .filter(|message| !message.is_empty())
-            .or_else(|| self.show(Fact::ErrorMessage))
+            .or_else(|| self.show(Attribute::ErrorMessage))
             .or_else(|| self.exception())
-            .or_else(|| self.show(Fact::ErrorType))
+            .or_else(|| self.show(Attribute::ErrorType))
             .or_else(|| Some(UNEXPLAINED.to_owned()))
     }
 
@@ -79,7 +79,7 @@ impl<'a> Node<'a> {
         let end = micros(span.effective_end());
         json.text_member("id", &span.span_id.to_string());
         json.text_member("name", &self.message.name);
-        json.text_member("type", span.facts.node_type.word());
+        json.text_member("type", span.summary.node_type.word());
         json.text_member("duration", &format_duration((end - start).max(0) / 1_000));
         json.instant_member("start_time", start);
         json.instant_member("end_time", end);
@@ -105,37 +105,39 @@ impl<'a> Node<'a> {
     /// Returns what this span says of the steps below it.
     pub(super) fn steps(&self) -> Option<StepTypes> {
         let attributes = &self.message.attributes;
-        let names = self.findings.value(attributes, Fact::Steps)?;
-        StepTypes::of(names, self.findings.value(attributes, Fact::StepTypes)?)
+        let names = self.findings.value(attributes, Attribute::Steps)?;
+        StepTypes::of(names, self.findings.value(attributes, Attribute::StepTypes)?)
     }
 
     fn step_type(&mut self, of_parent: Option<&StepTypes>) -> Option<String> {
-        self.show(Fact::StepType).or_else(|| {
-            let name = self.findings.text(&self.message.attributes, Fact::StepName);
+        self.show(Attribute::StepType).or_else(|| {
+            let name = self.findings.text(&self.message.attributes, Attribute::StepName);
             of_parent?.step_type(name.as_deref(), &self.message.name).map(str::to_owned)
         })
     }
 
     /// Writes the named keys of this kind of node; what is zero or empty is left out.
     fn write_metadata(&mut self, json: &mut Json<'_>, around: &Surroundings<'_>) {
-        let named: &[(&str, Fact)] = match self.span.facts.node_type {
-            NodeType::Agent | NodeType::Team => &[("run_id", Fact::RunId)],
+        let named: &[(&str, Attribute)] = match self.span.summary.node_type {
+            NodeType::Agent | NodeType::Team => &[("run_id", Attribute::RunId)],
             NodeType::Llm | NodeType::Embedding => &[
-                ("model", Fact::Model),
-                ("input_tokens", Fact::InputTokens),
-                ("output_tokens", Fact::OutputTokens),
+                ("model", Attribute::Model),
+                ("input_tokens", Attribute::InputTokens),
+                ("output_tokens", Attribute::OutputTokens),
             ],
-            NodeType::Tool => &[("tool_name", Fact::ToolName), ("parameters", Fact::ToolParameters)],
+            NodeType::Tool => {
+                &[("tool_name", Attribute::ToolName), ("parameters", Attribute::ToolParameters)]
+            }
             NodeType::Workflow | NodeType::Chain => &[
-                ("description", Fact::Description),
-                ("steps_count", Fact::StepsCount),
-                ("steps", Fact::Steps),
-                ("step_types", Fact::StepTypes),
+                ("description", Attribute::Description),
+                ("steps_count", Attribute::StepsCount),
+                ("steps", Attribute::Steps),
+                ("step_types", Attribute::StepTypes),
             ],
             NodeType::Other(_) | NodeType::Unknown => &[],
         };
-        let facts = &self.span.facts;
-        let ids = [("session_id", &facts.session_id), ("user_id", &facts.user_id)];
+        let summary = &self.span.summary;
+        let ids = [("session_id", &summary.session_id), ("user_id", &summary.user_id)];
         let row = around.row;
         let totals = [("total_input_tokens", row.input_tokens), ("total_output_tokens", row.output_tokens)];
 
@@ -161,7 +163,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn write_named(&mut self, members: &mut Json<'_>, key: &str, fact: Fact) {
+    fn write_named(&mut self, members: &mut Json<'_>, key: &str, fact: Attribute) {
         let Some(place) = self.findings.place(fact) else { return };
         let Some(value) = value_of(&self.message.attributes[place]).filter(|value| !is_falsy(value)) else {
             return;
@@ -173,18 +175,19 @@ impl<'a> Node<'a> {
 
     /// Notes the session and the user as shown, if it is their attribute that was.
     fn note_ids(&mut self) {
-        let facts = &self.span.facts;
-        for (fact, id) in [(Fact::SessionId, &facts.session_id), (Fact::UserId, &facts.user_id)] {
+        let summary = &self.span.summary;
+        for (fact, id) in [(Attribute::SessionId, &summary.session_id), (Attribute::UserId, &summary.user_id)]
+        {
             self.note_if_equal(fact, id.as_deref());
         }
     }
 
     /// Notes the kind as shown, if the node's type is that very word.
     fn note_kind(&mut self) {
-        self.note_if_equal(Fact::Kind, Some(self.span.facts.node_type.word()));
+        self.note_if_equal(Attribute::Kind, Some(self.span.summary.node_type.word()));
     }
 
-    fn note_if_equal(&mut self, fact: Fact, shown: Option<&str>) {
+    fn note_if_equal(&mut self, fact: Attribute, shown: Option<&str>) {
         let Some(place) = self.findings.place(fact) else { return };
         if let Some(Value::StringValue(text)) = value_of(&self.message.attributes[place]) {
             self.is_shown[place] |= Some(text.as_str()) == shown;
@@ -192,23 +195,23 @@ impl<'a> Node<'a> {
     }
 
     /// Returns the text of an attribute and notes it as shown.
-    fn show(&mut self, fact: Fact) -> Option<String> {
+    fn show(&mut self, fact: Attribute) -> Option<String> {
         let place = self.findings.place(fact)?;
         let text = value_text(value_of(&self.message.attributes[place])?);
         self.is_shown[place] = true;
         Some(text)
     }
 
-    fn content(&mut self, fact: Fact, prefixes: &[&str]) -> Option<String> {
+    fn content(&mut self, fact: Attribute, prefixes: &[&str]) -> Option<String> {
         self.show(fact)
             .or_else(|| self.content_of_event(fact))
             .or_else(|| prefixes.iter().find_map(|prefix| numbered(&self.message.attributes, prefix)))
     }
 
     /// Returns the content that older conventions put on a span event.
-    fn content_of_event(&self, fact: Fact) -> Option<String> {
+    fn content_of_event(&self, fact: Attribute) -> Option<String> {
         self.message.events.iter().find_map(|event| {
-            let value = Findings::of(&event.attributes).value(&event.attributes, fact)?;
+            let value = AttributeIndex::of(&event.attributes).value(&event.attributes, fact)?;
             Some(value_text(value))
         })
     }

@@ -10,7 +10,7 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::dialect::Facts;
+use super::dialect::SpanSummary;
 use super::tree::Forest;
 use super::{Span, Trace};
 use crate::otlp::TraceId;
@@ -66,10 +66,10 @@ impl TraceRow {
     pub(super) fn within(trace: &Trace, forest: &Forest) -> Self {
         let spans = trace.spans();
         let run = run_root(spans, forest);
-        let facts = run.map(|place| &spans[place].facts);
-        let own = |id: fn(&Facts) -> &Option<Box<str>>| facts.and_then(|facts| text(id(facts)));
-        let near = |id: fn(&Facts) -> &Option<Box<str>>| {
-            run.and_then(|run| nearest(spans, forest, run, |facts| text(id(facts))))
+        let summary = run.map(|place| &spans[place].summary);
+        let own = |id: fn(&SpanSummary) -> &Option<Box<str>>| summary.and_then(|summary| text(id(summary)));
+        let near = |id: fn(&SpanSummary) -> &Option<Box<str>>| {
+            run.and_then(|run| nearest(spans, forest, run, |summary| text(id(summary))))
         };
         let start_time = micros(spans.iter().map(|span| span.start).min().unwrap_or(0));
         let latest = |span: &Arc<Span>| span.start.max(span.effective_end());
@@ -78,21 +78,21 @@ impl TraceRow {
         Self {
             trace_id: trace.trace_id,
             is_error: errors > 0,
-            name: facts.map_or_else(String::new, |facts| facts.name.to_string()),
-            run_id: own(|facts| &facts.run_id),
-            session_id: near(|facts| &facts.session_id),
-            user_id: near(|facts| &facts.user_id),
-            agent_id: own(|facts| &facts.agent_id),
-            team_id: own(|facts| &facts.team_id),
-            workflow_id: own(|facts| &facts.workflow_id),
+            name: summary.map_or_else(String::new, |summary| summary.name.to_string()),
+            run_id: own(|summary| &summary.run_id),
+            session_id: near(|summary| &summary.session_id),
+            user_id: near(|summary| &summary.user_id),
+            agent_id: own(|summary| &summary.agent_id),
+            team_id: own(|summary| &summary.team_id),
+            workflow_id: own(|summary| &summary.workflow_id),
             start_time,
             end_time,
             created_at: trace.created_at,
             duration_ms: (end_time - start_time) / 1_000,
             total_spans: whole(spans.len() as u64),
             error_count: whole(errors as u64),
-            input_tokens: whole(sum(spans, |facts| facts.input_tokens)),
-            output_tokens: whole(sum(spans, |facts| facts.output_tokens)),
+            input_tokens: whole(sum(spans, |summary| summary.input_tokens)),
+            output_tokens: whole(sum(spans, |summary| summary.output_tokens)),
         }
     }
 
@@ -105,18 +105,18 @@ impl TraceRow {
 /// Returns the span that a trace is named after: the shallowest run, else the shallowest span of
 /// any dialect, else the first root; of equals the first in sibling order.
 pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
-    let first = |level: &[usize], wanted: fn(&Facts) -> bool| {
-        let fitting = level.iter().copied().filter(|place| wanted(&spans[*place].facts));
+    let first = |level: &[usize], wanted: fn(&SpanSummary) -> bool| {
+        let fitting = level.iter().copied().filter(|place| wanted(&spans[*place].summary));
         fitting.min_by(|one, other| spans[*one].sibling_order(&spans[*other]))
     };
     let mut of_dialect = None;
     let mut level = forest.roots().to_vec();
     while !level.is_empty() {
-        let run = first(&level, |facts| facts.is_run);
+        let run = first(&level, |summary| summary.is_run);
         if run.is_some() {
             return run;
         }
-        of_dialect = of_dialect.or_else(|| first(&level, |facts| facts.has_dialect));
+        of_dialect = of_dialect.or_else(|| first(&level, |summary| summary.has_dialect));
         level = forest.level_below(&level);
     }
     of_dialect.or_else(|| forest.roots().first().copied())
@@ -128,17 +128,17 @@ fn nearest<T>(
     spans: &[Arc<Span>],
     forest: &Forest,
     run: usize,
-    read: impl Fn(&Facts) -> Option<T>,
+    read: impl Fn(&SpanSummary) -> Option<T>,
 ) -> Option<T> {
     let mut level = vec![run];
     while !level.is_empty() {
-        if let Some(found) = level.iter().find_map(|place| read(&spans[*place].facts)) {
+        if let Some(found) = level.iter().find_map(|place| read(&spans[*place].summary)) {
             return Some(found);
         }
         level = forest.level_below(&level);
     }
     let mut ancestors = std::iter::successors(forest.parent(run), |place| forest.parent(*place));
-    ancestors.find_map(|place| read(&spans[place].facts))
+    ancestors.find_map(|place| read(&spans[place].summary))
 }
 
 #[allow(clippy::ref_option, reason = "it reads a field")]
@@ -146,8 +146,8 @@ fn text(id: &Option<Box<str>>) -> Option<String> {
     id.as_deref().map(str::to_owned)
 }
 
-fn sum(spans: &[Arc<Span>], tokens: fn(&Facts) -> u64) -> u64 {
-    spans.iter().fold(0, |sum, span| sum.saturating_add(tokens(&span.facts)))
+fn sum(spans: &[Arc<Span>], tokens: fn(&SpanSummary) -> u64) -> u64 {
+    spans.iter().fold(0, |sum, span| sum.saturating_add(tokens(&span.summary)))
 }
 
 fn whole(count: u64) -> i64 {

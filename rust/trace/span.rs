@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use prost::Message as _;
 
-use super::dialect::Facts;
+use super::dialect::SpanSummary;
 use crate::error::{Error, Result};
 use crate::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 
-/// A span with the facts that rows and trees need; its full message is decoded again only to print it.
+/// A span with the summary that rows and trees need; its full message is decoded again only to print it.
 #[derive(Debug)]
 pub struct Span {
     /// The trace it belongs to.
@@ -24,7 +24,7 @@ pub struct Span {
     /// Whether its status is an error.
     pub is_error: bool,
     /// What the dialects read from its attributes.
-    pub facts: Facts,
+    pub summary: SpanSummary,
     /// The bytes that are stored.
     pub wire: WireSpan,
 }
@@ -49,7 +49,7 @@ impl Span {
             start: span.start,
             end: span.end,
             is_error: span.status == proto::status::StatusCode::Error as i32,
-            facts: Facts::read(&span),
+            summary: SpanSummary::read(&span),
             wire,
         })
     }

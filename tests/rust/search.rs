@@ -10,7 +10,7 @@ use serde_json::Value;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, SpanId, TraceId};
-use spanwise::search::{self, Cancel, Detail, Page, Window};
+use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -91,10 +91,10 @@ fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> 
     (folder, store)
 }
 
-fn every_page(limit: usize, mut page_of: impl FnMut(Window) -> Page) -> Vec<Value> {
+fn every_page(limit: usize, mut page_of: impl FnMut(PageRequest) -> Page) -> Vec<Value> {
     let mut items = Vec::new();
     for page in 1.. {
-        let answer = page_of(Window { page, limit });
+        let answer = page_of(PageRequest { page, limit });
         let shown: Vec<Value> = serde_json::from_slice(&answer.data).expect("a JSON array");
         assert!(shown.len() <= limit);
         if shown.is_empty() {
@@ -119,7 +119,7 @@ proptest! {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
         let shown = every_page(limit, |window| {
-            search::runs(&snapshot, &filter, window, Detail::Full, &Cancel::default()).expect("a page")
+            search::runs(&snapshot, &filter, window, Detail::Full, &CancellationToken::default()).expect("a page")
         });
         let mut expected: Vec<&Run> = runs.iter().filter(|run| !errors || run.is_error).collect();
         expected.sort_by_key(|run| (Reverse(run.start), run.trace_id()));
@@ -138,7 +138,7 @@ proptest! {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
         let shown = every_page(limit, |window| {
-            search::sessions(&snapshot, &filter, window, &Cancel::default()).expect("a page")
+            search::sessions(&snapshot, &filter, window, &CancellationToken::default()).expect("a page")
         });
         runs.retain(|run| !errors || run.is_error);
         prop_assert_eq!(shown, grouped(&runs));
@@ -160,8 +160,9 @@ fn searches_at_once_number_the_sessions_once_and_agree() {
         .collect();
     let (_folder, store) = stored(&mut runs, 10, 0, 0);
     let page = || {
-        let window = Window { page: 1, limit: 3 };
-        search::sessions(&store.snapshot(), &Filter::all(), window, &Cancel::default()).expect("a page")
+        let window = PageRequest { page: 1, limit: 3 };
+        search::sessions(&store.snapshot(), &Filter::all(), window, &CancellationToken::default())
+            .expect("a page")
     };
     let pages: Vec<Page> = std::thread::scope(|scope| {
         let searches: Vec<_> = (0..16).map(|_| scope.spawn(page)).collect();
@@ -250,9 +251,9 @@ fn a_trace_the_filter_refuses_is_absent() {
 fn a_withdrawn_search_ends() {
     let run = Run { trace: 1, start: 0, session: None, user: None, agent: None, is_error: false };
     let (_folder, store) = stored(&mut vec![run], 1, 9, 0);
-    let withdrawn = Cancel::default();
+    let withdrawn = CancellationToken::default();
     withdrawn.cancel();
-    let window = Window { page: 1, limit: 20 };
+    let window = PageRequest { page: 1, limit: 20 };
     let outcome = search::runs(&store.snapshot(), &Filter::all(), window, Detail::Full, &withdrawn);
     assert!(matches!(outcome, Err(Error::Cancelled)));
 }
@@ -268,9 +269,9 @@ fn golden_sessions() {
         let filter = Filter::compile(case["filter"].to_string().as_bytes()).expect("a good filter");
         let page = case["page"].as_u64().unwrap_or(1);
         let limit = usize::try_from(case["limit"].as_u64().unwrap_or(20)).expect("a limit");
-        let window = Window { page, limit };
-        let answer =
-            search::sessions(&store.snapshot(), &filter, window, &Cancel::default()).expect("a page");
+        let window = PageRequest { page, limit };
+        let answer = search::sessions(&store.snapshot(), &filter, window, &CancellationToken::default())
+            .expect("a page");
         let rows: Value = serde_json::from_slice(&answer.data).expect("a JSON array");
         assert_eq!(rows, case["sessions"], "{}", case["name"]);
         assert_eq!(answer.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);

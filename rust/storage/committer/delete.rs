@@ -15,7 +15,7 @@ use crate::storage::snapshot::{Part, Snapshot};
 /// Returns how many traces of a snapshot the filter matches.
 pub(crate) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
     let parts = snapshot.parts().par_iter();
-    parts.map(|part| Ok(part.rows(filter, &|| true)?.count() as u64)).sum()
+    parts.map(|part| Ok(part.rows(filter, &|| false)?.count() as u64)).sum()
 }
 
 impl Committer {
@@ -28,7 +28,7 @@ impl Committer {
         let sealed = self.state.sealed.par_iter();
         let matched = sealed.map(|sealed| {
             let part = Part::sealed(sealed.segment.clone(), sealed.hidden.clone());
-            let rows = part.rows(filter, &|| true)?;
+            let rows = part.rows(filter, &|| false)?;
             Ok(rows.from(0).collect::<RoaringBitmap>())
         });
         let matched = matched.collect::<Result<Vec<_>>>()?;

@@ -15,7 +15,7 @@ use arrow_buffer::Buffer;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
-use crate::index::{self, Index, Needed};
+use crate::index::{self, Index, Projection};
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::Options;
 use crate::storage::segment::mmap;
@@ -25,7 +25,7 @@ const NAME: &str = "index";
 const UNFINISHED: &str = "index.new";
 
 /// What is read of every segment when it is opened: what the store itself needs to find traces.
-const ALWAYS: Needed = Needed::ORDER.with(Needed::PLACES);
+const ALWAYS: Projection = Projection::SORT_KEY.with(Projection::DOCUMENTS);
 
 /// The rows of a segment as an index is built from them.
 #[derive(Debug)]

@@ -29,7 +29,7 @@ use parquet::file::properties::WriterProperties;
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
-use crate::index::{Index, Needed};
+use crate::index::{Index, Projection};
 use crate::otlp::TraceId;
 use crate::schema::{Field, trace_schema};
 use crate::storage::manifest::SegmentRecord;
@@ -82,24 +82,24 @@ impl Segment {
         })
     }
 
-    /// Returns the index, in which the columns that are needed are as they were written. If they are
+    /// Returns the index, in which the columns of `projection` are as they were written. If they are
     /// not, the index is built anew first.
     ///
     /// # Errors
     /// [`Error::Damage`], [`Error::Storage`] if that needs rows that cannot be read.
-    pub(crate) fn index(&self, needed: Needed) -> Result<Arc<Index>> {
+    pub(crate) fn index(&self, projection: Projection) -> Result<Arc<Index>> {
         let present = self.index.load_full();
-        if present.is_sound(needed) {
+        if present.is_sound(projection) {
             return Ok(present);
         }
         let _alone = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let present = self.index.load_full();
-        if present.is_sound(needed) {
+        if present.is_sound(projection) {
             return Ok(present);
         }
         let built = Arc::new(self.cache.build(&self.record, &read_rows(self.rows.as_ref(), &self.record)?)?);
         self.index.store(built.clone());
-        if built.is_sound(needed) {
+        if built.is_sound(projection) {
             return Ok(built);
         }
         Err(Error::storage(format!("the index of segment {}", self.record.id), "it changes as it is written"))
@@ -150,7 +150,7 @@ impl Segment {
     /// # Errors
     /// As [`Segment::index`].
     pub(crate) fn created_at(&self, row: usize) -> Result<i64> {
-        let index = self.index(Needed::ORDER.and(Field::CreatedAt))?;
+        let index = self.index(Projection::SORT_KEY.and(Field::CreatedAt))?;
         Ok(index.numbers(Field::CreatedAt).map_or(0, |created| created.value(row)))
     }
 
@@ -220,7 +220,7 @@ impl Segment {
     }
 
     fn place(&self, row: usize) -> Place {
-        let [offset, length, decoded] = self.index.load().place(row);
+        let [offset, length, decoded] = self.index.load().document_location(row);
         Place { offset, length, decoded }
     }
 }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, DictionaryArray};
 
-use crate::index::{Index, Live};
+use crate::index::{Index, LiveRows};
 use crate::schema::Field;
 use crate::storage::head::batch::HeadBatch;
 
@@ -89,7 +89,7 @@ impl View {
     }
 
     /// Calls `visit` with the code of the session of every one of these rows that has one.
-    pub fn for_each_session(&self, rows: &Live, mut visit: impl FnMut(usize)) {
+    pub fn for_each_session(&self, rows: &LiveRows, mut visit: impl FnMut(usize)) {
         match &self.rows {
             Source::Sealed(index) => {
                 let Some(texts) = index.texts(Field::SessionId) else { return };

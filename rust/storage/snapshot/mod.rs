@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{self, Bits, Live, Needed};
+use crate::index::{Bits, LiveRows, Projection, RowSet};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::storage::global_ordinals::{Earlier, KnownSessions, Ordinals};
@@ -66,8 +66,8 @@ impl Snapshot {
         if let Some(known) = self.ordinals.get() {
             return Ok(known);
         }
-        let needed = Needed::ORDER.and(Field::SessionId);
-        let indexes = self.segments().map(|(segment, _)| segment.index(needed)).collect::<Result<_>>()?;
+        let projection = Projection::SORT_KEY.and(Field::SessionId);
+        let indexes = self.segments().map(|(segment, _)| segment.index(projection)).collect::<Result<_>>()?;
         Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes, self.earlier.as_deref())))
     }
 
@@ -165,19 +165,19 @@ impl Part {
         }
     }
 
-    /// Returns the rows, not hidden, that `filter` matches, unless `is_wanted` says no by then.
+    /// Returns the rows, not hidden, that `filter` matches, unless `is_cancelled` returns true by then.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; damage met while an index is built anew.
-    pub fn rows(&self, filter: &Filter, is_wanted: &dyn Fn() -> bool) -> Result<Live> {
+    pub fn rows(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<LiveRows> {
         let rows = match &self.rows {
             Rows::Sealed(segment) => {
-                let index = segment.index(filter.needed(Needed::ORDER))?;
-                filter.rows(&index, is_wanted).ok_or(Error::Cancelled)?
+                let index = segment.index(filter.projection(Projection::SORT_KEY))?;
+                filter.rows(&index, is_cancelled).ok_or(Error::Cancelled)?
             }
-            Rows::Head(batch) => index::Rows::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
+            Rows::Head(batch) => RowSet::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
         };
-        Ok(Live::new(rows, &self.hidden))
+        Ok(LiveRows::new(rows, &self.hidden))
     }
 
     /// Whether `filter` matches a row.
@@ -187,20 +187,20 @@ impl Part {
     pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
         match &self.rows {
             Rows::Sealed(segment) => {
-                let index = segment.index(filter.needed(Needed::ORDER))?;
+                let index = segment.index(filter.projection(Projection::SORT_KEY))?;
                 Ok(u32::try_from(row).is_ok_and(|row| filter.holds(&index, row)))
             }
             Rows::Head(batch) => Ok(filter.mask(&batch.batch().slice(row, 1))?.value(0)),
         }
     }
 
-    /// Returns the values of the rows, those in the columns that are needed.
+    /// Returns the values of the rows, those in the columns of `projection`.
     ///
     /// # Errors
     /// Damage met while an index is built anew.
-    pub fn view(&self, needed: Needed) -> Result<View> {
+    pub fn view(&self, projection: Projection) -> Result<View> {
         match &self.rows {
-            Rows::Sealed(segment) => segment.index(needed).map(View::sealed),
+            Rows::Sealed(segment) => segment.index(projection).map(View::sealed),
             Rows::Head(batch) => Ok(View::head(batch.clone())),
         }
     }

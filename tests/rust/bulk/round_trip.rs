@@ -10,7 +10,7 @@ use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::error::{Error, Result};
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, proto};
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Snapshot, TraceStore};
 use tempfile::TempDir;
 
@@ -66,9 +66,9 @@ fn answers(snapshot: &Snapshot) -> Vec<(Vec<u8>, u64)> {
     for source in filters {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         for page in 1..4 {
-            let window = Window { page, limit: 5 };
-            let runs = search::runs(snapshot, &filter, window, Detail::Full, &Cancel::default());
-            let sessions = search::sessions(snapshot, &filter, window, &Cancel::default());
+            let window = PageRequest { page, limit: 5 };
+            let runs = search::runs(snapshot, &filter, window, Detail::Full, &CancellationToken::default());
+            let sessions = search::sessions(snapshot, &filter, window, &CancellationToken::default());
             answers.extend([runs, sessions].map(|page| {
                 let page = page.expect("a page");
                 (page.data, page.total_count)

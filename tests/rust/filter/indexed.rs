@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spanwise::filter::Filter;
-use spanwise::index::{Index, Needed, build};
+use spanwise::index::{Index, Projection, build};
 use spanwise::otlp::TraceId;
 use spanwise::schema::STATUSES;
 use spanwise::trace::TraceRow;
@@ -71,7 +71,7 @@ fn indexed(rows: &[TraceRow]) -> Index {
     let places: Vec<u64> = (0..rows.len() as u64).collect();
     build(&to_batch(rows), [&places, &places, &places], "rows", &mut content).expect("an index");
     let index = Index::open(arrow_buffer::Buffer::from_vec(content), "rows").expect("an index");
-    assert!(index.is_sound(Needed::PLACES));
+    assert!(index.is_sound(Projection::DOCUMENTS));
     index
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn plain(row: &TraceRow) -> Plain {
 }
 
 fn found(filter: &Filter, index: &Index) -> Vec<bool> {
-    assert!(index.is_sound(filter.needed(Needed::ORDER)));
+    assert!(index.is_sound(filter.projection(Projection::SORT_KEY)));
     let rows = filter.rows(index, &|| true).expect("still wanted");
     let found: Vec<bool> = (0..index.rows()).map(|row| rows.contains(row)).collect();
     assert_eq!(found.iter().filter(|found| **found).count(), rows.count());
@@ -171,8 +171,8 @@ fn rows_that_are_not_wanted_any_more_are_not_found() {
     );
     let asked_before_it_was = |unwanted: usize| {
         let asked = std::cell::Cell::new(0);
-        let is_wanted = || asked.replace(asked.get() + 1) < unwanted;
-        (filter.rows(&index, &is_wanted).map(|rows| rows.count()), asked.get())
+        let is_cancelled = || asked.replace(asked.get() + 1) >= unwanted;
+        (filter.rows(&index, &is_cancelled).map(|rows| rows.count()), asked.get())
     };
     let (all, times) = asked_before_it_was(usize::MAX);
     assert!(all.is_some_and(|count| count > 0));
@@ -193,7 +193,9 @@ fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found
         |content: &[u8], identity| Index::open(arrow_buffer::Buffer::from_vec(content.to_vec()), identity);
     let everything = spanwise::schema::FIELDS
         .iter()
-        .fold(Needed::ORDER.with(Needed::PLACES), |needed, info| needed.and(info.field));
+        .fold(Projection::SORT_KEY.with(Projection::DOCUMENTS), |projection, info| {
+            projection.and(info.field)
+        });
     let is_sound = |index: Index| index.is_sound(everything);
     assert!(opened(&content, "rows").is_some_and(is_sound));
     assert!(opened(&content, "other rows").is_none());

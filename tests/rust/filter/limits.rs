@@ -1,7 +1,7 @@
 //! Limits, each at its edge and one beyond, and inputs meant to do harm.
 
 use spanwise::error::FilterError;
-use spanwise::filter::{Filter, MOST_BYTES, MOST_CONDITIONS, MOST_LEVELS, MOST_PATTERN_BYTES, MOST_VALUES};
+use spanwise::filter::{Filter, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_VALUES};
 
 const LEAF: &str = r#"{"op":"EXISTS","key":"name"}"#;
 
@@ -37,32 +37,28 @@ pub(super) fn refused_by_a_limit() -> Vec<(String, FilterError)> {
     let pattern_message = "expected a pattern of at most 4096 bytes, got 4097";
     vec![
         refused(
-            nested(MOST_LEVELS + 1),
+            nested(MAX_LEVELS + 1),
             "expected at most 32 levels of conditions, got more",
             &format!("${}", ".condition".repeat(32)),
         ),
-        refused(
-            wide(MOST_CONDITIONS + 1),
-            "expected at most 1024 conditions, got more",
-            "$.conditions[1023]",
-        ),
-        refused(one_of(MOST_VALUES + 1), "expected at most 10000 values, got 10001", "$.values"),
-        refused(pattern("CONTAINS", MOST_PATTERN_BYTES + 1), pattern_message, "$.value"),
-        refused(pattern("STARTSWITH", MOST_PATTERN_BYTES + 1), pattern_message, "$.value"),
-        refused(padded(MOST_BYTES + 1), "expected at most 1048576 bytes, got 1048577", "$"),
+        refused(wide(MAX_CONDITIONS + 1), "expected at most 1024 conditions, got more", "$.conditions[1023]"),
+        refused(one_of(MAX_VALUES + 1), "expected at most 10000 values, got 10001", "$.values"),
+        refused(pattern("CONTAINS", MAX_PATTERN_BYTES + 1), pattern_message, "$.value"),
+        refused(pattern("STARTSWITH", MAX_PATTERN_BYTES + 1), pattern_message, "$.value"),
+        refused(padded(MAX_BYTES + 1), "expected at most 1048576 bytes, got 1048577", "$"),
     ]
 }
 
 #[test]
 fn a_limit_accepts_its_edge() {
     let accepted = [
-        nested(MOST_LEVELS),
-        wide(MOST_CONDITIONS),
-        one_of(MOST_VALUES),
-        pattern("CONTAINS", MOST_PATTERN_BYTES),
-        pattern("STARTSWITH", MOST_PATTERN_BYTES),
-        pattern("EQ", MOST_PATTERN_BYTES + 1),
-        padded(MOST_BYTES),
+        nested(MAX_LEVELS),
+        wide(MAX_CONDITIONS),
+        one_of(MAX_VALUES),
+        pattern("CONTAINS", MAX_PATTERN_BYTES),
+        pattern("STARTSWITH", MAX_PATTERN_BYTES),
+        pattern("EQ", MAX_PATTERN_BYTES + 1),
+        padded(MAX_BYTES),
     ];
     for source in accepted {
         assert!(Filter::compile(source.as_bytes()).is_ok(), "{}", &source[..60]);
@@ -83,8 +79,8 @@ fn a_hostile_text_is_refused() {
         format!("{{{}}}", members.join(","))
     };
     let hostile = [
-        "[".repeat(MOST_BYTES),
-        r#"{"op":"#.repeat(MOST_BYTES / 6),
+        "[".repeat(MAX_BYTES),
+        r#"{"op":"#.repeat(MAX_BYTES / 6),
         r#"{"op":"NOT","condition":"#.repeat(40_000),
         "[[],".repeat(200_000),
         format!("[{}]", vec!["[]"; 300_000].join(",")),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use spanwise::filter::Filter;
 use spanwise::otlp::TraceId;
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::TraceRow;
 
@@ -107,8 +107,8 @@ proptest! {
             if !matches!(event, Event::Span(..)) {
                 let snapshot = store.snapshot();
                 let all = rows(&snapshot);
-                let window = Window { page: 1, limit };
-                let page = search::sessions(&snapshot, &Filter::all(), window, &Cancel::default());
+                let window = PageRequest { page: 1, limit };
+                let page = search::sessions(&snapshot, &Filter::all(), window, &CancellationToken::default());
                 let expected = sessions(&all.iter().collect::<Vec<_>>()).len() as u64;
                 prop_assert_eq!(page.expect("a page").total_count, expected);
             }
@@ -117,21 +117,21 @@ proptest! {
         let rows = rows(&snapshot);
         for source in filters {
             let filter = Filter::compile(source.to_string().as_bytes()).expect("a good filter");
-            let nobody = Cancel::default();
+            let nobody = CancellationToken::default();
             let matching: Vec<&TraceRow> =
                 rows.iter().filter(|row| truth(&source, &plain(row)) == Some(true)).collect();
-            let shown = every_page(limit, |window: Window| {
+            let shown = every_page(limit, |window: PageRequest| {
                 search::runs(&snapshot, &filter, window, Detail::Summary, &nobody).expect("a page")
             });
             let shown: Vec<&str> = shown.iter().map(|item| item["trace_id"].as_str().expect("an id")).collect();
             let expected: Vec<String> = matching.iter().map(|row| row.trace_id.to_string()).collect();
             prop_assert_eq!(&shown, &expected, "{}", source);
-            let ids = every_page(limit, |window: Window| {
+            let ids = every_page(limit, |window: PageRequest| {
                 search::ids(&snapshot, &filter, window, &nobody).expect("a page")
             });
             prop_assert_eq!(ids, expected, "{}", source);
             prop_assert_eq!(store.delete(&filter, true).expect("counted"), matching.len() as u64);
-            let shown = every_page(limit, |window: Window| {
+            let shown = every_page(limit, |window: PageRequest| {
                 search::sessions(&snapshot, &filter, window, &nobody).expect("a page")
             });
             let shown: Vec<(String, u64)> = shown

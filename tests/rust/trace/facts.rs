@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use spanwise::otlp::SpanRef;
 use spanwise::otlp::proto::{self, KeyValue};
-use spanwise::trace::dialect::{Facts, Findings, TABLE};
+use spanwise::trace::dialect::{AttributeIndex, SpanSummary, TABLE};
 
 use super::made::{detail_of, message, otlp_value, text, trace};
 
@@ -60,7 +60,7 @@ fn of_two_names_the_earlier_in_the_table_wins_in_any_order() {
             let [first, second] = pair else { continue };
             for order in [[first, second], [second, first]] {
                 let attributes: Vec<_> = order.iter().map(|name| text(name, &format!("of {name}"))).collect();
-                let findings = Findings::of(&attributes);
+                let findings = AttributeIndex::of(&attributes);
                 let told = findings.text(&attributes, fact);
                 assert_eq!(told.as_deref(), Some(format!("of {first}").as_str()), "{fact:?}");
             }
@@ -73,7 +73,7 @@ fn an_id_may_be_a_number_but_not_a_list() {
     let facts = |session: Json| {
         let attributes = json!({"session.id": session});
         let span = of_attributes(attributes.as_object().expect("an object")).encode_to_vec();
-        Facts::read(&SpanRef::of(&span).expect("a span")).session_id
+        SpanSummary::read(&SpanRef::of(&span).expect("a span")).session_id
     };
     assert_eq!(facts(json!(17)).as_deref(), Some("17"));
     assert_eq!(facts(json!(["a"])), None);

@@ -26,16 +26,16 @@ fn shallowest(trace: &Trace, forest: &Forest, fits: impl Fn(usize) -> bool) -> O
 }
 
 fn naive_run_root(trace: &Trace, forest: &Forest) -> usize {
-    let facts = |place: usize| &trace.spans()[place].facts;
-    shallowest(trace, forest, |place| ["AGENT", "CHAIN"].contains(&facts(place).node_type.word()))
-        .or_else(|| shallowest(trace, forest, |place| facts(place).node_type.word() != "UNKNOWN"))
+    let summary = |place: usize| &trace.spans()[place].summary;
+    shallowest(trace, forest, |place| ["AGENT", "CHAIN"].contains(&summary(place).node_type.word()))
+        .or_else(|| shallowest(trace, forest, |place| summary(place).node_type.word() != "UNKNOWN"))
         .or_else(|| shallowest(trace, forest, |_| true))
         .expect("a span")
 }
 
 /// The session nearest to `run`: below it breadth first, else above it.
 fn naive_session(trace: &Trace, forest: &Forest, run: usize) -> Option<String> {
-    let has = |place: &usize| trace.spans()[*place].facts.session_id.is_some();
+    let has = |place: &usize| trace.spans()[*place].summary.session_id.is_some();
     let way = path(trace, forest, run);
     let below = (0..trace.spans().len()).filter(|place| path(trace, forest, *place).starts_with(&way));
     let nearest_below = below.filter(has).min_by_key(|place| {
@@ -44,7 +44,7 @@ fn naive_session(trace: &Trace, forest: &Forest, run: usize) -> Option<String> {
     });
     let nearest_above = || way.iter().rev().map(|(_, place)| *place).find(has);
     let found = nearest_below.or_else(nearest_above)?;
-    trace.spans()[found].facts.session_id.as_deref().map(str::to_owned)
+    trace.spans()[found].summary.session_id.as_deref().map(str::to_owned)
 }
 
 proptest! {

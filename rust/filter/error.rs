@@ -16,12 +16,12 @@ pub(super) enum Step {
 
 /// A fault and the way to it, innermost step first.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct LocatedError {
     message: String,
     steps: Vec<Step>,
 }
 
-impl Fault {
+impl LocatedError {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), steps: Vec::new() }
     }

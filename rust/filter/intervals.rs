@@ -55,9 +55,9 @@ impl<T: Copy> Point<T> {
 
 /// A set of values: inclusive spans, ascending, none touching another.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Spans<T>(Vec<(T, T)>);
+pub(super) struct IntervalSet<T>(Vec<(T, T)>);
 
-impl<T: Ordinal> Spans<T> {
+impl<T: Ordinal> IntervalSet<T> {
     /// Returns the values that stand in the relation `operator` to the only one of `points`, or, for
     /// `EQ`, `NEQ` and `IN`, those equal to any of them.
     pub(super) fn of(operator: Operator, points: &[Point<T>]) -> Self {
@@ -129,9 +129,14 @@ impl<T: Ordinal> Spans<T> {
     }
 }
 
-impl Spans<i128> {
+impl IntervalSet<i128> {
     /// Returns the whole numbers `n` for which `n * unit` is in this set and `N` can hold `n`.
-    pub(super) fn in_units<N: Copy + TryFrom<i128>>(&self, unit: i128, least: N, greatest: N) -> Spans<N>
+    pub(super) fn in_units<N: Copy + TryFrom<i128>>(
+        &self,
+        unit: i128,
+        least: N,
+        greatest: N,
+    ) -> IntervalSet<N>
     where
         i128: From<N>,
     {
@@ -145,11 +150,11 @@ impl Spans<i128> {
             }
             Some((N::try_from(start).ok()?, N::try_from(end).ok()?))
         };
-        Spans(self.0.iter().filter_map(native).collect())
+        IntervalSet(self.0.iter().filter_map(native).collect())
     }
 }
 
-impl<N: Copy + PartialOrd> Spans<N> {
+impl<N: Copy + PartialOrd> IntervalSet<N> {
     /// Whether `value` is in this set.
     pub(super) fn contains(&self, value: N) -> bool {
         let after = self.0.partition_point(|(_, last)| *last < value);

@@ -8,9 +8,9 @@ use roaring::RoaringBitmap;
 /// So many words of a bitmap are counted together.
 const BLOCK: usize = 64;
 
-/// A set of rows. Rows ascend, so they are in result order.
+/// A set of rows. RowSet ascend, so they are in result order.
 #[derive(Debug, Clone)]
-pub enum Rows {
+pub enum RowSet {
     /// Neighbours.
     Range(Range<u32>),
     /// Few, or the rows of one value as they lie in the index.
@@ -25,7 +25,7 @@ pub enum Rows {
 #[derive(Debug, Clone)]
 pub struct Bits {
     words: Vec<u64>,
-    /// Rows before each block, and at last all of them.
+    /// RowSet before each block, and at last all of them.
     before: Vec<u32>,
 }
 
@@ -111,7 +111,7 @@ pub fn fill(words: &mut [u64], places: Range<usize>) {
     }
 }
 
-impl Rows {
+impl RowSet {
     /// The set of no row.
     pub const NONE: Self = Self::Range(0..0);
 
@@ -211,22 +211,22 @@ fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
 
 /// A set of rows without those that are hidden.
 #[derive(Debug, Clone)]
-pub struct Live {
-    rows: Rows,
+pub struct LiveRows {
+    rows: RowSet,
     /// The rows of the set that are hidden.
     hidden: Vec<u32>,
 }
 
-impl Live {
+impl LiveRows {
     /// Returns `rows` without those that are `hidden`.
-    pub fn new(rows: Rows, hidden: &RoaringBitmap) -> Self {
-        if let Rows::Bits(Bits { mut words, .. }) = rows {
+    pub fn new(rows: RowSet, hidden: &RoaringBitmap) -> Self {
+        if let RowSet::Bits(Bits { mut words, .. }) = rows {
             for row in hidden {
                 if let Some(word) = words.get_mut(row as usize / 64) {
                     *word &= !(1 << (row % 64));
                 }
             }
-            return Self { rows: Rows::Bits(Bits::new(words)), hidden: Vec::new() };
+            return Self { rows: RowSet::Bits(Bits::new(words)), hidden: Vec::new() };
         }
         let hidden = hidden.iter().filter(|row| rows.contains(*row)).collect();
         Self { rows, hidden }
@@ -240,7 +240,7 @@ impl Live {
     /// Returns the rows that are missing from the neighbours `all`, if these are all but hidden ones.
     pub fn missing_from(&self, all: &Range<u32>) -> Option<&[u32]> {
         match &self.rows {
-            Rows::Range(range) if range == all => Some(&self.hidden),
+            RowSet::Range(range) if range == all => Some(&self.hidden),
             _ => None,
         }
     }
@@ -302,21 +302,21 @@ mod tests {
 
     use super::*;
 
-    fn forms(rows: &[u32], width: u32) -> Vec<Rows> {
+    fn forms(rows: &[u32], width: u32) -> Vec<RowSet> {
         let mut words = vec![0; (width as usize).div_ceil(64)];
         for row in rows {
             words[*row as usize / 64] |= 1 << (row % 64);
         }
         let (even, odd) = rows.iter().partition::<Vec<u32>, _>(|row| *row % 3 == 0);
         let mut forms = vec![
-            Rows::List(rows.to_vec().into()),
-            Rows::Lists(vec![even.into(), odd.into()]),
-            Rows::Bits(Bits::new(words)),
+            RowSet::List(rows.to_vec().into()),
+            RowSet::Lists(vec![even.into(), odd.into()]),
+            RowSet::Bits(Bits::new(words)),
         ];
         if let (Some(first), Some(last)) = (rows.first(), rows.last())
             && (last - first) as usize + 1 == rows.len()
         {
-            forms.push(Rows::Range(*first..last + 1));
+            forms.push(RowSet::Range(*first..last + 1));
         }
         forms
     }
@@ -336,7 +336,7 @@ mod tests {
             let live: Vec<u32> = rows.difference(&hidden).copied().collect();
             let hidden: RoaringBitmap = hidden.into_iter().collect();
             for form in forms(&all, 9_000) {
-                let set = Live::new(form, &hidden);
+                let set = LiveRows::new(form, &hidden);
                 prop_assert_eq!(set.count(), live.len());
                 for rank in (0..=live.len()).step_by(live.len() / 16 + 1) {
                     prop_assert_eq!(set.select(rank), live.get(rank).copied());

@@ -1,21 +1,21 @@
-//! Expression -> predicate: fields looked up, operators checked, literals typed.
+//! Binds an expression to a predicate: resolves fields, checks operators, types literals.
 
 use super::error::LocatedError;
 use super::expr::{Condition, Expr, Operand};
 use super::intervals::{IntervalSet, Point};
 use super::json::{Json, excerpt};
-use super::predicate::{Numbers, Predicate};
+use super::predicate::{NumberSet, Predicate};
 use super::text::TextMatcher;
 use crate::schema::{FIELDS, Field, Kind, Operator, STATUSES};
 use crate::time::parse_instant;
 
-/// Returns the predicate that runs `expr`.
+/// Returns the predicate for `expr`.
 pub(super) fn bind(expr: &Expr) -> Result<Predicate, LocatedError> {
     match expr {
         Expr::And(conditions) => bind_all(conditions).map(Predicate::And),
         Expr::Or(conditions) => bind_all(conditions).map(Predicate::Or),
         Expr::Not(condition) => {
-            let part = bind(condition).map_err(|fault| fault.in_member("condition"))?;
+            let part = bind(condition).map_err(|error| error.in_member("condition"))?;
             Ok(Predicate::Not(Box::new(part)))
         }
         Expr::Condition(condition) => bind_condition(condition),
@@ -23,8 +23,8 @@ pub(super) fn bind(expr: &Expr) -> Result<Predicate, LocatedError> {
 }
 
 fn bind_all(conditions: &[Expr]) -> Result<Vec<Predicate>, LocatedError> {
-    let bound = conditions.iter().enumerate().map(|(place, condition)| {
-        bind(condition).map_err(|fault| fault.in_element(place).in_member("conditions"))
+    let bound = conditions.iter().enumerate().map(|(index, condition)| {
+        bind(condition).map_err(|error| error.in_element(index).in_member("conditions"))
     });
     bound.collect()
 }
@@ -45,7 +45,7 @@ fn bind_condition(condition: &Condition) -> Result<Predicate, LocatedError> {
             let whole: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
             let floating: Vec<_> = literals.iter().filter_map(Literal::floating).collect();
             let whole = IntervalSet::of(operator, &whole);
-            Predicate::Number(field, Numbers { whole, floating: IntervalSet::of(operator, &floating) })
+            Predicate::Number(field, NumberSet { whole, floating: IntervalSet::of(operator, &floating) })
         }
         Kind::Time => {
             let instants: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
@@ -57,29 +57,29 @@ fn bind_condition(condition: &Condition) -> Result<Predicate, LocatedError> {
 
 fn look_up(key: &str) -> Result<Field, LocatedError> {
     Field::from_key(key).ok_or_else(|| {
-        let known = listed(FIELDS.iter().map(|info| info.key));
+        let known = joined_words(FIELDS.iter().map(|info| info.key));
         LocatedError::new(format!("unknown field `{}`, expected one of {known}", excerpt(key)))
             .in_member("key")
     })
 }
 
-/// Checks that the field takes the operator, and `ignore_case` if it is given.
+/// Checks that the field supports the operator, and `ignore_case` if it is given.
 fn check_fits(field: Field, condition: &Condition) -> Result<(), LocatedError> {
     let operators = field.kind().operators();
     if !operators.contains(&condition.operator) {
-        let known = listed(operators.iter().map(|operator| operator.word()));
+        let known = joined_words(operators.iter().map(|operator| operator.word()));
         let word = condition.operator.word();
         let message = format!("field `{}` does not take `{word}`, expected one of {known}", field.key());
         return Err(LocatedError::new(message).in_member("op"));
     }
     if condition.ignore_case.is_some() && field.kind() != Kind::Text {
-        let message = format!("field `{}` is no text and takes no `ignore_case`", field.key());
+        let message = format!("field `{}` is not text and does not take `ignore_case`", field.key());
         return Err(LocatedError::new(message).in_member("ignore_case"));
     }
     Ok(())
 }
 
-fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
+fn joined_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
@@ -92,16 +92,16 @@ fn typed_operand(field: Field, operand: &Operand) -> Result<Vec<Literal>, Locate
             Ok(vec![literal])
         }
         Operand::Several(values) => {
-            let literals = values.iter().enumerate().map(|(place, value)| {
+            let literals = values.iter().enumerate().map(|(index, value)| {
                 typed(field, value)
-                    .map_err(|message| LocatedError::new(message).in_element(place).in_member("values"))
+                    .map_err(|message| LocatedError::new(message).in_element(index).in_member("values"))
             });
             literals.collect()
         }
     }
 }
 
-/// A value of the type its field has.
+/// A value of its field's type.
 #[derive(Debug, Clone)]
 enum Literal {
     Text(String),
@@ -109,7 +109,7 @@ enum Literal {
     Floating(f64),
 }
 
-/// The whole policy from JSON to typed values. What is not named here is refused.
+/// Returns `value` as a value of the field's type. This table is the whole policy; anything else is rejected.
 ///
 /// | kind | takes | becomes |
 /// |---|---|---|
@@ -151,19 +151,22 @@ impl Literal {
         Some(text)
     }
 
-    /// Returns this number among the whole ones.
+    /// Returns this number as integer columns compare with it.
     fn whole(&self) -> Option<Point<i128>> {
         match self {
             Self::Text(_) => None,
             Self::Whole(number) => Some(Point::exactly(*number)),
-            #[allow(clippy::cast_possible_truncation, reason = "saturates, far beyond what a column holds")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "saturates, far outside the range of any column"
+            )]
             Self::Floating(number) => {
                 Some(Point { floor: number.floor() as i128, ceil: number.ceil() as i128 })
             }
         }
     }
 
-    /// Returns this number among the doubles.
+    /// Returns this number as floating-point columns compare with it.
     fn floating(&self) -> Option<Point<f64>> {
         match self {
             Self::Text(_) => None,
@@ -171,7 +174,7 @@ impl Literal {
             #[allow(
                 clippy::cast_precision_loss,
                 clippy::cast_possible_truncation,
-                reason = "made good below"
+                reason = "corrected below"
             )]
             Self::Whole(number) => {
                 let nearest = *number as f64;

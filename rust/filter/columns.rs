@@ -1,4 +1,4 @@
-//! The columns of a batch a predicate asks about: found by name, their types checked.
+//! Finds the columns of a batch that a predicate reads, and checks their types.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
@@ -13,7 +13,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Finds every column `predicate` asks about, whether or not it will come to be read.
+    /// Finds every column that `predicate` reads, whether or not evaluation will reach it.
     pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch) -> Result<Self> {
         let mut by_field = [None; FIELDS.len()];
         let mut found = Ok(());
@@ -21,7 +21,7 @@ impl<'a> Columns<'a> {
             if found.is_ok() && by_field[field.column()].is_none() {
                 match column(field, batch) {
                     Ok(array) => by_field[field.column()] = Some(array),
-                    Err(fault) => found = Err(fault),
+                    Err(error) => found = Err(error),
                 }
             }
         });
@@ -41,7 +41,7 @@ fn column(field: Field, batch: &RecordBatch) -> Result<&ArrayRef> {
     if holds(array.data_type(), field.kind()) { Ok(array) } else { Err(mistyped(field, array.data_type())) }
 }
 
-/// Returns the error for a column that cannot hold its field.
+/// Returns the error for a column whose type cannot hold its field.
 pub(super) fn mistyped(field: Field, found: &DataType) -> Error {
     let (key, expected) = (field.key(), expected(field.kind()));
     Error::Batch(format!("column `{key}` is of type `{found}`, expected {expected}"))
@@ -55,8 +55,8 @@ fn expected(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether a column of this type can hold a field of this kind. One of type `Null` can hold any: it
-/// has no value at all.
+/// Whether a column of this type can hold a field of this kind. A column of type `Null` can hold any: it has no
+/// values.
 fn holds(found: &DataType, kind: Kind) -> bool {
     let is_text =
         |found: &DataType| matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);

@@ -20,7 +20,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::columns::{Columns, mistyped};
 use super::intervals::IntervalSet;
-use super::predicate::{Numbers, Predicate};
+use super::predicate::{NumberSet, Predicate};
 use super::text::TextMatcher;
 use crate::error::{Error, Result};
 use crate::schema::Field;
@@ -156,7 +156,7 @@ fn coded_rows(
     let distinct = coded.values();
     if distinct.len() > array.len() {
         let plain = arrow_select::take::take(distinct, coded.keys(), None)
-            .map_err(|fault| Error::Batch(format!("column `{}`: {fault}", field.key())))?;
+            .map_err(|error| Error::Batch(format!("column `{}`: {error}", field.key())))?;
         return text_rows(field, &plain, matcher, question);
     }
     let every = Question { truth: *truth, among: BooleanBuffer::new_set(distinct.len()) };
@@ -189,7 +189,7 @@ fn spread<K: ArrowDictionaryKeyType>(dictionary: &DictionaryArray<K>, hits: &Boo
 fn number_rows(
     field: Field,
     array: &ArrayRef,
-    numbers: &Numbers,
+    numbers: &NumberSet,
     question: &Question,
 ) -> Result<BooleanBuffer> {
     let Question { truth, among } = question;

@@ -1,18 +1,18 @@
-//! Predicate -> a smaller predicate that answers the same of every row, missing values included.
+//! Rewrites a predicate into a smaller one that has the same result for every row, missing values included.
 //!
 //! | from | to | because |
 //! |---|---|---|
 //! | `AND` in `AND`, `OR` in `OR` | one list | both are associative |
 //! | `AND`, `OR` of one part | the part | |
 //! | `NOT` of `NOT` | the part | unknown stays unknown |
-//! | `NOT` of a set of numbers or instants | the other numbers, instants | a missing value is in neither |
+//! | `NOT` of a set of numbers or instants | its complement | a missing value is in neither |
 //! | sets over one field in `AND`, `OR` | their intersection, union | they are unknown together |
 //!
-//! What is cheap to ask stands first, as the order of the parts changes no answer. An empty set is
-//! left as it is: it holds no value, but of a missing one it is unknown.
+//! Cheap parts come first, since the order of the parts does not change the result. An empty set is kept: no value
+//! is in it, but it is unknown for a missing value.
 
 use super::intervals::IntervalSet;
-use super::predicate::{Numbers, Predicate};
+use super::predicate::{NumberSet, Predicate};
 use crate::schema::Field;
 
 /// Returns the simplified form of `predicate`.
@@ -23,8 +23,8 @@ pub(super) fn simplify(predicate: Predicate) -> Predicate {
         Predicate::Not(part) => match simplify(*part) {
             Predicate::Not(part) => *part,
             Predicate::Number(field, numbers) => {
-                let Numbers { whole, floating } = numbers;
-                Predicate::Number(field, Numbers { whole: whole.not(), floating: floating.not() })
+                let NumberSet { whole, floating } = numbers;
+                Predicate::Number(field, NumberSet { whole: whole.not(), floating: floating.not() })
             }
             Predicate::Time(field, instants) => Predicate::Time(field, instants.not()),
             part => Predicate::Not(Box::new(part)),
@@ -76,7 +76,7 @@ fn simplify_parts(parts: Vec<Predicate>, join: Join) -> Predicate {
     }
 }
 
-/// Adds a part, into the set over the same field if there is one.
+/// Adds a part, merging it into the set over the same field if there is one.
 fn add_part(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
     match &part {
         Predicate::Number(field, more) => {
@@ -105,11 +105,11 @@ fn add_part(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
     parts.push(part);
 }
 
-/// How much asking costs, for the order of parts.
+/// Estimates the cost of evaluating a predicate, to order the parts by.
 fn cost(predicate: &Predicate) -> usize {
     match predicate {
         Predicate::Exists(_) | Predicate::Number(_, _) | Predicate::Time(_, _) => 1,
-        // Nearly as many texts as rows; of the other fields, far fewer.
+        // These have nearly as many distinct values as rows; the other fields have far fewer.
         Predicate::Text(Field::RunId | Field::TraceId, _) => 8,
         Predicate::Text(_, _) => 2,
         Predicate::Not(part) => cost(part),
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::schema::Operator;
 
-    /// Every number from 0 to 5 beside every name and instant, each of them missing too.
+    /// Every number from 0 to 5 with every name and instant, each of them also missing.
     fn batch() -> RecordBatch {
         let each = |row: i64, width: i64| Some(row % width).filter(|value| *value != 0);
         let rows = || 0..(7 * 3 * 4);
@@ -167,7 +167,7 @@ mod tests {
                 let whole = IntervalSet::of(operator, &points(values, 1));
                 Predicate::Number(
                     Field::DurationMs,
-                    Numbers { whole, floating: IntervalSet::of(operator, &floating) },
+                    NumberSet { whole, floating: IntervalSet::of(operator, &floating) },
                 )
             }
             1 => Predicate::Time(Field::StartTime, IntervalSet::of(operator, &points(values, 1_000))),

@@ -65,7 +65,7 @@ fn an_accepted_filter_has_its_canonical_form() {
 
 #[test]
 fn a_refused_filter_says_what_and_where() {
-    let refused = cases::<Refused>("refused_filters.json").cases;
+    let refused = cases::<Refused>("rejected_filters.json").cases;
     assert!(refused.len() >= 110, "{}", refused.len());
     for case in refused {
         let fault = Filter::compile(case.source.as_bytes()).expect_err(&case.source);
@@ -77,7 +77,7 @@ fn a_refused_filter_says_what_and_where() {
 #[test]
 fn every_message_has_a_case() {
     let mut messages: Vec<String> =
-        cases::<Refused>("refused_filters.json").cases.into_iter().map(|case| case.message).collect();
+        cases::<Refused>("rejected_filters.json").cases.into_iter().map(|case| case.message).collect();
     messages.extend(refused_by_a_limit().into_iter().map(|(_, fault)| fault.message));
     let literal = Regex::new(r#""((?:[^"\\]|\\.)*)""#).expect("a pattern");
     let placeholder = Regex::new(r"\\\{[A-Za-z_]*\\\}").expect("a pattern");

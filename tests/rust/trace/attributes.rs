@@ -1,4 +1,4 @@
-//! The table of attribute names, by example: `tests/cases/facts.json`.
+//! The table of attribute names, by example: `tests/cases/attributes.json`.
 
 use prost::Message as _;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ fn of_attributes(attributes: &Map<String, Json>) -> proto::Span {
 #[test]
 fn each_case_is_answered_as_written() {
     let cases: Vec<Case> =
-        serde_json::from_str(include_str!("../../cases/facts.json")).expect("a list of cases");
+        serde_json::from_str(include_str!("../../cases/attributes.json")).expect("a list of cases");
     for case in cases {
         let detail = detail_of(&trace(&[of_attributes(&case.attributes)]));
         let node = &detail["tree"][0];
@@ -60,8 +60,8 @@ fn of_two_names_the_earlier_in_the_table_wins_in_any_order() {
             let [first, second] = pair else { continue };
             for order in [[first, second], [second, first]] {
                 let attributes: Vec<_> = order.iter().map(|name| text(name, &format!("of {name}"))).collect();
-                let findings = AttributeIndex::of(&attributes);
-                let told = findings.text(&attributes, fact);
+                let index = AttributeIndex::of(&attributes);
+                let told = index.text(&attributes, fact);
                 assert_eq!(told.as_deref(), Some(format!("of {first}").as_str()), "{fact:?}");
             }
         }
@@ -70,12 +70,12 @@ fn of_two_names_the_earlier_in_the_table_wins_in_any_order() {
 
 #[test]
 fn an_id_may_be_a_number_but_not_a_list() {
-    let facts = |session: Json| {
+    let session_id = |session: Json| {
         let attributes = json!({"session.id": session});
         let span = of_attributes(attributes.as_object().expect("an object")).encode_to_vec();
         SpanSummary::read(&SpanRef::of(&span).expect("a span")).session_id
     };
-    assert_eq!(facts(json!(17)).as_deref(), Some("17"));
-    assert_eq!(facts(json!(["a"])), None);
-    assert_eq!(facts(json!("")), None, "an empty text in an id field is no value");
+    assert_eq!(session_id(json!(17)).as_deref(), Some("17"));
+    assert_eq!(session_id(json!(["a"])), None);
+    assert_eq!(session_id(json!("")), None, "an empty text in an id field is no value");
 }

@@ -28,13 +28,13 @@ pub const MAX_VALUE_DEPTH: usize = 32;
 
 /// Decoding a body takes at most about so many times its size, itself and what is kept of it included: measured
 /// with bodies of the smallest spans that are accepted.
-const MOST_TIMES: usize = 6;
+const DECODE_MEMORY_FACTOR: usize = 6;
 
 /// Returns about how many bytes decoding a body takes at most, from how many were sent with which content encoding.
-pub fn most_taken(sent: usize, content_encoding: Option<&str>) -> u64 {
+pub fn max_decode_bytes(sent: usize, content_encoding: Option<&str>) -> u64 {
     let is_plain = content_encoding.is_none_or(|name| matches!(name.trim(), "" | "identity"));
     let body = if is_plain { sent.min(MAX_BODY_BYTES) } else { MAX_BODY_BYTES };
-    (body * MOST_TIMES) as u64
+    (body * DECODE_MEMORY_FACTOR) as u64
 }
 
 /// The messages a span, a resource or a scope is made of.

@@ -49,7 +49,7 @@ pub(super) fn otlp_spans(
 ) -> PyResult<(PyRecordBatch, u64, String)> {
     let (batch, rejected, reason) = detached(py, || {
         let body = Bytes::copy_from_slice(body);
-        let (spans, rejected, reason) = otlp::spans_of(&body, Encoding::of(content_type)?)?;
+        let (spans, rejected, reason) = otlp::split_message(&body, Encoding::of(content_type)?)?;
         Ok((batch_of(&spans, now_micros())?, rejected, reason))
     })?;
     Ok((PyRecordBatch::new(batch), rejected, reason))

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use super::columns::{CREATED_AT, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL, SPAN};
 use crate::error::{Error, Result};
-use crate::otlp::check::{inspect, inspect_origin};
+use crate::otlp::check::{check_origin, check_span};
 use crate::otlp::{Origin, WireSpan};
 use crate::trace::Span;
 
@@ -50,7 +50,7 @@ pub(super) fn decode_batch(batch: &RecordBatch, now_nanos: u64) -> Result<Decode
             (origin, Ok(())) => origin.clone(),
             (_, Err(reason)) => return Err(reason.clone()),
         };
-        let accepted = inspect(&WireSpan { bytes, origin }, now_nanos)?;
+        let accepted = check_span(&WireSpan { bytes, origin }, now_nanos)?;
         Span::from_wire(accepted.wire).map(Arc::new).map_err(|error| error.to_string())
     });
     Ok(DecodedBatch { spans: checked_spans.collect(), created_at: created_at_micros(batch)? })
@@ -74,17 +74,17 @@ impl BatchOrigins {
             let key = parts
                 .each_ref()
                 .map(|part| part.as_ref().and_then(|part| part.value(row)).unwrap_or_default());
-            if let Some((same, place)) = last.as_ref().filter(|(same, _)| are_same(same, &key)) {
+            if let Some((same, index)) = last.as_ref().filter(|(same, _)| are_same(same, &key)) {
                 debug_assert_eq!(same, &key);
-                of_row.push(*place);
+                of_row.push(*index);
                 continue;
             }
-            let place = *known.entry(key.clone()).or_insert_with(|| {
+            let index = *known.entry(key.clone()).or_insert_with(|| {
                 checked.push(origin_of(&key));
                 checked.len() - 1
             });
-            of_row.push(place);
-            last = Some((key, place));
+            of_row.push(index);
+            last = Some((key, index));
         }
         Ok(Self { checked, of_row })
     }
@@ -107,8 +107,8 @@ fn origin_of(
     };
     let origin =
         Origin { resource: resource.clone(), resource_schema_url, scope: scope.clone(), scope_schema_url };
-    let verdict = inspect_origin(&origin);
-    (Arc::new(origin), verdict)
+    let checked = check_origin(&origin);
+    (Arc::new(origin), checked)
 }
 
 /// A column of text or bytes, and where its values lie in memory.

@@ -30,14 +30,14 @@ pub fn scan(snapshot: Arc<Snapshot>, filter: Filter) -> Scan {
 
 impl Scan {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
-        let Some((place, part, rows)) = self.matches.next(ROWS, u64::MAX)? else { return Ok(None) };
+        let Some((part_number, part, rows)) = self.matches.next(ROWS, u64::MAX)? else { return Ok(None) };
         let batch = match self.open.take() {
-            Some((open, batch)) if open == place => batch,
+            Some((open, batch)) if open == part_number => batch,
             _ => part.batch()?,
         };
         let rows = UInt64Array::from_iter_values(rows.into_iter().map(|row| row as u64));
         let taken = take_record_batch(&batch, &rows).map_err(|error| Error::Batch(error.to_string()))?;
-        self.open = Some((place, batch));
+        self.open = Some((part_number, batch));
         Ok(Some(taken))
     }
 }

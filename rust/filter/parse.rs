@@ -116,8 +116,8 @@ impl Parser {
         if conditions.is_empty() {
             return Err(in_conditions(LocatedError::new("expected one or more conditions, got none")));
         }
-        let parsed = conditions.iter().enumerate().map(|(place, condition)| {
-            self.condition(condition, level + 1).map_err(|error| in_conditions(error.in_element(place)))
+        let parsed = conditions.iter().enumerate().map(|(index, condition)| {
+            self.condition(condition, level + 1).map_err(|error| in_conditions(error.in_element(index)))
         });
         parsed.collect()
     }

@@ -159,8 +159,8 @@ fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "there are no more values than rows")]
-fn code(place: usize) -> u32 {
-    place as u32
+fn code(position: usize) -> u32 {
+    position as u32
 }
 
 /// Merges ascending ranges that touch, and drops empty ones.
@@ -197,8 +197,8 @@ fn positions(ids: &Ids, matcher: &TextMatcher, truth: bool) -> Vec<Range<usize>>
                 let id = std::str::from_utf8(wanted).ok().filter(|text| text.len() == 32);
                 let id = id.and_then(TraceId::from_hex).filter(|id| id.to_string().as_bytes() == wanted);
                 let of_row = |id: &TraceId, row: &u32| ids.bytes(*row as usize).cmp(id.as_bytes());
-                let place = id.and_then(|id| order.binary_search_by(|row| of_row(&id, row)).ok());
-                return place.map_or(0..0, |place| place..place + 1);
+                let position = id.and_then(|id| order.binary_search_by(|row| of_row(&id, row)).ok());
+                return position.map_or(0..0, |position| position..position + 1);
             }
             let mut first = |is_low: &dyn Fn(&[u8]) -> bool| {
                 order.partition_point(|row| {

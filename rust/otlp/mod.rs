@@ -1,8 +1,8 @@
-//! OTLP bytes -> spans: how does a request body become spans we can trust?
+//! Decodes OTLP requests into checked spans.
 //!
-//! A body is inflated within a limit, taken apart as protobuf or JSON, and each span is checked:
-//! what passes is kept as the bytes it came in, what does not is counted and named. The format is
-//! OTLP 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
+//! A body is inflated within a limit, split into spans as protobuf or JSON, and each span is checked by itself: an
+//! accepted span is kept as the bytes it arrived in, a rejected one is counted and described. The format is OTLP
+//! 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
 
 pub mod check;
 pub mod decoded;
@@ -36,7 +36,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the encoding that a `Content-Type` header names; parameters and case do not matter.
+    /// Returns the encoding that a `Content-Type` header names; case and parameters are ignored.
     ///
     /// # Errors
     /// [`Error::MediaType`] for any other type.
@@ -71,13 +71,13 @@ impl Encoding {
     }
 }
 
-/// Returns what an export request brought: its spans, each checked by itself, as of `now_nanos` since
-/// 1970. `content_type` and `content_encoding` are the request's headers.
+/// Decodes a request body into its spans and checks each of them by itself. `content_type` and `content_encoding`
+/// are the request's headers, `now_nanos` is the current time since 1970.
 ///
 /// # Errors
-/// [`Error::MediaType`] for a content type or encoding that is not served, [`Error::TooLarge`] if the
-/// body or what it decodes to is over its limit, [`Error::Decode`] if the body as a whole cannot be
-/// read. Of a request that fails nothing may be kept.
+/// [`Error::MediaType`] for an unsupported content type or encoding, [`Error::TooLarge`] if the body or its decoded
+/// form exceeds its limit, [`Error::Decode`] if the body as a whole cannot be decoded. Nothing of a failed request
+/// may be stored.
 pub fn decode(
     body: Bytes,
     content_type: &str,
@@ -86,20 +86,20 @@ pub fn decode(
 ) -> Result<DecodedRequest> {
     let encoding = Encoding::of(content_type)?;
     let body = inflate::inflate(body, content_encoding)?;
-    let mut intake = check::Intake::new(now_nanos);
+    let mut checker = check::RequestChecker::new(now_nanos);
     match encoding {
-        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span)))?,
-        Encoding::Json => json::walk(&body, |span| intake.take(span))?,
+        Encoding::Protobuf => wire::walk(&body, |span| checker.add(Ok(span)))?,
+        Encoding::Json => json::walk(&body, |span| checker.add(span))?,
     }
-    Ok(intake.finish(Some(body).filter(|_| encoding == Encoding::Protobuf)))
+    Ok(checker.finish(Some(body).filter(|_| encoding == Encoding::Protobuf)))
 }
 
-/// Returns the spans of a whole message, unchecked and of whatever size it is; how many of them cannot be
-/// turned into protobuf, and why the first of those cannot.
+/// Returns the spans of a message of any size, unchecked; the number of spans that cannot be converted to protobuf;
+/// and the reason for the first of those.
 ///
 /// # Errors
-/// [`Error::Decode`] if the message as a whole cannot be read.
-pub fn spans_of(body: &Bytes, encoding: Encoding) -> Result<(Vec<WireSpan>, u64, String)> {
+/// [`Error::Decode`] if the message as a whole cannot be decoded.
+pub fn split_message(body: &Bytes, encoding: Encoding) -> Result<(Vec<WireSpan>, u64, String)> {
     let (mut spans, mut rejected, mut first) = (Vec::new(), 0, String::new());
     match encoding {
         Encoding::Protobuf => wire::walk(body, |span| {

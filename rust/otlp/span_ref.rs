@@ -1,14 +1,14 @@
-//! A span read where it lies: what ingest must know of it, with nothing made of the rest.
+//! A borrowed view of an encoded span: the fields that ingest reads, without decoding the rest.
 //!
-//! Decoding a span of a kilobyte makes some twenty objects, of which ingest looks at half and keeps five;
-//! making and dropping them was a fifth of all the work of ingest. Texts are handed out as bytes, for only
-//! few of them are ever read.
+//! Decoding a span of a kilobyte allocates some twenty objects, of which ingest reads half and keeps five;
+//! allocating and dropping them was a fifth of the work of ingest. Texts are returned as bytes, because only a few
+//! of them are ever read.
 
 use prost::encoding::WireType;
 
-use super::wire::{WireField, WireFields, describe};
+use super::wire::{WireField, WireFields, describe_error};
 
-/// What a span says of itself. Of a field that is repeated the last one counts, as in any decoder.
+/// The fields of a span. If a field is repeated, the last one counts, as in any decoder.
 #[derive(Debug, Default, PartialEq)]
 pub struct SpanRef<'a> {
     /// As sent, of whatever length.
@@ -23,104 +23,104 @@ pub struct SpanRef<'a> {
     pub start: u64,
     /// Nanoseconds since 1970.
     pub end: u64,
-    /// The code of its status: a `StatusCode`, or a number that is none.
+    /// Its status code: a `StatusCode`, or an unknown number.
     pub status: i32,
     /// Its attributes, in order.
-    pub attributes: Vec<Attribute<'a>>,
+    pub attributes: Vec<AttributeRef<'a>>,
 }
 
-/// A name and what stands behind it.
+/// A key and its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Attribute<'a> {
+pub struct AttributeRef<'a> {
     /// The name.
     pub key: &'a [u8],
     /// The value.
-    pub value: Scalar<'a>,
+    pub value: ValueRef<'a>,
 }
 
-/// A value, if it is a single one.
+/// An attribute value; only scalars are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum Scalar<'a> {
-    /// There is none.
+pub enum ValueRef<'a> {
+    /// No value.
     #[default]
     Missing,
-    /// A text.
+    /// A string.
     Text(&'a [u8]),
-    /// A whole number.
-    Whole(i64),
-    /// Any number.
+    /// An integer.
+    Int(i64),
+    /// A floating-point number.
     Double(f64),
-    /// A truth value.
-    Truth(bool),
+    /// A boolean.
+    Bool(bool),
     /// A list, a map, or bytes.
     Other,
 }
 
 impl<'a> SpanRef<'a> {
-    /// Looks at an encoded `Span` message.
+    /// Reads an encoded `Span` message.
     ///
     /// # Errors
-    /// What is wrong with a part that is looked at; other parts may still be malformed.
+    /// What is wrong with a part that is read; other parts may still be malformed.
     pub fn of(message: &'a [u8]) -> Result<Self, String> {
         let mut attributes = Vec::with_capacity(12);
-        let mut seen = Self::walk(message, |message| {
-            attributes.push(attribute(message)?);
+        let mut span = Self::walk(message, |message| {
+            attributes.push(read_attribute(message)?);
             Ok(())
         })?;
-        seen.attributes = attributes;
-        Ok(seen)
+        span.attributes = attributes;
+        Ok(span)
     }
 
-    /// Looks at an encoded `Span` message; of its attributes nothing is kept, but `visit` is called with each one's
-    /// message.
+    /// Reads an encoded `Span` message, and calls `visit` with the message of each attribute instead of collecting
+    /// them.
     ///
     /// # Errors
-    /// As [`SpanRef::of`], or what `visit` returns.
+    /// As [`SpanRef::of`], or an error of `visit`.
     pub(super) fn walk(
         message: &'a [u8],
         mut visit: impl FnMut(&'a [u8]) -> Result<(), String>,
     ) -> Result<Self, String> {
-        let mut seen = Self::default();
+        let mut span = Self::default();
         for field in WireFields::of(message) {
-            let field = field.map_err(|fault| describe(&fault))?;
+            let field = field.map_err(|error| describe_error(&error))?;
             match field.number {
-                1 => seen.trace_id = bytes(&field)?,
-                2 => seen.span_id = bytes(&field)?,
-                4 => seen.parent_span_id = bytes(&field)?,
-                5 => seen.name = bytes(&field)?,
-                7 => seen.start = fixed(&field)?,
-                8 => seen.end = fixed(&field)?,
+                1 => span.trace_id = bytes(&field)?,
+                2 => span.span_id = bytes(&field)?,
+                4 => span.parent_span_id = bytes(&field)?,
+                5 => span.name = bytes(&field)?,
+                7 => span.start = fixed(&field)?,
+                8 => span.end = fixed(&field)?,
                 9 => visit(bytes(&field)?)?,
-                15 => read_status(bytes(&field)?, &mut seen.status)?,
+                15 => read_status(bytes(&field)?, &mut span.status)?,
                 _ => {}
             }
         }
-        Ok(seen)
+        Ok(span)
     }
 }
 
-fn attribute(message: &[u8]) -> Result<Attribute<'_>, String> {
-    let mut seen = Attribute::default();
+fn read_attribute(message: &[u8]) -> Result<AttributeRef<'_>, String> {
+    let mut attribute = AttributeRef::default();
     for field in WireFields::of(message) {
-        let field = field.map_err(|fault| describe(&fault))?;
+        let field = field.map_err(|error| describe_error(&error))?;
         match field.number {
-            1 => seen.key = bytes(&field)?,
-            2 => read_value(bytes(&field)?, &mut seen.value)?,
+            1 => attribute.key = bytes(&field)?,
+            2 => read_value(bytes(&field)?, &mut attribute.value)?,
             _ => {}
         }
     }
-    Ok(seen)
+    Ok(attribute)
 }
 
-fn read_value<'a>(message: &'a [u8], value: &mut Scalar<'a>) -> Result<(), String> {
+fn read_value<'a>(message: &'a [u8], value: &mut ValueRef<'a>) -> Result<(), String> {
     for field in WireFields::of(message) {
-        let field = field.map_err(|fault| describe(&fault))?;
+        let field = field.map_err(|error| describe_error(&error))?;
         match field.number {
-            1 => *value = Scalar::Text(bytes(&field)?),
-            2 => *value = Scalar::Truth(varint(&field)? != 0),
-            3 => *value = Scalar::Whole(varint(&field)?.cast_signed()),
-            4 => *value = Scalar::Double(f64::from_bits(fixed(&field)?)),
-            5..=8 => *value = Scalar::Other,
+            1 => *value = ValueRef::Text(bytes(&field)?),
+            2 => *value = ValueRef::Bool(varint(&field)? != 0),
+            3 => *value = ValueRef::Int(varint(&field)?.cast_signed()),
+            4 => *value = ValueRef::Double(f64::from_bits(fixed(&field)?)),
+            5..=8 => *value = ValueRef::Other,
             _ => {}
         }
     }
@@ -129,9 +129,9 @@ fn read_value<'a>(message: &'a [u8], value: &mut Scalar<'a>) -> Result<(), Strin
 
 fn read_status(message: &[u8], code: &mut i32) -> Result<(), String> {
     for field in WireFields::of(message) {
-        let field = field.map_err(|fault| describe(&fault))?;
+        let field = field.map_err(|error| describe_error(&error))?;
         if field.number == 3 {
-            #[allow(clippy::cast_possible_truncation, reason = "as every decoder reads an enumeration")]
+            #[allow(clippy::cast_possible_truncation, reason = "as every decoder truncates an enum")]
             let read = varint(&field)?.cast_signed() as i32;
             *code = read;
         }
@@ -152,7 +152,7 @@ fn fixed(field: &WireField<'_>) -> Result<u64, String> {
 
 fn varint(field: &WireField<'_>) -> Result<u64, String> {
     expect(field, WireType::Varint)?;
-    prost::encoding::decode_varint(&mut &*field.content).map_err(|fault| describe(&fault))
+    prost::encoding::decode_varint(&mut &*field.content).map_err(|error| describe_error(&error))
 }
 
 fn expect(field: &WireField<'_>, wire_type: WireType) -> Result<(), String> {

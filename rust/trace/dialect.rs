@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::node_type::NodeType;
 use crate::otlp::SpanRef;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
-use crate::otlp::span_ref::Scalar;
+use crate::otlp::span_ref::ValueRef;
 
 /// One thing a span can tell, whatever its dialect calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,28 +183,30 @@ fn is_present(attribute: &KeyValue) -> bool {
 }
 
 /// Whether a value says anything: an empty text does not.
-fn says_anything(value: Scalar<'_>) -> bool {
-    !matches!(value, Scalar::Missing | Scalar::Text(b""))
+fn says_anything(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Missing | ValueRef::Text(b""))
 }
 
 /// Returns a value as text, as [`AttributeIndex::text`] does.
-fn text_of(value: Scalar<'_>) -> Option<Cow<'_, str>> {
+fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
     match value {
-        Scalar::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
-        Scalar::Whole(number) => Some(Cow::Owned(number.to_string())),
-        Scalar::Double(number) => Some(Cow::Owned(number.to_string())),
-        Scalar::Truth(truth) => Some(Cow::Owned(truth.to_string())),
-        Scalar::Other | Scalar::Missing => None,
+        ValueRef::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
+        ValueRef::Int(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Double(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Bool(truth) => Some(Cow::Owned(truth.to_string())),
+        ValueRef::Other | ValueRef::Missing => None,
     }
 }
 
 /// Returns a value as a count: whole and not negative, else zero.
-fn count_of(value: Scalar<'_>) -> u64 {
+fn count_of(value: ValueRef<'_>) -> u64 {
     match value {
-        Scalar::Whole(number) => u64::try_from(number).unwrap_or(0),
+        ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-        Scalar::Double(number) => number as u64,
-        Scalar::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0),
+        ValueRef::Double(number) => number as u64,
+        ValueRef::Text(text) => {
+            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+        }
         _ => 0,
     }
 }
@@ -245,7 +247,7 @@ impl SpanSummary {
         let attributes = &span.attributes;
         let told = attributes.iter().map(|attribute| (attribute.key, says_anything(attribute.value)));
         let findings = AttributeIndex::among(told);
-        let value = |fact| findings.place(fact).map_or(Scalar::Missing, |place| attributes[place].value);
+        let value = |fact| findings.place(fact).map_or(ValueRef::Missing, |place| attributes[place].value);
         let text = |fact| text_of(value(fact));
         let id = |fact| text(fact).map(|text| Box::from(text.as_ref()));
         let speaks =

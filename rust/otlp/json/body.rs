@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::check::{Verdict, clip};
+use super::super::check::{Checked, clip};
 use super::value::Object;
 use crate::error::{Error, Result};
 
@@ -19,7 +19,7 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// Returns the message that the object `part` holds.
-    pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Verdict<T> {
+    pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Checked<T> {
         let object = serde_json::from_str(part).map_err(|error| self.locate(part, &error));
         object.map(|Object(read)| read)
     }

@@ -1,4 +1,4 @@
-//! The messages that are read whole: a span, a resource, a scope.
+//! The OTLP messages that are read as a whole: spans, resources and scopes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,25 +8,25 @@ use prost::Message;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::check::Verdict;
+use super::super::check::Checked;
 use super::super::limits::MAX_ATTRIBUTES;
 use super::super::proto;
 use super::body::Body;
 use super::value::{Id, Integer, Object};
 
-/// A message as JSON that has an equal in protobuf.
+/// A JSON message with a protobuf equivalent.
 pub(super) trait IntoProtobuf<'a> {
-    type Message: Message;
+    type Protobuf: Message;
 
-    /// Returns the equal message; `body` is the request body it was read from.
-    fn into_protobuf(self, body: Body<'a>) -> Verdict<Self::Message>;
+    /// Returns the equivalent message; `body` is the request body it was read from.
+    fn into_protobuf(self, body: Body<'a>) -> Checked<Self::Protobuf>;
 }
 
-/// A list of objects of which no more is held than shows that it is too long.
+/// A list of objects that stops collecting just past the limit, so that the excess can be reported.
 struct List<T>(Vec<T>);
 
-/// A key and a value that is not yet taken apart: what nests in it has all of the parser's depth, so
-/// that the limit on nesting is ours and the same as in protobuf.
+/// A key and an unparsed value. The value is parsed separately so that it has the parser's full depth to nest in;
+/// then our own nesting limit applies, the same as in protobuf.
 #[derive(serde::Deserialize)]
 struct Attribute<'a> {
     key: Option<String>,
@@ -116,9 +116,9 @@ struct Status {
 }
 
 impl<'a> IntoProtobuf<'a> for Resource<'a> {
-    type Message = proto::Resource;
+    type Protobuf = proto::Resource;
 
-    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::Resource> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::Resource> {
         Ok(proto::Resource {
             attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
@@ -144,9 +144,9 @@ impl EntityRef {
 }
 
 impl<'a> IntoProtobuf<'a> for Scope<'a> {
-    type Message = proto::InstrumentationScope;
+    type Protobuf = proto::InstrumentationScope;
 
-    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::InstrumentationScope> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::InstrumentationScope> {
         Ok(proto::InstrumentationScope {
             name: self.name.unwrap_or_default(),
             version: self.version.unwrap_or_default(),
@@ -157,9 +157,9 @@ impl<'a> IntoProtobuf<'a> for Scope<'a> {
 }
 
 impl<'a> IntoProtobuf<'a> for Span<'a> {
-    type Message = proto::Span;
+    type Protobuf = proto::Span;
 
-    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::Span> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::Span> {
         Ok(proto::Span {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
@@ -185,7 +185,7 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::span::Event> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::span::Event> {
         Ok(proto::span::Event {
             time_unix_nano: integer(self.time_unix_nano),
             name: self.name.unwrap_or_default(),
@@ -196,7 +196,7 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Link<'a> {
-    fn into_protobuf(self, body: Body<'a>) -> Verdict<proto::span::Link> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::span::Link> {
         Ok(proto::span::Link {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
@@ -208,14 +208,14 @@ impl<'a> Link<'a> {
     }
 }
 
-fn attributes<'a>(list: Option<List<Attribute<'a>>>, body: Body<'a>) -> Verdict<Vec<proto::KeyValue>> {
+fn attributes<'a>(list: Option<List<Attribute<'a>>>, body: Body<'a>) -> Checked<Vec<proto::KeyValue>> {
     each(list, |attribute| {
         let value = attribute.value.map(|value| body.read(value.get())).transpose()?;
         Ok(proto::KeyValue { key: attribute.key.unwrap_or_default(), value, key_strindex: 0 })
     })
 }
 
-fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Verdict<M>) -> Verdict<Vec<M>> {
+fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Checked<M>) -> Checked<Vec<M>> {
     list.map_or_else(Vec::new, |List(elements)| elements).into_iter().map(into_protobuf).collect()
 }
 

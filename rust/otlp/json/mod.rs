@@ -1,9 +1,9 @@
-//! OTLP/JSON -> spans as protobuf.
+//! Converts OTLP/JSON to spans in protobuf.
 //!
-//! The mapping is that of <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding": names
-//! in camel case, ids in hexadecimal, enum values as numbers, 64-bit integers as numbers or decimal
-//! text, unknown members ignored, null the same as absent. The frame is walked in place; each resource,
-//! scope and span is encoded once, and from then on nothing knows that it came as JSON.
+//! The mapping follows <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding": names in camel case,
+//! ids in hexadecimal, enum values as numbers, 64-bit integers as numbers or decimal text, unknown members ignored,
+//! null the same as absent. The resource and scope lists are read in place; each resource, scope and span is
+//! encoded once, and nothing after that depends on the original encoding.
 
 mod body;
 mod message;
@@ -16,7 +16,7 @@ use prost::Message;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::check::Verdict;
+use super::check::Checked;
 use super::limits::MAX_DECODED_BYTES;
 use super::{Origin, WireSpan, proto};
 use crate::error::Result;
@@ -56,7 +56,7 @@ struct ScopeSpans<'a> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if the body is not JSON or its resource and scope lists are malformed, or the
 /// error of `visit`; either ends the walk.
-pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Verdict<WireSpan>) -> Result<()>) -> Result<()> {
+pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Checked<WireSpan>) -> Result<()>) -> Result<()> {
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
     let body = Body { text };
     let data: TracesData<'_> = body.read(text).map_err(|reason| malformed(&reason))?;
@@ -66,7 +66,7 @@ pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Verdict<WireSpan>) -> Resu
 fn walk_resource<'a>(
     body: Body<'a>,
     group: &ResourceSpans<'a>,
-    visit: &mut impl FnMut(Verdict<WireSpan>) -> Result<()>,
+    visit: &mut impl FnMut(Checked<WireSpan>) -> Result<()>,
 ) -> Result<()> {
     let resource = encode_shared::<message::Resource<'a>>(body, group.resource, "resource");
     let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
@@ -74,7 +74,7 @@ fn walk_resource<'a>(
         let scope = encode_shared::<message::Scope<'a>>(body, spans.scope, "scope");
         let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
         // Created with the first span: a scope without spans costs its sender only three bytes.
-        let mut origin: Option<Verdict<Arc<Origin>>> = None;
+        let mut origin: Option<Checked<Arc<Origin>>> = None;
         body.each(spans.spans, |span: &'a RawValue| {
             let origin = origin.get_or_insert_with(|| {
                 Ok(Arc::new(Origin {
@@ -92,7 +92,7 @@ fn walk_resource<'a>(
 }
 
 /// Returns the resource or scope that several spans share as protobuf; empty if there is none.
-fn encode_shared<'a, M>(body: Body<'a>, part: Option<&'a RawValue>, name: &str) -> Verdict<Bytes>
+fn encode_shared<'a, M>(body: Body<'a>, part: Option<&'a RawValue>, name: &str) -> Checked<Bytes>
 where
     M: Deserialize<'a> + IntoProtobuf<'a>,
 {
@@ -101,7 +101,7 @@ where
 }
 
 /// Returns the JSON message `part` as protobuf.
-fn encode<'a, M>(body: Body<'a>, part: &'a str) -> Verdict<Bytes>
+fn encode<'a, M>(body: Body<'a>, part: &'a str) -> Checked<Bytes>
 where
     M: Deserialize<'a> + IntoProtobuf<'a>,
 {
@@ -112,8 +112,8 @@ where
     Ok(message.encode_to_vec().into())
 }
 
-/// Returns about how many bytes `text`, which is valid JSON, takes once decoded, besides its texts: an
-/// object becomes a value, and an element may be a text, however short they are.
+/// Estimates the memory that `text`, which is valid JSON, takes once decoded, in bytes without its texts: every
+/// object may become a value and every element a text, however short.
 fn decoded_bytes(text: &str) -> usize {
     let (mut bytes, mut quoted, mut escaped) = (0, false, false);
     for byte in text.bytes() {

@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use prost::Message as _;
 use spanwise::otlp::proto::any_value::Value;
 use spanwise::otlp::proto::{InstrumentationScope, Resource, Span};
-use spanwise::otlp::span_ref::{Attribute, Scalar};
+use spanwise::otlp::span_ref::{AttributeRef, ValueRef};
 use spanwise::otlp::{self, AcceptedSpan, DecodedRequest, SpanRef, WireSpan, wire};
 
 use super::rendering::render;
@@ -31,7 +31,7 @@ fn any_wires() -> impl Strategy<Value = Vec<WireSpan>> {
 
 /// Returns what a glance at an encoded message should see.
 fn glance_at(message: &Span) -> SpanRef<'_> {
-    let attributes = message.attributes.iter().map(|attribute| Attribute {
+    let attributes = message.attributes.iter().map(|attribute| AttributeRef {
         key: attribute.key.as_bytes(),
         value: scalar_of(attribute.value.as_ref().and_then(|value| value.value.as_ref())),
     });
@@ -47,14 +47,14 @@ fn glance_at(message: &Span) -> SpanRef<'_> {
     }
 }
 
-fn scalar_of(value: Option<&Value>) -> Scalar<'_> {
+fn scalar_of(value: Option<&Value>) -> ValueRef<'_> {
     match value {
-        None => Scalar::Missing,
-        Some(Value::StringValue(text)) => Scalar::Text(text.as_bytes()),
-        Some(Value::IntValue(number)) => Scalar::Whole(*number),
-        Some(Value::DoubleValue(number)) => Scalar::Double(*number),
-        Some(Value::BoolValue(truth)) => Scalar::Truth(*truth),
-        Some(_) => Scalar::Other,
+        None => ValueRef::Missing,
+        Some(Value::StringValue(text)) => ValueRef::Text(text.as_bytes()),
+        Some(Value::IntValue(number)) => ValueRef::Int(*number),
+        Some(Value::DoubleValue(number)) => ValueRef::Double(*number),
+        Some(Value::BoolValue(truth)) => ValueRef::Bool(*truth),
+        Some(_) => ValueRef::Other,
     }
 }
 

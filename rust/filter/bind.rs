@@ -6,7 +6,7 @@ use super::intervals::{IntervalSet, Point};
 use super::json::{Json, excerpt};
 use super::predicate::{NumberSet, Predicate};
 use super::text::TextMatcher;
-use crate::schema::{FIELDS, Field, Kind, Operator, STATUSES};
+use crate::schema::{FIELDS, Field, FieldType, Operator, STATUSES};
 use crate::time::parse_instant;
 
 /// Returns the predicate for `expr`.
@@ -34,20 +34,20 @@ fn bind_condition(condition: &Condition) -> Result<Predicate, LocatedError> {
     let field = look_up(&condition.key)?;
     check_fits(field, condition)?;
     let literals = typed_operand(field, &condition.operand)?;
-    let leaf = match field.kind() {
+    let leaf = match field.field_type() {
         _ if operator == Operator::Exists => Predicate::Exists(field),
-        Kind::Text | Kind::Status => {
+        FieldType::Text | FieldType::Status => {
             let ignore_case = condition.ignore_case.unwrap_or(operator == Operator::Contains);
             let texts = literals.into_iter().filter_map(Literal::text).collect();
             Predicate::Text(field, TextMatcher::new(operator, texts, ignore_case))
         }
-        Kind::Number => {
+        FieldType::Number => {
             let whole: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
             let floating: Vec<_> = literals.iter().filter_map(Literal::floating).collect();
             let whole = IntervalSet::of(operator, &whole);
             Predicate::Number(field, NumberSet { whole, floating: IntervalSet::of(operator, &floating) })
         }
-        Kind::Time => {
+        FieldType::Time => {
             let instants: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
             Predicate::Time(field, IntervalSet::of(operator, &instants))
         }
@@ -65,14 +65,14 @@ fn look_up(key: &str) -> Result<Field, LocatedError> {
 
 /// Checks that the field supports the operator, and `ignore_case` if it is given.
 fn check_fits(field: Field, condition: &Condition) -> Result<(), LocatedError> {
-    let operators = field.kind().operators();
+    let operators = field.field_type().operators();
     if !operators.contains(&condition.operator) {
         let known = joined_words(operators.iter().map(|operator| operator.word()));
         let word = condition.operator.word();
         let message = format!("field `{}` does not take `{word}`, expected one of {known}", field.key());
         return Err(LocatedError::new(message).in_member("op"));
     }
-    if condition.ignore_case.is_some() && field.kind() != Kind::Text {
+    if condition.ignore_case.is_some() && field.field_type() != FieldType::Text {
         let message = format!("field `{}` is not text and does not take `ignore_case`", field.key());
         return Err(LocatedError::new(message).in_member("ignore_case"));
     }
@@ -118,25 +118,25 @@ enum Literal {
 /// | number | a number | itself, exactly |
 /// | time | a string, ISO 8601 | nanoseconds since 1970 |
 fn typed(field: Field, value: &Json) -> Result<Literal, String> {
-    let expected = match field.kind() {
-        Kind::Text => "a string",
-        Kind::Status => "`OK` or `ERROR`",
-        Kind::Number => "a number",
-        Kind::Time => "an ISO 8601 time",
+    let expected = match field.field_type() {
+        FieldType::Text => "a string",
+        FieldType::Status => "`OK` or `ERROR`",
+        FieldType::Number => "a number",
+        FieldType::Time => "an ISO 8601 time",
     };
-    let literal = match (field.kind(), value) {
-        (Kind::Text, Json::Text(text)) if field == Field::TraceId => {
+    let literal = match (field.field_type(), value) {
+        (FieldType::Text, Json::Text(text)) if field == Field::TraceId => {
             Some(Literal::Text(text.to_ascii_lowercase()))
         }
-        (Kind::Text, Json::Text(text)) => Some(Literal::Text(text.clone())),
-        (Kind::Status, Json::Text(text)) => {
+        (FieldType::Text, Json::Text(text)) => Some(Literal::Text(text.clone())),
+        (FieldType::Status, Json::Text(text)) => {
             let status = STATUSES.iter().find(|status| status.eq_ignore_ascii_case(text));
             status.map(|status| Literal::Text((*status).to_owned()))
         }
-        (Kind::Number, Json::Number(number)) => {
+        (FieldType::Number, Json::Number(number)) => {
             number.as_i128().map(Literal::Whole).or_else(|| number.as_f64().map(Literal::Floating))
         }
-        (Kind::Time, Json::Text(text)) => parse_instant(text).map(Literal::Whole),
+        (FieldType::Time, Json::Text(text)) => parse_instant(text).map(Literal::Whole),
         _ => return Err(format!("expected {expected}, got {}", value.described())),
     };
     literal.ok_or_else(|| match value {

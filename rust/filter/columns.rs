@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 
 use super::predicate::Predicate;
 use crate::error::{Error, Result};
-use crate::schema::{FIELDS, Field, Kind};
+use crate::schema::{FIELDS, Field, FieldType};
 
 /// The columns of one batch, by field.
 pub(super) struct Columns<'a> {
@@ -35,37 +35,43 @@ impl<'a> Columns<'a> {
 
 fn column(field: Field, batch: &RecordBatch) -> Result<&ArrayRef> {
     let Some(array) = batch.column_by_name(field.key()) else {
-        let expected = expected(field.kind());
+        let expected = expected(field.field_type());
         return Err(Error::Batch(format!("column `{}` is missing, expected {expected}", field.key())));
     };
-    if holds(array.data_type(), field.kind()) { Ok(array) } else { Err(mistyped(field, array.data_type())) }
+    if holds(array.data_type(), field.field_type()) {
+        Ok(array)
+    } else {
+        Err(mistyped(field, array.data_type()))
+    }
 }
 
 /// Returns the error for a column whose type cannot hold its field.
 pub(super) fn mistyped(field: Field, found: &DataType) -> Error {
-    let (key, expected) = (field.key(), expected(field.kind()));
+    let (key, expected) = (field.key(), expected(field.field_type()));
     Error::Batch(format!("column `{key}` is of type `{found}`, expected {expected}"))
 }
 
-fn expected(kind: Kind) -> &'static str {
+fn expected(kind: FieldType) -> &'static str {
     match kind {
-        Kind::Text | Kind::Status => "text, plain or in a dictionary",
-        Kind::Number => "whole or floating-point numbers",
-        Kind::Time => "timestamps or dates",
+        FieldType::Text | FieldType::Status => "text, plain or in a dictionary",
+        FieldType::Number => "whole or floating-point numbers",
+        FieldType::Time => "timestamps or dates",
     }
 }
 
 /// Whether a column of this type can hold a field of this kind. A column of type `Null` can hold any: it has no
 /// values.
-fn holds(found: &DataType, kind: Kind) -> bool {
+fn holds(found: &DataType, kind: FieldType) -> bool {
     let is_text =
         |found: &DataType| matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     match (kind, found) {
         (_, DataType::Null) => true,
-        (Kind::Text | Kind::Status, DataType::Dictionary(_, values)) => is_text(values),
-        (Kind::Text | Kind::Status, found) => is_text(found),
-        (Kind::Number, found) => found.is_integer() || matches!(found, DataType::Float32 | DataType::Float64),
-        (Kind::Time, found) => {
+        (FieldType::Text | FieldType::Status, DataType::Dictionary(_, values)) => is_text(values),
+        (FieldType::Text | FieldType::Status, found) => is_text(found),
+        (FieldType::Number, found) => {
+            found.is_integer() || matches!(found, DataType::Float32 | DataType::Float64)
+        }
+        (FieldType::Time, found) => {
             matches!(found, DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64)
         }
     }

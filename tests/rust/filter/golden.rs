@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spanwise::filter::Filter;
-use spanwise::schema::{AGGREGATES, FIELDS, Kind, trace_schema};
+use spanwise::schema::{AGGREGATES, FIELDS, FieldType, trace_schema};
 use spanwise::time::parse_instant;
 
 use super::limits::refused_by_a_limit;
@@ -112,10 +112,12 @@ impl Row for JsonRow {
 fn row(line: &Value) -> JsonRow {
     let cells = FIELDS.iter().filter(|info| !line[info.key].is_null()).map(|info| {
         let value = &line[info.key];
-        let cell = match info.kind {
-            Kind::Text | Kind::Status => Cell::Text(value.as_str().expect("a string").to_owned()),
-            Kind::Number => Cell::Whole(value.as_i64().expect("a whole number").into()),
-            Kind::Time => Cell::Instant(parse_instant(value.as_str().expect("a string")).expect("a time")),
+        let cell = match info.field_type {
+            FieldType::Text | FieldType::Status => Cell::Text(value.as_str().expect("a string").to_owned()),
+            FieldType::Number => Cell::Whole(value.as_i64().expect("a whole number").into()),
+            FieldType::Time => {
+                Cell::Instant(parse_instant(value.as_str().expect("a string")).expect("a time"))
+            }
         };
         (info.key, cell)
     });
@@ -129,10 +131,12 @@ fn trace_batch(lines: &[Value]) -> RecordBatch {
         .iter()
         .map(|info| {
             let values = lines.iter().map(|line| &line[info.key]);
-            let column: ArrayRef = match info.kind {
-                Kind::Text | Kind::Status => Arc::new(values.map(Value::as_str).collect::<StringArray>()),
-                Kind::Number => Arc::new(values.map(Value::as_i64).collect::<Int64Array>()),
-                Kind::Time => {
+            let column: ArrayRef = match info.field_type {
+                FieldType::Text | FieldType::Status => {
+                    Arc::new(values.map(Value::as_str).collect::<StringArray>())
+                }
+                FieldType::Number => Arc::new(values.map(Value::as_i64).collect::<Int64Array>()),
+                FieldType::Time => {
                     let micros = |value: &Value| {
                         let nanos = parse_instant(value.as_str().expect("a string")).expect("a time");
                         i64::try_from(nanos.div_euclid(1_000)).expect("within 64 bits")

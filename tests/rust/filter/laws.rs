@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::error::Error;
 use spanwise::filter::Filter;
-use spanwise::schema::{FIELDS, Field, FieldInfo, Kind, Operator};
+use spanwise::schema::{FIELDS, Field, FieldInfo, FieldType, Operator};
 
 use super::layouts::{TEXTS, TIMES, Table, every_value, tables};
 use super::oracle::truth;
@@ -32,7 +32,7 @@ fn conditions() -> impl Strategy<Value = Value> {
     (0..FIELDS.len(), any::<prop::sample::Index>(), seeds, any::<u8>(), ignore_case).prop_map(
         |(field, operator, seeds, seed, ignore_case)| {
             let info = &FIELDS[field];
-            let operator = *operator.get(info.kind.operators());
+            let operator = *operator.get(info.field_type.operators());
             condition(info, operator, (&seeds, seed), ignore_case)
         },
     )
@@ -48,18 +48,18 @@ fn condition(
     match operator {
         Operator::Exists => return condition,
         Operator::In => {
-            condition["values"] = several.iter().map(|seed| literal(info.kind, *seed)).collect();
+            condition["values"] = several.iter().map(|seed| literal(info.field_type, *seed)).collect();
         }
-        _ => condition["value"] = literal(info.kind, one),
+        _ => condition["value"] = literal(info.field_type, one),
     }
     let is_ordering = matches!(operator, Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte);
-    if let Some(ignore_case) = ignore_case.filter(|_| info.kind == Kind::Text && !is_ordering) {
+    if let Some(ignore_case) = ignore_case.filter(|_| info.field_type == FieldType::Text && !is_ordering) {
         condition["ignore_case"] = json!(ignore_case);
     }
     condition
 }
 
-fn literal(kind: Kind, seed: u8) -> Value {
+fn literal(kind: FieldType, seed: u8) -> Value {
     let seed = usize::from(seed);
     let numbers = [
         json!(0),
@@ -83,10 +83,10 @@ fn literal(kind: Kind, seed: u8) -> Value {
         json!(5e-324),
     ];
     match kind {
-        Kind::Text => json!(TEXTS[seed % TEXTS.len()]),
-        Kind::Status => json!(["OK", "ERROR", "ok", "Error"][seed % 4]),
-        Kind::Number => numbers[seed % numbers.len()].clone(),
-        Kind::Time => json!(TIMES[seed % TIMES.len()].0),
+        FieldType::Text => json!(TEXTS[seed % TEXTS.len()]),
+        FieldType::Status => json!(["OK", "ERROR", "ok", "Error"][seed % 4]),
+        FieldType::Number => numbers[seed % numbers.len()].clone(),
+        FieldType::Time => json!(TIMES[seed % TIMES.len()].0),
     }
 }
 
@@ -222,14 +222,14 @@ fn every_letter_has_the_case_the_regex_crate_gives_it() {
 /// Asks every operator with every literal of one field.
 fn check_every_condition(field: Field, table: &Table) {
     let info = field.info();
-    for operator in info.kind.operators() {
+    for operator in info.field_type.operators() {
         for ignore_case in [None, Some(true), Some(false)] {
             for seed in 0..24 {
                 let filter = condition(info, *operator, (&[seed, seed + 5], seed), ignore_case);
                 let naive: Vec<bool> = table.rows().map(|row| truth(&filter, &row) == Some(true)).collect();
                 assert_eq!(mask(&compiled(&filter.to_string()), &table.batch), naive, "{filter}");
             }
-            if info.kind != Kind::Text {
+            if info.field_type != FieldType::Text {
                 break;
             }
         }
@@ -289,13 +289,13 @@ fn a_batch_without_the_column_is_refused() {
         let schema = Schema::new(vec![ArrowField::new(info.key, DataType::Utf8, true)]);
         let batch = RecordBatch::try_new(Arc::new(schema), vec![as_text]).expect("a batch");
         let filter = json!({"op": "EXISTS", "key": info.key}).to_string();
-        let expected = match info.kind {
-            Kind::Text | Kind::Status => {
+        let expected = match info.field_type {
+            FieldType::Text | FieldType::Status => {
                 assert_eq!(mask(&compiled(&filter), &batch), [true]);
                 continue;
             }
-            Kind::Number => "whole or floating-point numbers",
-            Kind::Time => "timestamps or dates",
+            FieldType::Number => "whole or floating-point numbers",
+            FieldType::Time => "timestamps or dates",
         };
         assert_eq!(
             refused(&filter, &batch),

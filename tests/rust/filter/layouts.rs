@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use proptest::prelude::*;
-use spanwise::schema::{FIELDS, FieldInfo, Kind};
+use spanwise::schema::{FIELDS, FieldInfo, FieldType};
 
 use super::oracle::{Cell, Row};
 
@@ -112,11 +112,11 @@ fn column(info: &FieldInfo, plan: &Plan) -> (ArrayRef, Vec<Option<Cell>>) {
     if plan.0 == u8::MAX {
         return (new_null_array(&DataType::Null, plan.1.len()), vec![None; plan.1.len()]);
     }
-    match info.kind {
-        Kind::Status => text_column(plan, &["OK", "ERROR"]),
-        Kind::Text => text_column(plan, &TEXTS),
-        Kind::Number => number_column(plan),
-        Kind::Time => time_column(plan),
+    match info.field_type {
+        FieldType::Status => text_column(plan, &["OK", "ERROR"]),
+        FieldType::Text => text_column(plan, &TEXTS),
+        FieldType::Number => number_column(plan),
+        FieldType::Time => time_column(plan),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Imports while the store is at work: what moves between the look and the commit is merged again.
+//! Imports while the store is at work: segments that change between planning and commit are merged again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use crate::spans::{export, span};
 use crate::storage::contents::{address, contents, crashed, id_of, open};
 
 #[test]
-fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
+fn concurrent_ingest_seals_and_merges_lose_and_duplicate_nothing() {
     const TRACES: u64 = 40;
     let folder = TempDir::new().expect("a folder");
     let options = Options { seal_objects: 3, max_segments: 4, ..Options::default() };

@@ -1,4 +1,4 @@
-//! The cases of `tests/cases/`, which the Python tests read too.
+//! The golden cases of `tests/cases/`, which the Python tests read too.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use spanwise::filter::Filter;
 use spanwise::schema::{AGGREGATES, FIELDS, FieldType, trace_schema};
 use spanwise::time::parse_instant;
 
-use super::limits::refused_by_a_limit;
+use super::limits::over_a_limit;
 use super::oracle::{Cell, Row, truth};
 use super::{compiled, mask};
 
@@ -25,7 +25,7 @@ struct Accepted {
 }
 
 #[derive(Deserialize)]
-struct Refused {
+struct Rejected {
     source: String,
     message: String,
     path: String,
@@ -64,21 +64,21 @@ fn an_accepted_filter_has_its_canonical_form() {
 }
 
 #[test]
-fn a_refused_filter_says_what_and_where() {
-    let refused = cases::<Refused>("rejected_filters.json").cases;
-    assert!(refused.len() >= 110, "{}", refused.len());
-    for case in refused {
-        let fault = Filter::compile(case.source.as_bytes()).expect_err(&case.source);
-        assert_eq!((&*fault.message, &*fault.path), (&*case.message, &*case.path), "{}", case.source);
-        assert_eq!(fault.to_string(), format!("{} - at `{}`", case.message, case.path));
+fn a_rejected_filter_names_the_error_and_its_path() {
+    let rejected = cases::<Rejected>("rejected_filters.json").cases;
+    assert!(rejected.len() >= 110, "{}", rejected.len());
+    for case in rejected {
+        let error = Filter::compile(case.source.as_bytes()).expect_err(&case.source);
+        assert_eq!((&*error.message, &*error.path), (&*case.message, &*case.path), "{}", case.source);
+        assert_eq!(error.to_string(), format!("{} - at `{}`", case.message, case.path));
     }
 }
 
 #[test]
-fn every_message_has_a_case() {
+fn every_error_message_has_a_case() {
     let mut messages: Vec<String> =
-        cases::<Refused>("rejected_filters.json").cases.into_iter().map(|case| case.message).collect();
-    messages.extend(refused_by_a_limit().into_iter().map(|(_, fault)| fault.message));
+        cases::<Rejected>("rejected_filters.json").cases.into_iter().map(|case| case.message).collect();
+    messages.extend(over_a_limit().into_iter().map(|(_, error)| error.message));
     let literal = Regex::new(r#""((?:[^"\\]|\\.)*)""#).expect("a pattern");
     let placeholder = Regex::new(r"\\\{[A-Za-z_]*\\\}").expect("a pattern");
     let mut known = 0;
@@ -124,7 +124,7 @@ fn row(line: &Value) -> JsonRow {
     JsonRow(cells.collect())
 }
 
-/// Returns the rows in the engine's own columns.
+/// Returns the rows as a batch of the engine's own schema.
 fn trace_batch(lines: &[Value]) -> RecordBatch {
     let schema = trace_schema();
     let mut columns: Vec<ArrayRef> = FIELDS

@@ -1,4 +1,4 @@
-//! Laws: what holds of every filter and every batch.
+//! Laws that hold for every filter and every batch.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::layouts::{TEXTS, TIMES, Table, every_value, tables};
 use super::oracle::truth;
 use super::{compiled, mask};
 
-/// Returns random filters over the values that random tables hold.
+/// Returns random filters over the values that random tables contain.
 pub(crate) fn filters() -> impl Strategy<Value = Value> {
     conditions().prop_recursive(4, 24, 4, |part| {
         let parts = || prop::collection::vec(part.clone(), 1..4);
@@ -102,7 +102,7 @@ fn named(names: ArrayRef) -> RecordBatch {
 
 proptest! {
     #[test]
-    fn a_mask_is_what_the_naive_evaluator_says(
+    fn a_mask_equals_the_naive_evaluator(
         table in tables(),
         filters in prop::collection::vec(filters(), 5),
     ) {
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_parsed_to_the_same(filter in filters()) {
+    fn printing_and_parsing_gives_the_same_filter(filter in filters()) {
         let filter = compiled(&filter.to_string());
         let again = compiled(&filter.canonical());
         prop_assert_eq!(again.expr(), filter.expr());
@@ -145,12 +145,12 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_refused_or_accepted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Filter::compile(&bytes);
     }
 
     #[test]
-    fn a_damaged_filter_is_refused_or_accepted(
+    fn a_damaged_filter_never_panics(
         filter in filters(),
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),
@@ -161,12 +161,12 @@ proptest! {
         if cut { source.truncate(place) } else { source[place] = byte }
         match Filter::compile(&source) {
             Ok(filter) => prop_assert!(Filter::compile(filter.canonical().as_bytes()).is_ok()),
-            Err(fault) => prop_assert!(fault.path.starts_with('$') && !fault.message.ends_with('.'), "{}", fault),
+            Err(error) => prop_assert!(error.path.starts_with('$') && !error.message.ends_with('.'), "{}", error),
         }
     }
 
     #[test]
-    fn any_text_is_found_by_itself(text in any::<String>(), around in any::<[String; 2]>()) {
+    fn every_text_matches_itself(text in any::<String>(), around in any::<[String; 2]>()) {
         let names = named(Arc::new(StringArray::from(vec![format!("{}{text}{}", around[0], around[1])])));
         for ignore_case in [true, false] {
             let filter = json!({"op": "CONTAINS", "key": "name", "value": text, "ignore_case": ignore_case});
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pattern_is_found_within_texts_and_not_across_them(
+    fn a_pattern_does_not_match_across_adjacent_texts(
         texts in prop::collection::vec("[ab]{0,3}|[abé]{0,9}", 0..80),
         pattern in "[abAB]{1,5}",
         copies in prop_oneof![9 => Just(1), 1 => Just(200usize)],
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn case_is_ignored_as_the_regex_crate_does(text in any::<String>(), pattern in "\\PC{1,2}") {
+    fn case_folding_equals_the_regex_crate(text in any::<String>(), pattern in "\\PC{1,2}") {
         let swapped: String = text.chars().flat_map(char::to_uppercase).collect();
         let names = named(Arc::new(StringArray::from(vec![text.as_str(), swapped.as_str()])));
         let filter = json!({"op": "CONTAINS", "key": "name", "value": pattern});
@@ -202,8 +202,8 @@ proptest! {
 }
 
 #[test]
-fn every_letter_has_the_case_the_regex_crate_gives_it() {
-    // Everywhere but among the ideographs, which have no case.
+fn case_folding_of_every_letter_equals_the_regex_crate() {
+    // Every letter except ideographs, which have no case.
     let scripts = ['\0'..='\u{2fff}', '\u{a640}'..='\u{abff}', '\u{f900}'..='\u{10cff}'];
     let letters: Vec<String> = scripts.into_iter().flatten().map(String::from).collect();
     let names = named(Arc::new(StringArray::from_iter_values(&letters)));
@@ -219,7 +219,7 @@ fn every_letter_has_the_case_the_regex_crate_gives_it() {
     }
 }
 
-/// Asks every operator with every literal of one field.
+/// Evaluates every operator of one field with every literal.
 fn check_every_condition(field: Field, table: &Table) {
     let info = field.info();
     for operator in info.field_type.operators() {
@@ -237,7 +237,7 @@ fn check_every_condition(field: Field, table: &Table) {
 }
 
 #[test]
-fn every_operator_is_right_on_every_number_and_time() {
+fn every_operator_equals_the_naive_evaluator_on_numbers_and_times() {
     for layout in 0..18 {
         let table = every_value(layout);
         for field in [Field::DurationMs, Field::StartTime, Field::Status] {
@@ -247,8 +247,8 @@ fn every_operator_is_right_on_every_number_and_time() {
 }
 
 #[test]
-fn every_operator_is_right_on_every_text() {
-    // A dictionary, then plain text in its three layouts.
+fn every_operator_equals_the_naive_evaluator_on_texts() {
+    // A dictionary, then the three layouts of plain text.
     for layout in [2, 8, 19, 30] {
         check_every_condition(Field::UserId, &every_value(layout));
     }
@@ -266,22 +266,22 @@ fn a_long_text_is_searched_to_its_end() {
 }
 
 #[test]
-fn a_batch_without_the_column_is_refused() {
+fn a_batch_without_the_column_is_rejected() {
     let names = named(Arc::new(StringArray::from(vec!["a"])));
-    let refused = |source: &str, batch: &RecordBatch| match compiled(source).mask(batch) {
+    let rejected = |source: &str, batch: &RecordBatch| match compiled(source).mask(batch) {
         Err(Error::Batch(message)) => message,
         other => panic!("{source} gave {other:?}"),
     };
-    // The second part would not be read: no row is left by the first.
+    // Evaluation would not reach the second part: the first leaves no row.
     let skipped =
         r#"{"op":"AND","conditions":[{"op":"EQ","key":"name","value":"b"},{"op":"EXISTS","key":"user_id"}]}"#;
     assert_eq!(
-        refused(skipped, &names),
+        rejected(skipped, &names),
         "column `user_id` is missing, expected text, plain or in a dictionary"
     );
     let flags = named(Arc::new(BooleanArray::from(vec![true])));
     assert_eq!(
-        refused(r#"{"op":"EXISTS","key":"name"}"#, &flags),
+        rejected(r#"{"op":"EXISTS","key":"name"}"#, &flags),
         "column `name` is of type `Boolean`, expected text, plain or in a dictionary"
     );
     for info in FIELDS.iter().filter(|info| info.field != Field::Name) {
@@ -298,7 +298,7 @@ fn a_batch_without_the_column_is_refused() {
             FieldType::Time => "timestamps or dates",
         };
         assert_eq!(
-            refused(&filter, &batch),
+            rejected(&filter, &batch),
             format!("column `{}` is of type `Utf8`, expected {expected}", info.key)
         );
     }

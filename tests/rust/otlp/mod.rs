@@ -13,7 +13,7 @@ use bytes::Bytes;
 use spanwise::error::{Error, Result};
 use spanwise::otlp::{self, DecodedRequest};
 
-/// 2026-11-21T12:00:00Z, the present of these tests.
+/// 2026-11-21T12:00:00Z, the current time in these tests.
 pub(crate) const NOW_NANOS: u64 = 1_795_262_400_000_000_000;
 
 fn decode_protobuf(body: impl Into<Bytes>) -> Result<DecodedRequest> {
@@ -24,8 +24,8 @@ fn decode_json(body: impl Into<Bytes>) -> Result<DecodedRequest> {
     otlp::decode(body.into(), "application/json", None, NOW_NANOS)
 }
 
-/// The name of the Python exception an error becomes, and what it says.
-fn told(error: &Error) -> (&'static str, String) {
+/// Returns the Python exception that an error becomes, and its message.
+fn exception_of(error: &Error) -> (&'static str, String) {
     let class = match error {
         Error::Decode(_) => "DecodeError",
         Error::MediaType(_) => "UnsupportedMediaTypeError",

@@ -11,13 +11,13 @@ fn json_of(body: &[u8]) -> Json {
 }
 
 #[test]
-fn a_whole_success_says_nothing() {
+fn a_full_success_is_an_empty_message() {
     assert_eq!(success(Protobuf, 0, ""), b"");
     assert_eq!(success(InJson, 0, ""), b"{}");
 }
 
 #[test]
-fn a_partial_success_counts_and_explains() {
+fn a_partial_success_has_a_count_and_a_reason() {
     let response = ExportTraceServiceResponse::decode(success(Protobuf, 12, "too \"deep\"").as_slice());
     let partial_success =
         Some(ExportTracePartialSuccess { rejected_spans: 12, error_message: "too \"deep\"".to_owned() });
@@ -27,7 +27,7 @@ fn a_partial_success_counts_and_explains() {
 }
 
 #[test]
-fn a_failure_carries_the_code_of_its_status() {
+fn a_failure_has_the_rpc_code_of_its_status() {
     let codes = [
         (400, 3),
         (401, 16),

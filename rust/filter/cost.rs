@@ -158,14 +158,14 @@ fn cost(node: &Resolved<'_>, count: u32) -> usize {
 /// Returns the cost of adding the rows of some codes, or of removing those of the other codes if these are the
 /// majority.
 fn cost_of_codes(texts: &Texts, codes: &Codes, rows: usize) -> usize {
-    let is_most = codes.rows > rows / 2;
+    let is_majority = codes.rows > rows / 2;
     let frequent = texts.frequent(&(0..texts.distinct() + 1));
-    let changed = frequent.iter().filter(|code| codes.contains(**code) != is_most);
+    let changed = frequent.iter().filter(|code| codes.contains(**code) != is_majority);
     let (mut bitmaps, mut by_bitmap) = (0, 0);
     for code in changed {
         bitmaps += 1;
         by_bitmap += texts.count(&(*code..code + 1));
     }
-    let all = if is_most { rows - codes.rows } else { codes.rows };
-    (bitmaps + usize::from(is_most)) * (rows / 64) + ROW_COST * all.saturating_sub(by_bitmap)
+    let all = if is_majority { rows - codes.rows } else { codes.rows };
+    (bitmaps + usize::from(is_majority)) * (rows / 64) + ROW_COST * all.saturating_sub(by_bitmap)
 }

@@ -124,8 +124,8 @@ fn plain_rows<O: OffsetSizeTrait>(
     truth: bool,
     among: &BooleanBuffer,
 ) -> BooleanBuffer {
-    let most_matter = among.count_set_bits() > texts.len() / 4;
-    match most_matter.then(|| matcher.rows_that_contain(texts)).flatten() {
+    let is_majority = among.count_set_bits() > texts.len() / 4;
+    match is_majority.then(|| matcher.rows_that_contain(texts)).flatten() {
         Some(hits) if truth => among & &hits,
         Some(hits) => among & &!&hits,
         None => scan(texts, matcher, truth, among),

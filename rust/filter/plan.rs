@@ -124,7 +124,7 @@ impl Planner<'_> {
                 found.extend(positions.iter().flat_map(|range| &ids.order()[range.clone()]));
             }
             Resolved::Scanned(_, _) => {
-                RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row))
+                RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row));
             }
         }
     }

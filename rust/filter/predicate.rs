@@ -42,7 +42,7 @@ impl Predicate {
                 Self::And(inner) => parts.extend(inner),
                 Self::Time(Field::StartTime, _) => {}
                 Self::Text(_, matcher) if matcher.count().is_some_and(|count| count <= MAX_TEXTS) => {
-                    others += 1
+                    others += 1;
                 }
                 _ => return false,
             }

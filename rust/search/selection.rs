@@ -11,25 +11,25 @@ use crate::storage::{Part, Snapshot, View};
 
 /// The sort key of results: newest start first, then trace id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OrderKey<'a> {
+pub(super) struct SortKey<'a> {
     start_time: i64,
     trace_id: &'a [u8],
 }
 
-impl OrderKey<'_> {
+impl SortKey<'_> {
     /// Returns the start time in microseconds since 1970.
     pub(super) fn start_time(&self) -> i64 {
         self.start_time
     }
 }
 
-impl Ord for OrderKey<'_> {
+impl Ord for SortKey<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.start_time.cmp(&self.start_time).then_with(|| self.trace_id.cmp(other.trace_id))
     }
 }
 
-impl PartialOrd for OrderKey<'_> {
+impl PartialOrd for SortKey<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -61,12 +61,12 @@ impl<'a> Selection<'a> {
     }
 
     /// Returns the sort key of `row`.
-    pub(super) fn key(&self, row: usize) -> OrderKey<'_> {
-        OrderKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
+    pub(super) fn key(&self, row: usize) -> SortKey<'_> {
+        SortKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
     }
 
     /// Returns the number of selected rows that come before `key`.
-    pub(super) fn rank(&self, key: &OrderKey<'_>) -> usize {
+    pub(super) fn rank(&self, key: &SortKey<'_>) -> usize {
         let (mut low, mut high) = (0, self.view.count());
         while low < high {
             let middle = low.midpoint(high);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::cancellation::CancellationToken;
 use super::page::{Page, PageRequest};
 use super::pool::in_rounds;
-use super::selection::{OrderKey, PARTS_PER_THREAD, Selection, select};
+use super::selection::{PARTS_PER_THREAD, Selection, SortKey, select};
 use super::session_numbers::{SessionNumbers, is_set, set};
 
 use crate::error::{Error, Result};
@@ -207,7 +207,7 @@ impl<'a> NewestFirst<'a> {
 
 /// A selected trace of a session on the page.
 struct SessionTrace<'a> {
-    key: OrderKey<'a>,
+    key: SortKey<'a>,
     /// The values of [`DETAIL_FIELDS`].
     details: [Option<&'a str>; 4],
 }

@@ -28,7 +28,7 @@ struct List<T>(Vec<T>);
 /// A key and an unparsed value. The value is parsed separately so that it has the parser's full depth to nest in;
 /// then our own nesting limit applies, the same as in protobuf.
 #[derive(serde::Deserialize)]
-struct Attribute<'a> {
+struct KeyValue<'a> {
     key: Option<String>,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
@@ -38,7 +38,7 @@ struct Attribute<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource<'a> {
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
     entity_refs: Option<Vec<Object<EntityRef>>>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Scope<'a> {
     name: Option<String>,
     version: Option<String>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Span<'a> {
     start_time_unix_nano: Option<Integer<u64>>,
     end_time_unix_nano: Option<Integer<u64>>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
     #[serde(borrow)]
     events: Option<List<Event<'a>>>,
@@ -93,7 +93,7 @@ struct Event<'a> {
     time_unix_nano: Option<Integer<u64>>,
     name: Option<String>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
 }
 
@@ -104,7 +104,7 @@ struct Link<'a> {
     span_id: Option<Id>,
     trace_state: Option<String>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
     flags: Option<Integer<u32>>,
 }
@@ -208,7 +208,7 @@ impl<'a> Link<'a> {
     }
 }
 
-fn attributes<'a>(list: Option<List<Attribute<'a>>>, body: Body<'a>) -> Checked<Vec<proto::KeyValue>> {
+fn attributes<'a>(list: Option<List<KeyValue<'a>>>, body: Body<'a>) -> Checked<Vec<proto::KeyValue>> {
     each(list, |attribute| {
         let value = attribute.value.map(|value| body.read(value.get())).transpose()?;
         Ok(proto::KeyValue { key: attribute.key.unwrap_or_default(), value, key_strindex: 0 })

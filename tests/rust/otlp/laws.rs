@@ -114,8 +114,8 @@ proptest! {
         prop_assert!(message.is_ok() || export.spans.is_empty(), "accepted, and no span");
         if let Ok(message) = message {
             // Compared as text, because NaN does not equal itself.
-            let glance = format!("{:?}", SpanRef::of(&sent).expect("what can be decoded"));
-            prop_assert_eq!(glance, format!("{:?}", span_ref_of(&message)));
+            let actual = format!("{:?}", SpanRef::of(&sent).expect("what can be decoded"));
+            prop_assert_eq!(actual, format!("{:?}", span_ref_of(&message)));
         }
     }
 

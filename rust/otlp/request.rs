@@ -9,9 +9,10 @@ use crate::error::Result;
 /// are the request's headers, `now_nanos` is the current time since 1970.
 ///
 /// # Errors
-/// [`crate::error::Error::MediaType`] for an unsupported content type or encoding, [`crate::error::Error::TooLarge`] if the body or its decoded
-/// form exceeds its limit, [`crate::error::Error::Decode`] if the body as a whole cannot be decoded. Nothing of a failed request
-/// may be stored.
+/// [`crate::error::Error::MediaType`] for an unsupported content type or encoding,
+/// [`crate::error::Error::TooLarge`] if the body or its decoded form exceeds its limit,
+/// [`crate::error::Error::Decode`] if the body as a whole cannot be decoded. Nothing of a failed request may be
+/// stored.
 pub fn decode(
     body: Bytes,
     content_type: &str,

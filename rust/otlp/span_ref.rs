@@ -11,11 +11,11 @@ use super::wire::{WireField, WireFields, describe_error};
 /// The fields of a span. If a field is repeated, the last one counts, as in any decoder.
 #[derive(Debug, Default, PartialEq)]
 pub struct SpanRef<'a> {
-    /// As sent, of whatever length.
+    /// As sent, of any length.
     pub trace_id: &'a [u8],
-    /// As sent, of whatever length.
+    /// As sent, of any length.
     pub span_id: &'a [u8],
-    /// As sent, of whatever length.
+    /// As sent, of any length.
     pub parent_span_id: &'a [u8],
     /// The span's name.
     pub name: &'a [u8],

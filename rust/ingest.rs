@@ -9,7 +9,7 @@ use std::thread::available_parallelism;
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::otlp::{self, Export, limits, wire};
+use crate::otlp::{self, DecodedRequest, limits, wire};
 use crate::semaphore::{Permit, Semaphore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::Span;
@@ -34,8 +34,8 @@ impl RequestSpans {
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if an accepted span has no usable ids.
-    pub fn new(received: i64, request: Export) -> Result<Self> {
-        let Export { spans, message, rejected, reason } = request;
+    pub fn new(received: i64, request: DecodedRequest) -> Result<Self> {
+        let DecodedRequest { spans, message, rejected, reason } = request;
         let spans = spans.into_iter().map(|span| Span::from_wire(span.wire).map(Arc::new));
         let spans = spans.collect::<Result<Vec<_>>>()?;
         let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
@@ -79,7 +79,7 @@ impl RequestDecoder {
         content_encoding: Option<&str>,
     ) -> Result<(RequestSpans, DecodePermits<'_>)> {
         let received = now_micros();
-        let permits = self.acquire(limits::most_taken(body.len(), content_encoding))?;
+        let permits = self.acquire(limits::max_decode_bytes(body.len(), content_encoding))?;
         // Spans are slices of the body, so it must belong to the engine.
         let body = Bytes::copy_from_slice(body);
         let request = otlp::decode(body, content_type, content_encoding, now_nanos())?;

@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::ingest::{DecodePermits, RequestDecoder, RequestSpans};
-use crate::otlp::Export;
+use crate::otlp::DecodedRequest;
 use crate::storage::backup::{self, BackupReport};
 use crate::storage::check::{self, CheckReport};
 use crate::storage::manifest::ImportRecord;
@@ -139,7 +139,7 @@ impl TraceStore {
     /// # Errors
     /// [`Error::Busy`]: nothing was stored, try again later. [`Error::Stopped`]: reopen the store first.
     /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored. [`Error::Closed`].
-    pub fn ingest(&self, request: Export) -> Result<IngestReport> {
+    pub fn ingest(&self, request: DecodedRequest) -> Result<IngestReport> {
         self.append(RequestSpans::new(now_micros(), request)?, None)
     }
 

@@ -23,7 +23,7 @@ impl Committer {
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
             let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
-            let rows = part.rows(filter, &|| true)?;
+            let rows = part.rows(filter, &|| false)?;
             Ok(rows.from(0).collect::<RoaringBitmap>())
         });
         let matched = matched.collect::<Result<Vec<_>>>()?;

@@ -14,7 +14,7 @@ use arrow_buffer::Buffer;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
-use crate::index::{self, Index, Needed};
+use crate::index::{self, Index, Projection};
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::Options;
 use crate::storage::segment::mmap;
@@ -25,7 +25,7 @@ const NAME: &str = "index";
 const UNFINISHED: &str = "index.new";
 
 /// The columns that are verified when a segment is opened: those that the store itself needs to find traces.
-const ALWAYS: Needed = Needed::ORDER.with(Needed::PLACES);
+const ALWAYS: Projection = Projection::SORT_KEY.with(Projection::DOCUMENTS);
 
 /// A local folder of indexes, or none at all.
 #[derive(Debug, Clone, Default)]

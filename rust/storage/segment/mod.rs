@@ -24,7 +24,7 @@ pub(crate) use self::rows::encode_rows;
 use self::rows::read_rows;
 use self::verify::{read_file, verify_content, verify_size};
 use crate::error::{Error, Result};
-use crate::index::{Index, Needed};
+use crate::index::{Index, Projection};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::storage::manifest::SegmentRecord;
@@ -68,23 +68,23 @@ impl Segment {
         })
     }
 
-    /// Returns the index with the needed columns verified. If one of them is damaged, the index is rebuilt first.
+    /// Returns the index with the columns of `projection` verified. If one of them is damaged, the index is rebuilt first.
     ///
     /// # Errors
     /// [`Error::Damage`], [`Error::Storage`] if a rebuild is needed and the rows cannot be read.
-    pub(crate) fn index(&self, needed: Needed) -> Result<Arc<Index>> {
+    pub(crate) fn index(&self, projection: Projection) -> Result<Arc<Index>> {
         let present = self.index.load_full();
-        if present.is_sound(needed) {
+        if present.is_sound(projection) {
             return Ok(present);
         }
         let _guard = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let present = self.index.load_full();
-        if present.is_sound(needed) {
+        if present.is_sound(projection) {
             return Ok(present);
         }
         let built = Arc::new(self.cache.build(&self.record, &read_rows(self.rows.as_ref(), &self.record)?)?);
         self.index.store(built.clone());
-        if built.is_sound(needed) {
+        if built.is_sound(projection) {
             return Ok(built);
         }
         Err(Error::storage(
@@ -139,7 +139,7 @@ impl Segment {
     /// # Errors
     /// As [`Segment::index`].
     pub(crate) fn created_at(&self, row: usize) -> Result<i64> {
-        let index = self.index(Needed::ORDER.and(Field::CreatedAt))?;
+        let index = self.index(Projection::SORT_KEY.and(Field::CreatedAt))?;
         Ok(index.numbers(Field::CreatedAt).map_or(0, |created| created.value(row)))
     }
 
@@ -210,7 +210,7 @@ impl Segment {
     }
 
     fn location(&self, row: usize) -> DocumentLocation {
-        let [offset, length, decoded] = self.index.load().place(row);
+        let [offset, length, decoded] = self.index.load().document_location(row);
         DocumentLocation { offset, length, decoded }
     }
 }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, DictionaryArray};
 
-use crate::index::{Index, Live};
+use crate::index::{Index, LiveRows};
 use crate::schema::Field;
 use crate::storage::head::batch::HeadBatch;
 
@@ -91,7 +91,7 @@ impl PartColumns {
     }
 
     /// Calls `visit` with the session code of each of `rows` that has a session.
-    pub fn for_each_session(&self, rows: &Live, mut visit: impl FnMut(usize)) {
+    pub fn for_each_session(&self, rows: &LiveRows, mut visit: impl FnMut(usize)) {
         match &self.source {
             ColumnSource::Sealed(index) => {
                 let Some(texts) = index.texts(Field::SessionId) else { return };

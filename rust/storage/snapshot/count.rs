@@ -12,5 +12,5 @@ use crate::storage::snapshot::Snapshot;
 /// Damage met while an index is rebuilt.
 pub(crate) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
     let parts = snapshot.parts().par_iter();
-    parts.map(|part| Ok(part.rows(filter, &|| true)?.count() as u64)).sum()
+    parts.map(|part| Ok(part.rows(filter, &|| false)?.count() as u64)).sum()
 }

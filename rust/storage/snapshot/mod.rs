@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 
 pub use self::part::SnapshotPart;
 use crate::error::Result;
-use crate::index::Needed;
+use crate::index::Projection;
 use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
@@ -63,8 +63,8 @@ impl Snapshot {
         if let Some(computed) = self.global_ordinals.get() {
             return Ok(computed);
         }
-        let needed = Needed::ORDER.and(Field::SessionId);
-        let indexes = self.segments().map(|(segment, _)| segment.index(needed)).collect::<Result<_>>()?;
+        let projection = Projection::SORT_KEY.and(Field::SessionId);
+        let indexes = self.segments().map(|(segment, _)| segment.index(projection)).collect::<Result<_>>()?;
         Ok(self
             .global_ordinals
             .get_or_init(|| GlobalOrdinals::new(indexes, self.previous_ordinals.as_deref())))

@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Bits, Live, Needed, Rows};
+use crate::index::{Bits, LiveRows, Projection, RowSet};
 use crate::otlp::TraceId;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::head::batch::HeadBatch;
@@ -77,19 +77,19 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the rows that `filter` matches and that are not deleted, unless `is_wanted` returns false meanwhile.
+    /// Returns the rows that `filter` matches and that are not deleted, unless `is_cancelled` returns true meanwhile.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; damage found while an index is rebuilt.
-    pub fn rows(&self, filter: &Filter, is_wanted: &dyn Fn() -> bool) -> Result<Live> {
+    pub fn rows(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<LiveRows> {
         let rows = match &self.source {
             PartSource::Sealed(segment) => {
-                let index = segment.index(filter.needed(Needed::ORDER))?;
-                filter.rows(&index, is_wanted).ok_or(Error::Cancelled)?
+                let index = segment.index(filter.projection(Projection::SORT_KEY))?;
+                filter.rows(&index, is_cancelled).ok_or(Error::Cancelled)?
             }
-            PartSource::Head(batch) => Rows::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
+            PartSource::Head(batch) => RowSet::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
         };
-        Ok(Live::new(rows, &self.deletion_vector))
+        Ok(LiveRows::new(rows, &self.deletion_vector))
     }
 
     /// Returns whether `filter` matches a row.
@@ -99,20 +99,20 @@ impl SnapshotPart {
     pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
         match &self.source {
             PartSource::Sealed(segment) => {
-                let index = segment.index(filter.needed(Needed::ORDER))?;
+                let index = segment.index(filter.projection(Projection::SORT_KEY))?;
                 Ok(u32::try_from(row).is_ok_and(|row| filter.holds(&index, row)))
             }
             PartSource::Head(batch) => Ok(filter.mask(&batch.batch().slice(row, 1))?.value(0)),
         }
     }
 
-    /// Returns the values of the needed columns.
+    /// Returns the values of the projected columns.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub fn columns(&self, needed: Needed) -> Result<PartColumns> {
+    pub fn columns(&self, projection: Projection) -> Result<PartColumns> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.index(needed).map(PartColumns::sealed),
+            PartSource::Sealed(segment) => segment.index(projection).map(PartColumns::sealed),
             PartSource::Head(batch) => Ok(PartColumns::head(batch.clone())),
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spanwise::bulk::{Order, import};
-use spanwise::otlp::{Glance, SpanId, TraceId, WireSpan, proto};
+use spanwise::bulk::{ImportOptions, import};
+use spanwise::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -54,7 +54,7 @@ struct Model {
 impl Model {
     fn ingest(&mut self, spans: &[proto::Span]) {
         for accepted in request(spans).spans {
-            let end = Glance::of(&accepted.wire.bytes).expect("an accepted span").end;
+            let end = SpanRef::of(&accepted.wire.bytes).expect("an accepted span").end;
             let copy = (end, accepted.wire);
             let trace = self.spans.entry(accepted.trace_id).or_default();
             let kept = trace.entry(accepted.span_id).or_insert_with(|| copy.clone());
@@ -114,7 +114,7 @@ proptest! {
                     let spans = spans_of(arrivals);
                     let (first, second) = spans.split_at(spans.len() / 2);
                     let batches = [first, second].map(|spans| Ok(batch(spans, FAR_FUTURE)));
-                    let imported = import(&store, batches.into_iter(), &Order::of("")).expect("imported");
+                    let imported = import(&store, batches.into_iter(), &ImportOptions::of("")).expect("imported");
                     assert_eq!((imported.accepted, imported.rejected), (spans.len() as u64, 0));
                     model.ingest(&spans);
                 }

@@ -1,7 +1,5 @@
 //! Everything acknowledged is there after a store is reopened, whether sealed or in the write-ahead log.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
@@ -136,27 +134,4 @@ fn concurrent_requests_are_searchable_once_acknowledged() {
     let held = contents(&store.snapshot());
     assert_eq!(held.len(), 41);
     assert_eq!(held.values().map(|(_, spans)| spans.len()).max(), Some(40));
-}
-
-#[test]
-fn at_most_one_request_per_processor_is_decoded_concurrently() {
-    let folder = TempDir::new().expect("a folder");
-    let store = open(&folder);
-    let (running, max_running) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let decode = |id| {
-        max_running.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(5));
-        running.fetch_sub(1, Ordering::SeqCst);
-        // A request that cannot be decoded releases its permit.
-        if id % 2 == 0 { Ok(request(&[span(id, 1, 0)])) } else { Err(Error::Decode("no message".into())) }
-    };
-    std::thread::scope(|scope| {
-        for id in 1..=24 {
-            let (store, decode) = (&store, &decode);
-            scope.spawn(move || assert_eq!(store.ingest_decoded(0, || decode(id)).is_ok(), id % 2 == 0));
-        }
-    });
-    let processors = std::thread::available_parallelism().expect("a count").get();
-    assert!((1..=processors).contains(&max_running.into_inner()));
-    assert_eq!(contents(&store.snapshot()).len(), 12);
 }

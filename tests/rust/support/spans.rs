@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use prost::Message as _;
 use spanwise::otlp::proto::{self, any_value::Value};
-use spanwise::otlp::{self, Export};
+use spanwise::otlp::{self, DecodedRequest};
 
 /// 2026-01-01T00:00:00Z in nanoseconds since 1970.
 pub(crate) const EPOCH: u64 = 1_767_225_600_000_000_000;
@@ -51,7 +51,7 @@ pub(crate) fn body(spans: &[proto::Span]) -> Bytes {
 }
 
 /// Returns the decoded and validated request with `spans`, received one year after [`EPOCH`].
-pub(crate) fn request(spans: &[proto::Span]) -> Export {
+pub(crate) fn request(spans: &[proto::Span]) -> DecodedRequest {
     let now = EPOCH + 365 * 86_400 * 1_000 * MILLISECOND;
     otlp::decode(body(spans), "application/x-protobuf", None, now).expect("a good request")
 }

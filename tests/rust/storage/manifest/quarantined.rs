@@ -35,7 +35,7 @@ fn damage_of_any_object_quarantines_only_its_segment() {
             assert_eq!(quarantined.len(), 1, "{damage} `{}`", path.display());
             let object = path.strip_prefix(folder.path()).expect("inside").display().to_string();
             assert!(object.starts_with(&quarantined[0].segment), "{quarantined:?}");
-            assert!(quarantined[0].fault.contains(&object), "{quarantined:?}");
+            assert!(quarantined[0].error.contains(&object), "{quarantined:?}");
             let found = contents(&store.snapshot());
             assert_eq!(found == held, quarantined[0].traces == 0, "quarantined traces are in no result");
             for (trace_id, (_, spans)) in found {

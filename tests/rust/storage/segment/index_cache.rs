@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spanwise::filter::Filter;
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ fn cached_files(cache: &Path) -> Vec<PathBuf> {
 
 /// Returns the results of searches over every kind of column.
 fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
-    let window = Window { page: 1, limit: 100 };
+    let window = PageRequest { page: 1, limit: 100 };
     let filters = [
         "{}",
         r#"{"op":"CONTAINS","key":"name","value":"span"}"#,
@@ -36,7 +36,8 @@ fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
     ];
     let found = filters.map(|source| {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
-        let page = search::runs(&store.snapshot(), &filter, window, Detail::Full, &Cancel::default());
+        let page =
+            search::runs(&store.snapshot(), &filter, window, Detail::Full, &CancellationToken::default());
         let page = page.expect("a page");
         (page.data, page.total_count)
     });

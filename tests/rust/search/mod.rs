@@ -1,4 +1,4 @@
-//! Tests of `rust/search/`: pages add up to the whole, in order; sessions equal a naive grouping.
+//! Tests of `rust/search/`: pages add up to all results in order, and sessions equal a naive grouping.
 
 mod filtered;
 
@@ -10,17 +10,17 @@ use serde_json::Value;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, SpanId, TraceId};
-use spanwise::search::{self, Cancel, Detail, Page, Window};
+use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span, with};
 
-/// A trace of one span, as a case describes it.
+/// A trace of one span.
 #[derive(Debug, Clone)]
 struct Run {
     trace: u64,
-    /// Milliseconds; few values, so that ties are common.
+    /// Milliseconds; few distinct values, so that ties are common.
     start: u64,
     session: Option<u8>,
     user: Option<u8>,
@@ -64,8 +64,8 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     })
 }
 
-/// Returns a store that holds `runs`, some sealed and some not; every chunk of `chunk` is one request.
-/// Half-way, what was sealed is deleted as far as `doomed` says, and taken out of `runs`.
+/// Returns a store that holds `runs`, some sealed and some in the head; every chunk of `chunk` runs is one request.
+/// Half-way, every `doomed`-th stored trace is deleted, and removed from `runs`.
 fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> (TempDir, TraceStore) {
     let folder = tempfile::tempdir().expect("a folder");
     let store =
@@ -91,14 +91,14 @@ fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> 
     (folder, store)
 }
 
-fn every_page(limit: usize, mut page_of: impl FnMut(Window) -> Page) -> Vec<Value> {
+fn every_page(limit: usize, mut page_of: impl FnMut(PageRequest) -> Page) -> Vec<Value> {
     let mut items = Vec::new();
     for page in 1.. {
-        let answer = page_of(Window { page, limit });
-        let shown: Vec<Value> = serde_json::from_slice(&answer.data).expect("a JSON array");
+        let found = page_of(PageRequest { page, limit });
+        let shown: Vec<Value> = serde_json::from_slice(&found.data).expect("a JSON array");
         assert!(shown.len() <= limit);
         if shown.is_empty() {
-            assert_eq!(answer.total_count, items.len() as u64);
+            assert_eq!(found.total_count, items.len() as u64);
             break;
         }
         items.extend(shown);
@@ -110,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn pages_of_runs_add_up_to_the_whole_in_order(
+    fn pages_of_runs_add_up_to_all_runs_in_order(
         mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
         doomed in 0..9_u64,
     ) {
@@ -118,8 +118,8 @@ proptest! {
         let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
-        let shown = every_page(limit, |window| {
-            search::runs(&snapshot, &filter, window, Detail::Full, &Cancel::default()).expect("a page")
+        let shown = every_page(limit, |request| {
+            search::runs(&snapshot, &filter, request, Detail::Full, &CancellationToken::default()).expect("a page")
         });
         let mut expected: Vec<&Run> = runs.iter().filter(|run| !errors || run.is_error).collect();
         expected.sort_by_key(|run| (Reverse(run.start), run.trace_id()));
@@ -137,8 +137,8 @@ proptest! {
         let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
-        let shown = every_page(limit, |window| {
-            search::sessions(&snapshot, &filter, window, &Cancel::default()).expect("a page")
+        let shown = every_page(limit, |request| {
+            search::sessions(&snapshot, &filter, request, &CancellationToken::default()).expect("a page")
         });
         runs.retain(|run| !errors || run.is_error);
         prop_assert_eq!(shown, grouped(&runs));
@@ -146,7 +146,7 @@ proptest! {
 }
 
 #[test]
-fn searches_at_once_number_the_sessions_once_and_agree() {
+fn concurrent_searches_agree_on_session_numbers() {
     let code = |trace: u64| Some(u8::try_from(trace % 7).expect("few"));
     let mut runs: Vec<Run> = (1..=60)
         .map(|trace| Run {
@@ -160,8 +160,9 @@ fn searches_at_once_number_the_sessions_once_and_agree() {
         .collect();
     let (_folder, store) = stored(&mut runs, 10, 0, 0);
     let page = || {
-        let window = Window { page: 1, limit: 3 };
-        search::sessions(&store.snapshot(), &Filter::all(), window, &Cancel::default()).expect("a page")
+        let request = PageRequest { page: 1, limit: 3 };
+        search::sessions(&store.snapshot(), &Filter::all(), request, &CancellationToken::default())
+            .expect("a page")
     };
     let pages: Vec<Page> = std::thread::scope(|scope| {
         let searches: Vec<_> = (0..16).map(|_| scope.spawn(page)).collect();
@@ -171,7 +172,7 @@ fn searches_at_once_number_the_sessions_once_and_agree() {
     assert_eq!(pages[0].total_count, 7);
 }
 
-/// The sessions of `runs`, one run at a time, as an answer shows them.
+/// Returns the sessions of `runs` as the response shows them, grouped one run at a time.
 fn grouped(runs: &[Run]) -> Vec<Value> {
     let mut sessions: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
     for run in runs {
@@ -215,11 +216,11 @@ fn instant(millis: u64) -> String {
 }
 
 #[test]
-fn a_trace_the_filter_refuses_is_absent() {
+fn a_trace_that_the_filter_does_not_match_is_absent() {
     let own = Filter::all().restrict("user_id", "user.id-1").expect("a restriction");
     let foreign = Filter::all().restrict("user_id", "user.id-2").expect("a restriction");
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
-    // In segments alone, in both, and in the head alone; one of them deleted or not.
+    // In segments only, in both, and in the head only; some of them deleted or none.
     for (seal_after, doomed) in [0, 1, 2, 9].into_iter().flat_map(|after| [(after, 0), (after, 2)]) {
         let run =
             |trace| Run { trace, start: trace, session: None, user: Some(1), agent: None, is_error: false };
@@ -230,9 +231,9 @@ fn a_trace_the_filter_refuses_is_absent() {
         for trace in traces {
             let is_there = runs.iter().any(|run| run.trace_id() == trace);
             let trace_id = TraceId::from_hex(&trace).expect("an id");
-            assert_eq!(search::trace(&snapshot, trace_id, &own).expect("an answer").is_some(), is_there);
+            assert_eq!(search::trace(&snapshot, trace_id, &own).expect("a result").is_some(), is_there);
             assert_eq!(
-                search::span(&snapshot, trace_id, span_id, &own).expect("an answer").is_some(),
+                search::span(&snapshot, trace_id, span_id, &own).expect("a result").is_some(),
                 is_there
             );
             assert_eq!(search::trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
@@ -247,19 +248,20 @@ fn a_trace_the_filter_refuses_is_absent() {
 }
 
 #[test]
-fn a_withdrawn_search_ends() {
+fn a_cancelled_search_ends() {
     let run = Run { trace: 1, start: 0, session: None, user: None, agent: None, is_error: false };
     let (_folder, store) = stored(&mut vec![run], 1, 9, 0);
-    let withdrawn = Cancel::default();
-    withdrawn.cancel();
-    let window = Window { page: 1, limit: 20 };
-    let outcome = search::runs(&store.snapshot(), &Filter::all(), window, Detail::Full, &withdrawn);
+    let token = CancellationToken::default();
+    token.cancel();
+    let request = PageRequest { page: 1, limit: 20 };
+    let outcome = search::runs(&store.snapshot(), &Filter::all(), request, Detail::Full, &token);
     assert!(matches!(outcome, Err(Error::Cancelled)));
 }
 
 #[test]
 fn golden_sessions() {
-    let golden: Value = serde_json::from_str(include_str!("../cases/sessions.json")).expect("golden cases");
+    let golden: Value =
+        serde_json::from_str(include_str!("../../cases/sessions.json")).expect("golden cases");
     let (_folder, store) = stored(&mut Vec::new(), 1, 0, 0);
     let body = golden["request"].to_string();
     let export = otlp::decode(body.into(), "application/json", None, EPOCH + 60_000 * MILLISECOND);
@@ -268,11 +270,11 @@ fn golden_sessions() {
         let filter = Filter::compile(case["filter"].to_string().as_bytes()).expect("a good filter");
         let page = case["page"].as_u64().unwrap_or(1);
         let limit = usize::try_from(case["limit"].as_u64().unwrap_or(20)).expect("a limit");
-        let window = Window { page, limit };
-        let answer =
-            search::sessions(&store.snapshot(), &filter, window, &Cancel::default()).expect("a page");
-        let rows: Value = serde_json::from_slice(&answer.data).expect("a JSON array");
+        let request = PageRequest { page, limit };
+        let found = search::sessions(&store.snapshot(), &filter, request, &CancellationToken::default())
+            .expect("a page");
+        let rows: Value = serde_json::from_slice(&found.data).expect("a JSON array");
         assert_eq!(rows, case["sessions"], "{}", case["name"]);
-        assert_eq!(answer.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);
+        assert_eq!(found.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);
     }
 }

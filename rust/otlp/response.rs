@@ -1,4 +1,4 @@
-//! What the sender is told, in the encoding it asked in.
+//! The response bodies of OTLP, in the encoding of the request.
 //!
 //! See <https://opentelemetry.io/docs/specs/otlp/>, "OTLP/HTTP Response".
 
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::{Encoding, proto};
 
-/// Returns an encoded `ExportTraceServiceResponse`. `partial_success` is left unset if nothing was
-/// rejected and there is nothing to say.
-pub fn response(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
+/// Returns an encoded `ExportTraceServiceResponse`. `partial_success` is left unset if nothing was rejected and
+/// `reason` is empty.
+pub fn success(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
     let is_whole = rejected == 0 && reason.is_empty();
     match encoding {
         Encoding::Protobuf => {
@@ -30,8 +30,8 @@ pub fn response(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
     }
 }
 
-/// Returns an encoded `google.rpc.Status`, the body of every failed export.
-pub fn status(encoding: Encoding, http_status: u16, message: &str) -> Vec<u8> {
+/// Returns an encoded `google.rpc.Status`, the body of every failed request.
+pub fn failure(encoding: Encoding, http_status: u16, message: &str) -> Vec<u8> {
     let code = rpc_code(http_status);
     match encoding {
         Encoding::Protobuf => {
@@ -41,9 +41,9 @@ pub fn status(encoding: Encoding, http_status: u16, message: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the `google.rpc.Code` of an HTTP status, by the table in `google/rpc/code.proto`. What is
-/// not in it: 405 is an operation not implemented; 413 is the code gRPC itself gives a message over
-/// its limit; 408 is a deadline; other refusals are an invalid argument and other failures unknown.
+/// Returns the `google.rpc.Code` of an HTTP status, by the table in `google/rpc/code.proto`. Statuses that are not
+/// in it: 405 is an operation that is not implemented, 413 is the code gRPC gives a message over its limit, 408 is
+/// a deadline; other client errors are an invalid argument, and other failures are unknown.
 fn rpc_code(http_status: u16) -> i32 {
     match http_status {
         401 => 16,

@@ -1,7 +1,7 @@
-//! From a batch of spans to spans that were checked, as one of a request is.
+//! Decodes a batch of spans and checks each of them, by the same rules as the spans of a request.
 //!
-//! Spans share the memory of the batch they came in. Text and bytes may come in any layout that Arrow
-//! has for them, plain or in a dictionary, so that whatever wrote a file, its spans can be read.
+//! Spans share the memory of the batch they arrived in. Text and bytes may be in any Arrow layout, plain or
+//! dictionary-encoded, so that spans can be read from a file whatever wrote it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,54 +18,54 @@ use rayon::prelude::*;
 
 use super::columns::{CREATED_AT, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL, SPAN};
 use crate::error::{Error, Result};
-use crate::otlp::check::{inspect, inspect_origin};
+use crate::otlp::check::{check_origin, check_span};
 use crate::otlp::{Origin, WireSpan};
 use crate::trace::Span;
 
-/// A span, or why it is refused.
-pub(super) type Verdict = std::result::Result<Arc<Span>, String>;
+/// A span, or the reason it is rejected.
+pub(super) type CheckedSpan = std::result::Result<Arc<Span>, String>;
 
-/// The spans of a batch, in order, and when the trace of each was first received: microseconds since
-/// 1970, if the batch says so.
-pub(super) struct Intake {
-    pub(super) verdicts: Vec<Verdict>,
+/// The spans of a batch, in order, and when the trace of each was first received (microseconds since 1970), if the
+/// batch says so.
+pub(super) struct DecodedBatch {
+    pub(super) spans: Vec<CheckedSpan>,
     pub(super) created_at: Vec<Option<i64>>,
 }
 
-/// Reads and checks every span of `batch`, on all cores; `now_nanos` since 1970.
+/// Decodes and checks every span of `batch`, on all cores; `now_nanos` is the current time since 1970.
 ///
 /// # Errors
-/// [`Error::Batch`] if there is no column of spans, or a column is not of a type it can have.
-pub(super) fn take_in(batch: &RecordBatch, now_nanos: u64) -> Result<Intake> {
-    let spans = Content::of(batch, SPAN)?.ok_or_else(|| {
+/// [`Error::Batch`] if there is no column of spans, or a column has an unsupported type.
+pub(super) fn decode_batch(batch: &RecordBatch, now_nanos: u64) -> Result<DecodedBatch> {
+    let spans = ByteColumn::of(batch, SPAN)?.ok_or_else(|| {
         let found: Vec<&str> =
             batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
         Error::Batch(format!("expected a column `{SPAN}` of encoded spans, found `{}`", found.join("`, `")))
     })?;
-    let origins = Origins::of(batch)?;
+    let origins = BatchOrigins::of(batch)?;
     let rows = 0..batch.num_rows();
-    let inspected = rows.into_par_iter().with_min_len(256).map(|row| {
+    let checked_spans = rows.into_par_iter().with_min_len(256).map(|row| {
         let Some(bytes) = spans.value(row) else { return Err(format!("no `{SPAN}`")) };
         let origin = match &origins.checked[origins.of_row[row]] {
             (origin, Ok(())) => origin.clone(),
             (_, Err(reason)) => return Err(reason.clone()),
         };
-        let accepted = inspect(&WireSpan { bytes, origin }, now_nanos)?;
-        Span::from_wire(accepted.wire).map(Arc::new).map_err(|fault| fault.to_string())
+        let accepted = check_span(&WireSpan { bytes, origin }, now_nanos)?;
+        Span::from_wire(accepted.wire).map(Arc::new).map_err(|error| error.to_string())
     });
-    Ok(Intake { verdicts: inspected.collect(), created_at: instants(batch)? })
+    Ok(DecodedBatch { spans: checked_spans.collect(), created_at: created_at_micros(batch)? })
 }
 
 /// The distinct origins of a batch, each checked once.
-struct Origins {
+struct BatchOrigins {
     checked: Vec<(Arc<Origin>, std::result::Result<(), String>)>,
     of_row: Vec<usize>,
 }
 
-impl Origins {
+impl BatchOrigins {
     fn of(batch: &RecordBatch) -> Result<Self> {
         let columns = [RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL];
-        let [resource, resource_url, scope, scope_url] = columns.map(|name| Content::of(batch, name));
+        let [resource, resource_url, scope, scope_url] = columns.map(|name| ByteColumn::of(batch, name));
         let parts = [resource?, resource_url?, scope?, scope_url?];
         let (mut checked, mut of_row) = (Vec::new(), Vec::with_capacity(batch.num_rows()));
         let mut known: HashMap<[Bytes; 4], usize> = HashMap::new();
@@ -74,23 +74,23 @@ impl Origins {
             let key = parts
                 .each_ref()
                 .map(|part| part.as_ref().and_then(|part| part.value(row)).unwrap_or_default());
-            if let Some((same, place)) = last.as_ref().filter(|(same, _)| are_same(same, &key)) {
+            if let Some((same, index)) = last.as_ref().filter(|(same, _)| are_same(same, &key)) {
                 debug_assert_eq!(same, &key);
-                of_row.push(*place);
+                of_row.push(*index);
                 continue;
             }
-            let place = *known.entry(key.clone()).or_insert_with(|| {
+            let index = *known.entry(key.clone()).or_insert_with(|| {
                 checked.push(origin_of(&key));
                 checked.len() - 1
             });
-            of_row.push(place);
-            last = Some((key, place));
+            of_row.push(index);
+            last = Some((key, index));
         }
         Ok(Self { checked, of_row })
     }
 }
 
-/// Whether two origins are the same; most often they are the same memory too.
+/// Whether two origins are equal; most often they are the same memory.
 fn are_same(one: &[Bytes; 4], other: &[Bytes; 4]) -> bool {
     let is_same = |(one, other): (&Bytes, &Bytes)| {
         one.len() == other.len() && (one.as_ptr() == other.as_ptr() || one == other)
@@ -103,31 +103,31 @@ fn origin_of(
 ) -> (Arc<Origin>, std::result::Result<(), String>) {
     let urls = [resource_url, scope_url].map(|url| std::str::from_utf8(url).map(str::to_owned));
     let [Ok(resource_schema_url), Ok(scope_schema_url)] = urls else {
-        return (Arc::default(), Err("a schema URL that is no UTF-8".to_owned()));
+        return (Arc::default(), Err("a schema URL that is not UTF-8".to_owned()));
     };
     let origin =
         Origin { resource: resource.clone(), resource_schema_url, scope: scope.clone(), scope_schema_url };
-    let verdict = inspect_origin(&origin);
-    (Arc::new(origin), verdict)
+    let checked = check_origin(&origin);
+    (Arc::new(origin), checked)
 }
 
-/// A column of texts or bytes: where in which memory each value stands.
-struct Content {
+/// A column of text or bytes, and where its values lie in memory.
+struct ByteColumn {
     column: ArrayRef,
-    /// The row of `column` in which a row's value stands, if that is a dictionary's.
+    /// The row of `column` that holds a row's value, if the column is dictionary-encoded.
     keys: Option<Vec<Option<usize>>>,
     memory: Memory,
 }
 
 enum Memory {
-    /// Offsets into one buffer.
+    /// Slices of one buffer.
     Offsets(Bytes, Vec<usize>),
-    /// Views; values are copied.
+    /// PartColumns arrays; values are copied.
     Copied,
 }
 
-impl Content {
-    /// Returns the column with this name; `None` if there is none or all of it is null.
+impl ByteColumn {
+    /// Returns the column with this name; `None` if there is none or all of its values are null.
     fn of(batch: &RecordBatch, name: &str) -> Result<Option<Self>> {
         let Some(column) = batch.column_by_name(name) else { return Ok(None) };
         if column.data_type() == &DataType::Null {
@@ -143,7 +143,7 @@ impl Content {
             }
         };
         let offsets = |values: &Buffer, offsets: Vec<usize>| {
-            Memory::Offsets(Bytes::from_owner(Owner(values.clone())), offsets)
+            Memory::Offsets(Bytes::from_owner(BufferOwner(values.clone())), offsets)
         };
         let wide = |offsets: &[i64]| offsets.iter().map(|at| usize::try_from(*at).unwrap_or(0)).collect();
         let narrow = |offsets: &[i32]| offsets.iter().map(|at| usize::try_from(*at).unwrap_or(0)).collect();
@@ -168,7 +168,7 @@ impl Content {
         Ok(Some(Self { column: values, keys, memory }))
     }
 
-    /// Returns the value of a row, sharing the batch's memory where it can.
+    /// Returns the value of a row, sharing the batch's memory where possible.
     fn value(&self, row: usize) -> Option<Bytes> {
         let row = match &self.keys {
             None => row,
@@ -187,17 +187,17 @@ impl Content {
     }
 }
 
-/// Memory of Arrow, seen as bytes.
-struct Owner(Buffer);
+/// Makes an Arrow buffer the owner of a [`Bytes`].
+struct BufferOwner(Buffer);
 
-impl AsRef<[u8]> for Owner {
+impl AsRef<[u8]> for BufferOwner {
     fn as_ref(&self) -> &[u8] {
         self.0.as_slice()
     }
 }
 
-/// Returns the column of instants as microseconds since 1970.
-fn instants(batch: &RecordBatch) -> Result<Vec<Option<i64>>> {
+/// Returns `created_at` as microseconds since 1970.
+fn created_at_micros(batch: &RecordBatch) -> Result<Vec<Option<i64>>> {
     let Some(column) = batch.column_by_name(CREATED_AT) else { return Ok(vec![None; batch.num_rows()]) };
     Ok(match column.data_type() {
         DataType::Null => vec![None; batch.num_rows()],
@@ -217,7 +217,7 @@ fn instants(batch: &RecordBatch) -> Result<Vec<Option<i64>>> {
             nanos.map(|at| at.map(|at| at.div_euclid(1_000))).collect()
         }
         other => {
-            return Err(Error::Batch(format!("expected `{CREATED_AT}` to hold instants, found {other}")));
+            return Err(Error::Batch(format!("expected `{CREATED_AT}` to hold timestamps, found {other}")));
         }
     })
 }

@@ -1,53 +1,53 @@
-//! Sets of rows of one part, with rank and select, in whatever form costs least.
+//! Sets of row numbers with rank and select, in whichever representation is cheapest.
 
 use std::ops::Range;
 
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use roaring::RoaringBitmap;
 
-/// So many words of a bitmap are counted together.
-const BLOCK: usize = 64;
+/// Bitmap words per block of the rank directory.
+const BLOCK_WORDS: usize = 64;
 
-/// A set of rows. Rows ascend, so they are in result order.
+/// A set of row numbers. Rows are ordered newest first, so ascending row numbers are in result order.
 #[derive(Debug, Clone)]
-pub enum Rows {
-    /// Neighbours.
+pub enum RowSet {
+    /// A contiguous range.
     Range(Range<u32>),
-    /// Few, or the rows of one value as they lie in the index.
+    /// A sorted list: few rows, or the rows of one value as they lie in the index.
     List(ScalarBuffer<u32>),
-    /// The rows of a few values; no row is in two lists.
+    /// The sorted lists of a few values; the lists are disjoint.
     Lists(Vec<ScalarBuffer<u32>>),
-    /// Many.
+    /// A bitmap.
     Bits(Bits),
 }
 
-/// A bitmap of rows that knows how many stand before each of its blocks.
+/// A bitmap of rows with a rank directory.
 #[derive(Debug, Clone)]
 pub struct Bits {
     words: Vec<u64>,
-    /// Rows before each block, and at last all of them.
+    /// The number of rows before each block, and at the end their total.
     before: Vec<u32>,
 }
 
 impl Bits {
     /// Returns the rows whose bits are set.
     pub fn new(words: Vec<u64>) -> Self {
-        let mut before = Vec::with_capacity(words.len() / BLOCK + 2);
+        let mut before = Vec::with_capacity(words.len() / BLOCK_WORDS + 2);
         let mut sum = 0;
         before.push(0);
-        for block in words.chunks(BLOCK) {
+        for block in words.chunks(BLOCK_WORDS) {
             sum += block.iter().map(|word| word.count_ones()).sum::<u32>();
             before.push(sum);
         }
         Self { words, before }
     }
 
-    /// Returns the rows that a mask has.
+    /// Returns the rows that are set in a mask.
     pub fn of_mask(mask: &BooleanBuffer) -> Self {
         Self::new(mask.bit_chunks().iter_padded().take(mask.len().div_ceil(64)).collect())
     }
 
-    /// Returns the bits, 64 rows a word.
+    /// Returns the bitmap, 64 rows per word.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -62,21 +62,21 @@ impl Bits {
 
     fn rank(&self, row: u32) -> usize {
         let word = (row as usize / 64).min(self.words.len());
-        let block = word / BLOCK;
-        let whole = self.words[block * BLOCK..word].iter().map(|word| word.count_ones()).sum::<u32>();
+        let block = word / BLOCK_WORDS;
+        let whole = self.words[block * BLOCK_WORDS..word].iter().map(|word| word.count_ones()).sum::<u32>();
         let rest = self.words.get(word).map_or(0, |bits| (bits & ((1 << (row % 64)) - 1)).count_ones());
         (self.before[block] + whole + rest) as usize
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "rows are counted in 32 bits")]
+    #[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
     fn select(&self, rank: usize) -> Option<u32> {
         let block = self.before.partition_point(|before| *before as usize <= rank).checked_sub(1)?;
         let mut left = rank - self.before[block] as usize;
-        for (place, word) in self.words.iter().enumerate().skip(block * BLOCK) {
+        for (index, word) in self.words.iter().enumerate().skip(block * BLOCK_WORDS) {
             let ones = word.count_ones() as usize;
             if left < ones {
                 let cleared = (0..left).fold(*word, |word, _| word & (word - 1));
-                return Some((place * 64) as u32 + cleared.trailing_zeros());
+                return Some((index * 64) as u32 + cleared.trailing_zeros());
             }
             left -= ones;
         }
@@ -86,36 +86,36 @@ impl Bits {
     fn from(&self, row: u32) -> impl Iterator<Item = u32> {
         let first = row as usize / 64;
         let words = (first..).zip(self.words.iter().skip(first).copied());
-        words.flat_map(move |(place, word)| {
-            let kept = if place == first { word & (u64::MAX << (row % 64)) } else { word };
-            ones(place, kept)
+        words.flat_map(move |(index, word)| {
+            let kept = if index == first { word & (u64::MAX << (row % 64)) } else { word };
+            ones(index, kept)
         })
     }
 }
 
-/// Returns the rows of the bits that are set in the word at `place`.
-#[allow(clippy::cast_possible_truncation, reason = "rows are counted in 32 bits")]
-pub fn ones(place: usize, word: u64) -> impl Iterator<Item = u32> {
+/// Returns the rows whose bits are set in the word at index `index`.
+#[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
+pub fn ones(index: usize, word: u64) -> impl Iterator<Item = u32> {
     let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
-    rest.take_while(|word| *word != 0).map(move |word| (place * 64) as u32 + word.trailing_zeros())
+    rest.take_while(|word| *word != 0).map(move |word| (index * 64) as u32 + word.trailing_zeros())
 }
 
 /// Sets the bits of a range.
-pub fn fill(words: &mut [u64], places: Range<usize>) {
-    let mut place = places.start;
-    while place < places.end {
-        let end = (place / 64 * 64 + 64).min(places.end);
-        let ones = u64::MAX >> (64 - (end - place));
-        words[place / 64] |= ones << (place % 64);
-        place = end;
+pub fn fill(words: &mut [u64], range: Range<usize>) {
+    let mut index = range.start;
+    while index < range.end {
+        let end = (index / 64 * 64 + 64).min(range.end);
+        let ones = u64::MAX >> (64 - (end - index));
+        words[index / 64] |= ones << (index % 64);
+        index = end;
     }
 }
 
-impl Rows {
-    /// The set of no row.
+impl RowSet {
+    /// The empty set.
     pub const NONE: Self = Self::Range(0..0);
 
-    /// Returns how many rows are in the set.
+    /// Returns the number of rows in the set.
     pub fn count(&self) -> usize {
         match self {
             Self::Range(range) => range.len(),
@@ -135,7 +135,7 @@ impl Rows {
         }
     }
 
-    /// Returns how many rows of the set stand before `row`.
+    /// Returns the number of rows in the set that are less than `row`.
     pub fn rank(&self, row: u32) -> usize {
         let before = |list: &ScalarBuffer<u32>| list.partition_point(|own| *own < row);
         match self {
@@ -148,7 +148,7 @@ impl Rows {
         }
     }
 
-    /// Returns the row with `rank` rows of the set before it, if there are so many.
+    /// Returns the row with `rank` rows of the set before it, if there is one.
     pub fn select(&self, rank: usize) -> Option<u32> {
         match self {
             Self::Range(range) => {
@@ -160,7 +160,7 @@ impl Rows {
         }
     }
 
-    /// Returns the rows of the set from `row` on.
+    /// Returns the rows of the set from `row` on, ascending.
     pub fn from(&self, row: u32) -> Box<dyn Iterator<Item = u32> + Send + '_> {
         match self {
             Self::Range(range) => Box::new(range.start.max(row)..range.end),
@@ -179,7 +179,7 @@ impl Rows {
         }
     }
 
-    /// Calls `visit` with every row of the set; of several lists one after another.
+    /// Calls `visit` with every row of the set; several lists are visited one after the other.
     pub fn for_each(&self, mut visit: impl FnMut(u32)) {
         match self {
             Self::Range(range) => range.clone().for_each(visit),
@@ -189,13 +189,13 @@ impl Rows {
                 bits.words
                     .iter()
                     .enumerate()
-                    .for_each(|(place, word)| ones(place, *word).for_each(&mut visit));
+                    .for_each(|(index, word)| ones(index, *word).for_each(&mut visit));
             }
         }
     }
 }
 
-/// Returns the row with `rank` rows of the lists before it.
+/// Returns the row with `rank` rows of the disjoint lists before it.
 fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
     if rank >= lists.iter().map(ScalarBuffer::len).sum::<usize>() {
         return None;
@@ -209,87 +209,87 @@ fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
     Some(low)
 }
 
-/// A set of rows without those that are hidden.
+/// A row set without its deleted rows.
 #[derive(Debug, Clone)]
-pub struct Live {
-    rows: Rows,
-    /// The rows of the set that are hidden.
-    hidden: Vec<u32>,
+pub struct LiveRows {
+    rows: RowSet,
+    /// The deleted rows of the set.
+    deleted: Vec<u32>,
 }
 
-impl Live {
-    /// Returns `rows` without those that are `hidden`.
-    pub fn new(rows: Rows, hidden: &RoaringBitmap) -> Self {
-        if let Rows::Bits(Bits { mut words, .. }) = rows {
-            for row in hidden {
+impl LiveRows {
+    /// Returns `rows` without those in the deletion vector `deleted`.
+    pub fn new(rows: RowSet, deleted: &RoaringBitmap) -> Self {
+        if let RowSet::Bits(Bits { mut words, .. }) = rows {
+            for row in deleted {
                 if let Some(word) = words.get_mut(row as usize / 64) {
                     *word &= !(1 << (row % 64));
                 }
             }
-            return Self { rows: Rows::Bits(Bits::new(words)), hidden: Vec::new() };
+            return Self { rows: RowSet::Bits(Bits::new(words)), deleted: Vec::new() };
         }
-        let hidden = hidden.iter().filter(|row| rows.contains(*row)).collect();
-        Self { rows, hidden }
+        let deleted = deleted.iter().filter(|row| rows.contains(*row)).collect();
+        Self { rows, deleted }
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows that are not deleted.
     pub fn count(&self) -> usize {
-        self.rows.count() - self.hidden.len()
+        self.rows.count() - self.deleted.len()
     }
 
-    /// Returns the rows that are missing from the neighbours `all`, if these are all but hidden ones.
+    /// Returns the deleted rows, if the set is the whole range `all` but for them.
     pub fn missing_from(&self, all: &Range<u32>) -> Option<&[u32]> {
         match &self.rows {
-            Rows::Range(range) if range == all => Some(&self.hidden),
+            RowSet::Range(range) if range == all => Some(&self.deleted),
             _ => None,
         }
     }
 
-    /// Whether a row is among them.
+    /// Whether the set contains a row that is not deleted.
     pub fn contains(&self, row: u32) -> bool {
-        self.rows.contains(row) && self.hidden.binary_search(&row).is_err()
+        self.rows.contains(row) && self.deleted.binary_search(&row).is_err()
     }
 
-    /// Returns how many of them stand before `row`.
+    /// Returns the number of rows less than `row`.
     pub fn rank(&self, row: u32) -> usize {
-        self.rows.rank(row) - self.hidden.partition_point(|own| *own < row)
+        self.rows.rank(row) - self.deleted.partition_point(|own| *own < row)
     }
 
-    /// Returns the row with `rank` of them before it, if there are so many.
+    /// Returns the row with `rank` rows before it, if there is one.
     pub fn select(&self, rank: usize) -> Option<u32> {
         if rank >= self.count() {
             return None;
         }
-        // The hidden rows move what is sought to the right, by no more than there are.
-        let (mut low, mut high) = (rank, rank + self.hidden.len());
+        // Deleted rows shift the result to the right, by at most their number.
+        let (mut low, mut high) = (rank, rank + self.deleted.len());
         while low < high {
             let middle = low.midpoint(high);
             let row = self.rows.select(middle)?;
-            let hidden = self.hidden.partition_point(|own| *own <= row);
-            if middle + 1 - hidden > rank { high = middle } else { low = middle + 1 }
+            let deleted = self.deleted.partition_point(|own| *own <= row);
+            if middle + 1 - deleted > rank { high = middle } else { low = middle + 1 }
         }
         self.rows.select(low)
     }
 
-    /// Returns them, from the one with `rank` of them before it on.
+    /// Returns the rows, ascending, from the one with `rank` rows before it.
     pub fn from(&self, rank: usize) -> Box<dyn Iterator<Item = u32> + Send + '_> {
         let Some(first) = self.select(rank) else { return Box::new(std::iter::empty()) };
-        if self.hidden.is_empty() {
+        if self.deleted.is_empty() {
             return self.rows.from(first);
         }
-        let mut hidden = self.hidden[self.hidden.partition_point(|row| *row < first)..].iter().peekable();
+        let mut deleted = self.deleted[self.deleted.partition_point(|row| *row < first)..].iter().peekable();
         Box::new(self.rows.from(first).filter(move |row| {
-            let is_hidden = hidden.peek() == Some(&row);
-            if is_hidden {
-                hidden.next();
+            let is_deleted = deleted.peek() == Some(&row);
+            if is_deleted {
+                deleted.next();
             }
-            !is_hidden
+            !is_deleted
         }))
     }
 
-    /// Calls `visit` with each of them, in no order.
+    /// Calls `visit` with each row, in no particular order.
     pub fn for_each(&self, visit: impl FnMut(u32)) {
-        if self.hidden.is_empty() {
+        if self.deleted.is_empty() {
             return self.rows.for_each(visit);
         }
         self.from(0).for_each(visit);
@@ -302,21 +302,21 @@ mod tests {
 
     use super::*;
 
-    fn forms(rows: &[u32], width: u32) -> Vec<Rows> {
+    fn forms(rows: &[u32], width: u32) -> Vec<RowSet> {
         let mut words = vec![0; (width as usize).div_ceil(64)];
         for row in rows {
             words[*row as usize / 64] |= 1 << (row % 64);
         }
         let (even, odd) = rows.iter().partition::<Vec<u32>, _>(|row| *row % 3 == 0);
         let mut forms = vec![
-            Rows::List(rows.to_vec().into()),
-            Rows::Lists(vec![even.into(), odd.into()]),
-            Rows::Bits(Bits::new(words)),
+            RowSet::List(rows.to_vec().into()),
+            RowSet::Lists(vec![even.into(), odd.into()]),
+            RowSet::Bits(Bits::new(words)),
         ];
         if let (Some(first), Some(last)) = (rows.first(), rows.last())
             && (last - first) as usize + 1 == rows.len()
         {
-            forms.push(Rows::Range(*first..last + 1));
+            forms.push(RowSet::Range(*first..last + 1));
         }
         forms
     }
@@ -330,13 +330,13 @@ mod tests {
                 prop::collection::btree_set(0..9_000_u32, 0..300),
                 (0..4_000_u32, 0..5_000_u32).prop_map(|(start, length)| (start..start + length).collect()),
             ],
-            hidden in prop::collection::btree_set(0..9_000_u32, 0..200),
+            deleted in prop::collection::btree_set(0..9_000_u32, 0..200),
         ) {
             let all: Vec<u32> = rows.iter().copied().collect();
-            let live: Vec<u32> = rows.difference(&hidden).copied().collect();
-            let hidden: RoaringBitmap = hidden.into_iter().collect();
+            let live: Vec<u32> = rows.difference(&deleted).copied().collect();
+            let deleted: RoaringBitmap = deleted.into_iter().collect();
             for form in forms(&all, 9_000) {
-                let set = Live::new(form, &hidden);
+                let set = LiveRows::new(form, &deleted);
                 prop_assert_eq!(set.count(), live.len());
                 for rank in (0..=live.len()).step_by(live.len() / 16 + 1) {
                     prop_assert_eq!(set.select(rank), live.get(rank).copied());

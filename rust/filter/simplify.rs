@@ -1,30 +1,30 @@
-//! Predicate -> a smaller predicate that answers the same of every row, missing values included.
+//! Rewrites a predicate into a smaller one that has the same result for every row, missing values included.
 //!
 //! | from | to | because |
 //! |---|---|---|
 //! | `AND` in `AND`, `OR` in `OR` | one list | both are associative |
 //! | `AND`, `OR` of one part | the part | |
 //! | `NOT` of `NOT` | the part | unknown stays unknown |
-//! | `NOT` of a set of numbers or instants | the other numbers, instants | a missing value is in neither |
+//! | `NOT` of a set of numbers or instants | its complement | a missing value is in neither |
 //! | sets over one field in `AND`, `OR` | their intersection, union | they are unknown together |
 //!
-//! What is cheap to ask stands first, as the order of the parts changes no answer. An empty set is
-//! left as it is: it holds no value, but of a missing one it is unknown.
+//! Cheap parts come first, since the order of the parts does not change the result. An empty set is kept: no value
+//! is in it, but it is unknown for a missing value.
 
-use super::predicate::{Numbers, Predicate};
-use super::spans::Spans;
+use super::intervals::IntervalSet;
+use super::predicate::{NumberSet, Predicate};
 use crate::schema::Field;
 
-/// Returns the folded form of `predicate`.
-pub(super) fn fold(predicate: Predicate) -> Predicate {
+/// Returns the simplified form of `predicate`.
+pub(super) fn simplify(predicate: Predicate) -> Predicate {
     match predicate {
-        Predicate::And(parts) => fold_parts(parts, Join::And),
-        Predicate::Or(parts) => fold_parts(parts, Join::Or),
-        Predicate::Not(part) => match fold(*part) {
+        Predicate::And(parts) => simplify_parts(parts, Join::And),
+        Predicate::Or(parts) => simplify_parts(parts, Join::Or),
+        Predicate::Not(part) => match simplify(*part) {
             Predicate::Not(part) => *part,
             Predicate::Number(field, numbers) => {
-                let Numbers { whole, floating } = numbers;
-                Predicate::Number(field, Numbers { whole: whole.not(), floating: floating.not() })
+                let NumberSet { whole, floating } = numbers;
+                Predicate::Number(field, NumberSet { whole: whole.not(), floating: floating.not() })
             }
             Predicate::Time(field, instants) => Predicate::Time(field, instants.not()),
             part => Predicate::Not(Box::new(part)),
@@ -40,7 +40,11 @@ enum Join {
 }
 
 impl Join {
-    fn of<T: super::spans::Ordinal>(self, one: &Spans<T>, other: &Spans<T>) -> Spans<T> {
+    fn of<T: super::intervals::Ordinal>(
+        self,
+        one: &IntervalSet<T>,
+        other: &IntervalSet<T>,
+    ) -> IntervalSet<T> {
         match self {
             Self::And => one.and(other),
             Self::Or => one.or(other),
@@ -48,32 +52,32 @@ impl Join {
     }
 }
 
-fn fold_parts(parts: Vec<Predicate>, join: Join) -> Predicate {
-    let mut folded = Vec::with_capacity(parts.len());
+fn simplify_parts(parts: Vec<Predicate>, join: Join) -> Predicate {
+    let mut simplified = Vec::with_capacity(parts.len());
     for part in parts {
-        match (fold(part), join) {
+        match (simplify(part), join) {
             (Predicate::And(inner), Join::And) | (Predicate::Or(inner), Join::Or) => {
                 for part in inner {
-                    take_in(&mut folded, part, join);
+                    add_part(&mut simplified, part, join);
                 }
             }
-            (part, _) => take_in(&mut folded, part, join),
+            (part, _) => add_part(&mut simplified, part, join),
         }
     }
-    folded.sort_by_key(cost);
-    if folded.len() == 1
-        && let Some(only) = folded.pop()
+    simplified.sort_by_key(cost);
+    if simplified.len() == 1
+        && let Some(only) = simplified.pop()
     {
         return only;
     }
     match join {
-        Join::And => Predicate::And(folded),
-        Join::Or => Predicate::Or(folded),
+        Join::And => Predicate::And(simplified),
+        Join::Or => Predicate::Or(simplified),
     }
 }
 
-/// Adds a part, into the set over the same field if there is one.
-fn take_in(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
+/// Adds a part, merging it into the set over the same field if there is one.
+fn add_part(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
     match &part {
         Predicate::Number(field, more) => {
             let same = parts.iter_mut().find_map(|own| match own {
@@ -101,11 +105,11 @@ fn take_in(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
     parts.push(part);
 }
 
-/// How much asking costs, for the order of parts.
+/// Estimates the cost of evaluating a predicate, to order the parts by.
 fn cost(predicate: &Predicate) -> usize {
     match predicate {
         Predicate::Exists(_) | Predicate::Number(_, _) | Predicate::Time(_, _) => 1,
-        // Nearly as many texts as rows; of the other fields, far fewer.
+        // These have nearly as many distinct values as rows; the other fields have far fewer.
         Predicate::Text(Field::RunId | Field::TraceId, _) => 8,
         Predicate::Text(_, _) => 2,
         Predicate::Not(part) => cost(part),
@@ -122,12 +126,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::evaluate::evaluate;
-    use super::super::spans::Point;
+    use super::super::intervals::Point;
     use super::super::text::TextMatcher;
     use super::*;
     use crate::schema::Operator;
 
-    /// Every number from 0 to 5 beside every name and instant, each of them missing too.
+    /// Every number from 0 to 5 with every name and instant, each of them also missing.
     fn batch() -> RecordBatch {
         let each = |row: i64, width: i64| Some(row % width).filter(|value| *value != 0);
         let rows = || 0..(7 * 3 * 4);
@@ -160,13 +164,13 @@ mod tests {
         (0..4, operator, values).prop_map(move |(kind, operator, values)| match kind {
             0 => {
                 let floating: Vec<_> = values.iter().map(|value| Point::exactly(f64::from(*value))).collect();
-                let whole = Spans::of(operator, &points(values, 1));
+                let whole = IntervalSet::of(operator, &points(values, 1));
                 Predicate::Number(
                     Field::DurationMs,
-                    Numbers { whole, floating: Spans::of(operator, &floating) },
+                    NumberSet { whole, floating: IntervalSet::of(operator, &floating) },
                 )
             }
-            1 => Predicate::Time(Field::StartTime, Spans::of(operator, &points(values, 1_000))),
+            1 => Predicate::Time(Field::StartTime, IntervalSet::of(operator, &points(values, 1_000))),
             2 => {
                 let texts = values.iter().map(|value| if *value > 3 { "a" } else { "b" }.to_owned());
                 Predicate::Text(Field::Name, TextMatcher::new(Operator::In, texts.collect(), false))
@@ -188,12 +192,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn folded_equals_unfolded(predicate in predicates()) {
+        fn a_simplified_predicate_holds_for_the_same_rows(predicate in predicates()) {
             let batch = batch();
             for predicate in [predicate.clone(), Predicate::Not(Box::new(predicate))] {
-                let unfolded = evaluate(&predicate, &batch).expect("every column is there");
-                let folded = evaluate(&fold(predicate), &batch).expect("every column is there");
-                prop_assert_eq!(folded, unfolded);
+                let original = evaluate(&predicate, &batch).expect("every column is there");
+                let simplified = evaluate(&simplify(predicate), &batch).expect("every column is there");
+                prop_assert_eq!(simplified, original);
             }
         }
     }

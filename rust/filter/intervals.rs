@@ -1,20 +1,20 @@
-//! Sets of numbers and instants, as sorted inclusive spans.
+//! Sets of numbers and instants, as sorted closed intervals.
 
 use crate::schema::Operator;
 
-/// A type whose values can be counted through: what inclusive spans are made of.
+/// A type in which every value has a next and a previous one, as closed intervals need.
 pub(super) trait Ordinal: Copy + PartialOrd {
-    const LEAST: Self;
-    const GREATEST: Self;
-    /// Returns the next greater value, or the greatest itself.
+    const MIN: Self;
+    const MAX: Self;
+    /// Returns the next greater value, or the maximum itself.
     fn next(self) -> Self;
-    /// Returns the next smaller value, or the least itself.
+    /// Returns the next smaller value, or the minimum itself.
     fn previous(self) -> Self;
 }
 
 impl Ordinal for i128 {
-    const LEAST: Self = Self::MIN;
-    const GREATEST: Self = Self::MAX;
+    const MIN: Self = Self::MIN;
+    const MAX: Self = Self::MAX;
 
     fn next(self) -> Self {
         self.saturating_add(1)
@@ -26,8 +26,8 @@ impl Ordinal for i128 {
 }
 
 impl Ordinal for f64 {
-    const LEAST: Self = Self::NEG_INFINITY;
-    const GREATEST: Self = Self::INFINITY;
+    const MIN: Self = Self::NEG_INFINITY;
+    const MAX: Self = Self::INFINITY;
 
     fn next(self) -> Self {
         self.next_up()
@@ -38,7 +38,8 @@ impl Ordinal for f64 {
     }
 }
 
-/// A number as a type that may not hold it exactly sees it: its neighbours there, equal if it can.
+/// A number as seen by a type that may not represent it exactly: its two neighbours there, which are equal if it
+/// can.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point<T> {
     /// The greatest value that is not above the number.
@@ -53,48 +54,48 @@ impl<T: Copy> Point<T> {
     }
 }
 
-/// A set of values: inclusive spans, ascending, none touching another.
+/// A set of values: closed intervals, ascending, separated by gaps.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Spans<T>(Vec<(T, T)>);
+pub(super) struct IntervalSet<T>(Vec<(T, T)>);
 
-impl<T: Ordinal> Spans<T> {
-    /// Returns the values that stand in the relation `operator` to the only one of `points`, or, for
-    /// `EQ`, `NEQ` and `IN`, those equal to any of them.
+impl<T: Ordinal> IntervalSet<T> {
+    /// Returns the values that compare as `operator` says with the only one of `points`; for `EQ`, `NEQ` and `IN`,
+    /// those equal to any of them.
     pub(super) fn of(operator: Operator, points: &[Point<T>]) -> Self {
-        let span = |point: &Point<T>| match operator {
-            Operator::Gt => (point.floor.next(), T::GREATEST),
-            Operator::Gte => (point.ceil, T::GREATEST),
-            Operator::Lt => (T::LEAST, point.ceil.previous()),
-            Operator::Lte => (T::LEAST, point.floor),
+        let interval = |point: &Point<T>| match operator {
+            Operator::Gt => (point.floor.next(), T::MAX),
+            Operator::Gte => (point.ceil, T::MAX),
+            Operator::Lt => (T::MIN, point.ceil.previous()),
+            Operator::Lte => (T::MIN, point.floor),
             _ => (point.ceil, point.floor),
         };
-        Self::joined(points.iter().map(span).collect())
+        Self::union(points.iter().map(interval).collect())
     }
 
-    /// Returns the union of `spans`; one whose end is below its start holds nothing.
-    pub(super) fn joined(mut spans: Vec<(T, T)>) -> Self {
-        spans.retain(|(first, last)| first <= last);
-        spans.sort_by(|one, other| one.0.partial_cmp(&other.0).unwrap_or(std::cmp::Ordering::Equal));
-        let mut joined: Vec<(T, T)> = Vec::with_capacity(spans.len());
-        for (first, last) in spans {
-            match joined.last_mut() {
+    /// Returns the union of `intervals`; one that ends before it starts is empty.
+    pub(super) fn union(mut intervals: Vec<(T, T)>) -> Self {
+        intervals.retain(|(first, last)| first <= last);
+        intervals.sort_by(|one, other| one.0.partial_cmp(&other.0).unwrap_or(std::cmp::Ordering::Equal));
+        let mut union: Vec<(T, T)> = Vec::with_capacity(intervals.len());
+        for (first, last) in intervals {
+            match union.last_mut() {
                 Some(before) if first <= before.1.next() => {
                     if last > before.1 {
                         before.1 = last;
                     }
                 }
-                _ => joined.push((first, last)),
+                _ => union.push((first, last)),
             }
         }
-        Self(joined)
+        Self(union)
     }
 
-    /// Returns the values in this set or the other.
+    /// Returns the union of this set and the other.
     pub(super) fn or(&self, other: &Self) -> Self {
-        Self::joined(self.0.iter().chain(&other.0).copied().collect())
+        Self::union(self.0.iter().chain(&other.0).copied().collect())
     }
 
-    /// Returns the values in this set and the other.
+    /// Returns the intersection of this set and the other.
     pub(super) fn and(&self, other: &Self) -> Self {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut common = Vec::new();
@@ -108,35 +109,40 @@ impl<T: Ordinal> Spans<T> {
                 theirs.next();
             }
         }
-        Self::joined(common)
+        Self::union(common)
     }
 
-    /// Returns the values not in this set.
+    /// Returns the complement of this set.
     pub(super) fn not(&self) -> Self {
         let mut others = Vec::with_capacity(self.0.len() + 1);
-        let mut first = T::LEAST;
+        let mut first = T::MIN;
         for (start, end) in &self.0 {
-            if *start > T::LEAST {
+            if *start > T::MIN {
                 others.push((first, start.previous()));
             }
             first = end.next();
-            if *end >= T::GREATEST {
-                return Self::joined(others);
+            if *end >= T::MAX {
+                return Self::union(others);
             }
         }
-        others.push((first, T::GREATEST));
-        Self::joined(others)
+        others.push((first, T::MAX));
+        Self::union(others)
     }
 }
 
-impl Spans<i128> {
-    /// Returns the whole numbers `n` for which `n * unit` is in this set and `N` can hold `n`.
-    pub(super) fn in_units<N: Copy + TryFrom<i128>>(&self, unit: i128, least: N, greatest: N) -> Spans<N>
+impl IntervalSet<i128> {
+    /// Returns the integers `n` for which `n * unit` is in this set and which `N` can represent.
+    pub(super) fn in_units<N: Copy + TryFrom<i128>>(
+        &self,
+        unit: i128,
+        least: N,
+        greatest: N,
+    ) -> IntervalSet<N>
     where
         i128: From<N>,
     {
         let native = |&(first, last): &(i128, i128)| {
-            // A quotient rounds down; the first unit is found by rounding up, as its mirror image.
+            // Euclidean division rounds down; negating twice rounds the first unit up.
             let ceil = first.saturating_neg().div_euclid(unit).saturating_neg();
             let floor = last.div_euclid(unit);
             let (start, end) = (ceil.max(i128::from(least)), floor.min(i128::from(greatest)));
@@ -145,25 +151,25 @@ impl Spans<i128> {
             }
             Some((N::try_from(start).ok()?, N::try_from(end).ok()?))
         };
-        Spans(self.0.iter().filter_map(native).collect())
+        IntervalSet(self.0.iter().filter_map(native).collect())
     }
 }
 
-impl<N: Copy + PartialOrd> Spans<N> {
+impl<N: Copy + PartialOrd> IntervalSet<N> {
     /// Whether `value` is in this set.
     pub(super) fn contains(&self, value: N) -> bool {
         let after = self.0.partition_point(|(_, last)| *last < value);
         self.0.get(after).is_some_and(|(first, _)| *first <= value)
     }
 
-    /// Returns the spans, ascending.
+    /// Returns the intervals, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = (N, N)> {
         self.0.iter().copied()
     }
 
-    /// Returns the span, if this set is one.
+    /// Returns the interval if the set consists of exactly one.
     pub(super) fn only(&self) -> Option<(N, N)> {
-        let [span] = self.0.as_slice() else { return None };
-        Some(*span)
+        let [interval] = self.0.as_slice() else { return None };
+        Some(*interval)
     }
 }

@@ -1,11 +1,11 @@
-//! What leaves a store, and in which form.
+//! Scans and downloads.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::TimestampNanosecondType;
 use arrow_array::{Array as _, RecordBatch};
-use spanwise::bulk::{Export, Format, scan, span_schema, spans};
+use spanwise::bulk::{Download, Format, scan, span_schema, spans};
 use spanwise::error::Result;
 use spanwise::filter::Filter;
 use spanwise::otlp::wire;
@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use crate::support::contents::{address, id_of, open, traces_in};
 use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span};
 
-/// Returns a store with traces 1 to 9, three in each of two segments and three in the head; of trace 1
-/// the second span came late.
+/// Returns a store with traces 1 to 9, three in each of two segments and three in the head; the second span of
+/// trace 1 arrived late.
 fn nine(folder: &TempDir) -> TraceStore {
     let store = open(folder);
     for trace in 1..=9 {
@@ -33,7 +33,7 @@ fn nine(folder: &TempDir) -> TraceStore {
 }
 
 fn file(snapshot: &Arc<Snapshot>, filter: Filter, format: Format) -> Vec<u8> {
-    let pieces = Export::new(snapshot.clone(), filter, format).expect("an export");
+    let pieces = Download::new(snapshot.clone(), filter, format).expect("a download");
     pieces.collect::<Result<Vec<_>>>().expect("a whole file").concat()
 }
 
@@ -47,7 +47,7 @@ fn ids(batches: &[RecordBatch], column: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_scan_gives_the_rows_that_a_filter_matches_each_once() {
+fn a_scan_returns_every_matching_row_once() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
     for (filter, expected) in
@@ -63,7 +63,7 @@ fn a_scan_gives_the_rows_that_a_filter_matches_each_once() {
 }
 
 #[test]
-fn spans_come_as_columns_that_need_no_knowledge_of_otlp() {
+fn spans_have_columns_that_need_no_otlp_decoder() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
     let batches: Vec<_> =
@@ -88,7 +88,7 @@ fn spans_come_as_columns_that_need_no_knowledge_of_otlp() {
 }
 
 #[test]
-fn a_trace_is_exported_whole_and_from_where_it_stands() {
+fn a_trace_is_downloaded_completely_from_segments_and_head() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
     let batches: Vec<_> =
@@ -101,23 +101,23 @@ fn a_trace_is_exported_whole_and_from_where_it_stands() {
 }
 
 #[test]
-fn an_export_shows_the_state_in_which_it_began() {
+fn a_download_reads_the_state_at_its_start() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
-    let under_way = Export::new(store.snapshot(), Filter::all(), Format::Ndjson).expect("an export");
+    let under_way = Download::new(store.snapshot(), Filter::all(), Format::Ndjson).expect("a download");
     store.delete(&Filter::all(), false).expect("deleted");
     store.compact(true).expect("purged");
     let file = under_way.collect::<Result<Vec<_>>>().expect("a whole file").concat();
     assert_eq!(file.split(|byte| *byte == b'\n').count() - 1, 9);
-    assert_eq!(file_of_nothing(&store), b"");
+    assert_eq!(empty_file(&store), b"");
 }
 
-fn file_of_nothing(store: &TraceStore) -> Vec<u8> {
+fn empty_file(store: &TraceStore) -> Vec<u8> {
     file(&store.snapshot(), Filter::all(), Format::Ndjson)
 }
 
 #[test]
-fn otlp_is_one_message_and_ndjson_a_line_a_trace() {
+fn otlp_is_one_message_and_ndjson_has_a_line_per_trace() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
     let message = file(&store.snapshot(), Filter::all(), Format::Otlp);
@@ -135,10 +135,10 @@ fn otlp_is_one_message_and_ndjson_a_line_a_trace() {
 }
 
 #[test]
-fn a_format_that_is_none_is_refused_by_name() {
-    let fault = Format::from_word("csv").expect_err("no format");
+fn an_unknown_format_is_rejected() {
+    let error = Format::from_word("csv").expect_err("no format");
     assert_eq!(
-        fault.to_string(),
+        error.to_string(),
         "expected a format, one of `parquet`, `arrow`, `ndjson`, `otlp`, got `csv`"
     );
     assert_eq!(
@@ -148,7 +148,7 @@ fn a_format_that_is_none_is_refused_by_name() {
 }
 
 #[test]
-fn a_store_in_use_is_looked_at_without_its_lock() {
+fn a_store_in_use_can_be_read_without_its_lock() {
     let folder = TempDir::new().expect("a folder");
     let store = nine(&folder);
     let seen = TraceStore::open_read_only(address(&folder)).expect("a look");
@@ -157,7 +157,7 @@ fn a_store_in_use_is_looked_at_without_its_lock() {
         crate::support::contents::contents(&store.snapshot())
     );
     let nothing = TempDir::new().expect("a folder");
-    let fault = TraceStore::open_read_only(address(&nothing)).expect_err("no store");
-    assert_eq!(fault.to_string(), "expected a store, found no manifest");
+    let error = TraceStore::open_read_only(address(&nothing)).expect_err("no store");
+    assert_eq!(error.to_string(), "expected a store, found no manifest");
     assert_eq!(std::fs::read_dir(nothing.path()).expect("a folder").count(), 0, "nothing was written");
 }

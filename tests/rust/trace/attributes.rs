@@ -1,20 +1,20 @@
-//! The table of attribute names, by example: `tests/cases/facts.json`.
+//! The table of attribute names, by example: `tests/cases/attributes.json`.
 
 use prost::Message as _;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use spanwise::otlp::Glance;
+use spanwise::otlp::SpanRef;
 use spanwise::otlp::proto::{self, KeyValue};
-use spanwise::trace::dialect::{Facts, Findings, TABLE};
+use spanwise::trace::dialect::{AttributeIndex, SpanSummary, TABLE};
 
 use super::made::{detail_of, message, otlp_value, text, trace};
 
-/// Attributes, and what a search and a node must say of them.
+/// Attributes, and what the trace and its node show for them.
 #[derive(Deserialize)]
 struct Case {
     about: String,
     attributes: Map<String, Json>,
-    /// The members of the answer that are looked at: of the trace's detail, `node` of its node.
+    /// The members to compare: of the trace's detail, and in `node` of its node.
     expected: Map<String, Json>,
 }
 
@@ -28,9 +28,9 @@ fn of_attributes(attributes: &Map<String, Json>) -> proto::Span {
 }
 
 #[test]
-fn each_case_is_answered_as_written() {
+fn every_case_has_its_expected_row_and_node() {
     let cases: Vec<Case> =
-        serde_json::from_str(include_str!("../../cases/facts.json")).expect("a list of cases");
+        serde_json::from_str(include_str!("../../cases/attributes.json")).expect("a list of cases");
     for case in cases {
         let detail = detail_of(&trace(&[of_attributes(&case.attributes)]));
         let node = &detail["tree"][0];
@@ -46,23 +46,23 @@ fn each_case_is_answered_as_written() {
 }
 
 #[test]
-fn a_line_of_the_table_stands_at_its_fact() {
-    for (place, (fact, names)) in TABLE.iter().enumerate() {
-        assert_eq!(*fact as usize, place, "{fact:?}");
-        assert!(!names.is_empty(), "{fact:?} can be told by nothing");
+fn every_line_of_the_table_is_at_its_attribute() {
+    for (index, (attribute, names)) in TABLE.iter().enumerate() {
+        assert_eq!(*attribute as usize, index, "{attribute:?}");
+        assert!(!names.is_empty(), "{attribute:?} has no names");
     }
 }
 
 #[test]
-fn of_two_names_the_earlier_in_the_table_wins_in_any_order() {
-    for (fact, names) in TABLE {
+fn the_earlier_name_in_the_table_wins() {
+    for (attribute, names) in TABLE {
         for pair in names.windows(2) {
             let [first, second] = pair else { continue };
             for order in [[first, second], [second, first]] {
                 let attributes: Vec<_> = order.iter().map(|name| text(name, &format!("of {name}"))).collect();
-                let findings = Findings::of(&attributes);
-                let told = findings.text(&attributes, fact);
-                assert_eq!(told.as_deref(), Some(format!("of {first}").as_str()), "{fact:?}");
+                let index = AttributeIndex::of(&attributes);
+                let text = index.text(&attributes, attribute);
+                assert_eq!(text.as_deref(), Some(format!("of {first}").as_str()), "{attribute:?}");
             }
         }
     }
@@ -70,12 +70,12 @@ fn of_two_names_the_earlier_in_the_table_wins_in_any_order() {
 
 #[test]
 fn an_id_may_be_a_number_but_not_a_list() {
-    let facts = |session: Json| {
+    let session_id = |session: Json| {
         let attributes = json!({"session.id": session});
         let span = of_attributes(attributes.as_object().expect("an object")).encode_to_vec();
-        Facts::read(&Glance::of(&span).expect("a span")).session_id
+        SpanSummary::of(&SpanRef::of(&span).expect("a span")).session_id
     };
-    assert_eq!(facts(json!(17)).as_deref(), Some("17"));
-    assert_eq!(facts(json!(["a"])), None);
-    assert_eq!(facts(json!("")), None, "an empty text in an id field is no value");
+    assert_eq!(session_id(json!(17)).as_deref(), Some("17"));
+    assert_eq!(session_id(json!(["a"])), None);
+    assert_eq!(session_id(json!("")), None, "an empty text in an id field is no value");
 }

@@ -1,8 +1,8 @@
-//! What a filter matches as the bytes of a file, piece by piece.
+//! The traces a filter matches as the bytes of a file, in chunks.
 //!
-//! Parquet and Arrow hold spans as [`super::spans`] gives them. OTLP is one `TracesData` message: the
-//! documents behind one another, for messages that follow each other are one. NDJSON is for reading: a
-//! line is a trace with its tree, as `GET /traces/{trace_id}` answers.
+//! Parquet and Arrow hold spans as [`super::spans`] returns them. OTLP is a single `TracesData` message: the
+//! concatenation of the documents, since concatenated protobuf messages merge into one. NDJSON is for reading: each
+//! line is a trace with its tree, as `GET /traces/{trace_id}` returns it.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,34 +21,34 @@ use crate::filter::Filter;
 use crate::storage::{Snapshot, SnapshotPart};
 use crate::trace::detail;
 
-/// Documents are read together until they have so many bytes, or are so many.
+/// Documents are read in groups of at most this many bytes, or this many rows.
 const GROUP_BYTES: u64 = 16 << 20;
 const GROUP_ROWS: usize = 4_096;
-/// A row group of Parquet ends at about so many bytes.
+/// Approximate size of a Parquet row group, in bytes.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 
-/// The form of an exported file.
+/// The format of a downloaded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Spans as Parquet.
     Parquet,
-    /// Spans as a stream of Arrow IPC.
+    /// Spans as an Arrow IPC stream.
     Arrow,
-    /// Traces as JSON, one a line.
+    /// Traces as JSON, one per line.
     Ndjson,
-    /// An OTLP `TracesData` message in protobuf.
+    /// An OTLP `TracesData` message as protobuf.
     Otlp,
 }
 
 impl Format {
-    /// Every format, with the word for it.
+    /// Every format with its name.
     pub const WORDS: [(&'static str, Self); 4] =
         [("parquet", Self::Parquet), ("arrow", Self::Arrow), ("ndjson", Self::Ndjson), ("otlp", Self::Otlp)];
 
-    /// Returns the format that `word` names.
+    /// Returns the format named `word`.
     ///
     /// # Errors
-    /// [`Error::Options`] if it names none.
+    /// [`Error::Options`] if there is no such format.
     pub fn from_word(word: &str) -> Result<Self> {
         let known = Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, format)| *format);
         known.ok_or_else(|| {
@@ -58,43 +58,42 @@ impl Format {
     }
 }
 
-/// An export under way: an iterator over the pieces of its file, none empty. After a failure there are
-/// no more.
-pub struct Export {
-    state: State,
+/// A download in progress: an iterator over the non-empty chunks of its file. It ends after an error.
+pub struct Download {
+    state: DownloadState,
 }
 
-enum State {
+enum DownloadState {
     Parquet(Box<Spans>, Sink, Option<Box<ArrowWriter<Sink>>>),
     Arrow(Box<Spans>, Sink, Option<Box<StreamWriter<Sink>>>),
     Documents(Matches),
     Lines(Matches),
-    Over,
+    Done,
 }
 
-impl Export {
-    /// Begins to export the traces of `snapshot` that `filter` matches.
+impl Download {
+    /// Starts a download of the traces of `snapshot` that `filter` matches.
     ///
     /// # Errors
-    /// [`Error::Storage`] if a file cannot be begun.
+    /// [`Error::Storage`] if the head of the file cannot be written.
     pub fn new(snapshot: Arc<Snapshot>, filter: Filter, format: Format) -> Result<Self> {
         let sink = Sink::default();
         let state = match format {
-            Format::Ndjson => State::Lines(Matches::new(snapshot, filter)),
-            Format::Otlp => State::Documents(Matches::new(snapshot, filter)),
+            Format::Ndjson => DownloadState::Lines(Matches::new(snapshot, filter)),
+            Format::Otlp => DownloadState::Documents(Matches::new(snapshot, filter)),
             Format::Parquet => {
                 let properties =
                     WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
                 let writer = ArrowWriter::try_new(sink.clone(), span_schema(), Some(properties.build()));
-                State::Parquet(
+                DownloadState::Parquet(
                     Box::new(spans(snapshot, filter)),
                     sink,
-                    Some(Box::new(writer.map_err(failed)?)),
+                    Some(Box::new(writer.map_err(error_of)?)),
                 )
             }
             Format::Arrow => {
-                let writer = StreamWriter::try_new(sink.clone(), &span_schema()).map_err(failed)?;
-                State::Arrow(Box::new(spans(snapshot, filter)), sink, Some(Box::new(writer)))
+                let writer = StreamWriter::try_new(sink.clone(), &span_schema()).map_err(error_of)?;
+                DownloadState::Arrow(Box::new(spans(snapshot, filter)), sink, Some(Box::new(writer)))
             }
         };
         Ok(Self { state })
@@ -102,55 +101,55 @@ impl Export {
 
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
         match &mut self.state {
-            State::Over => Ok(None),
-            State::Lines(matches) => lines(matches),
-            State::Documents(matches) => documents(matches),
-            State::Parquet(spans, sink, writer) => until_written(sink, || write_parquet(spans, writer)),
-            State::Arrow(spans, sink, writer) => until_written(sink, || write_arrow(spans, writer)),
+            DownloadState::Done => Ok(None),
+            DownloadState::Lines(matches) => next_lines(matches),
+            DownloadState::Documents(matches) => next_documents(matches),
+            DownloadState::Parquet(spans, sink, writer) => drain(sink, || write_parquet(spans, writer)),
+            DownloadState::Arrow(spans, sink, writer) => drain(sink, || write_arrow(spans, writer)),
         }
     }
 }
 
-/// Writes one batch, or the end; returns whether there was anything left to write.
+/// Writes one batch, or the end of the file; returns whether there was anything left to write.
 fn write_parquet(spans: &mut Spans, writer: &mut Option<Box<ArrowWriter<Sink>>>) -> Result<bool> {
     let Some(open) = writer else { return Ok(false) };
     if let Some(batch) = spans.next() {
-        open.write(&batch.map_err(failed)?).map_err(failed)?;
+        open.write(&batch.map_err(error_of)?).map_err(error_of)?;
         if open.in_progress_size() >= ROW_GROUP_BYTES {
-            open.flush().map_err(failed)?;
+            open.flush().map_err(error_of)?;
         }
     } else if let Some(writer) = writer.take() {
-        writer.close().map_err(failed)?;
+        writer.close().map_err(error_of)?;
     }
     Ok(true)
 }
 
-/// Likewise.
+/// Writes one batch, or the end of the stream; returns whether there was anything left to write.
 fn write_arrow(spans: &mut Spans, writer: &mut Option<Box<StreamWriter<Sink>>>) -> Result<bool> {
     let Some(open) = writer else { return Ok(false) };
     if let Some(batch) = spans.next() {
-        open.write(&batch.map_err(failed)?).map_err(failed)?;
+        open.write(&batch.map_err(error_of)?).map_err(error_of)?;
     } else {
-        open.finish().map_err(failed)?;
+        open.finish().map_err(error_of)?;
         *writer = None;
     }
     Ok(true)
 }
 
-impl Iterator for Export {
+impl Iterator for Download {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let read = self.read();
         if !matches!(read, Ok(Some(_))) {
-            self.state = State::Over;
+            self.state = DownloadState::Done;
         }
         read.transpose()
     }
 }
 
-/// Works until something was written; `None` if there is nothing left to do.
-fn until_written(sink: &Sink, mut work: impl FnMut() -> Result<bool>) -> Result<Option<Vec<u8>>> {
+/// Calls `work` until the sink holds bytes, and returns them; `None` if there is no work left.
+fn drain(sink: &Sink, mut work: impl FnMut() -> Result<bool>) -> Result<Option<Vec<u8>>> {
     loop {
         let is_more = work()?;
         let written = sink.take();
@@ -163,12 +162,12 @@ fn until_written(sink: &Sink, mut work: impl FnMut() -> Result<bool>) -> Result<
     }
 }
 
-fn documents(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
-    group(matches, |part, row| Ok(part.document(row)?.to_vec()))
+fn next_documents(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
+    next_group(matches, |part, row| Ok(part.document(row)?.to_vec()))
 }
 
-fn lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
-    group(matches, |part, row| {
+fn next_lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
+    next_group(matches, |part, row| {
         let mut line = Vec::new();
         detail::write_trace(&mut line, &part.trace(row)?)?;
         line.push(b'\n');
@@ -176,7 +175,7 @@ fn lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
     })
 }
 
-fn group(
+fn next_group(
     matches: &mut Matches,
     write: impl Fn(&SnapshotPart, usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<Option<Vec<u8>>> {
@@ -189,7 +188,7 @@ fn group(
     Ok(None)
 }
 
-/// Where a writer of a format leaves its bytes, and where they are fetched.
+/// The buffer a format writer writes to, drained chunk by chunk.
 #[derive(Debug, Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -210,14 +209,14 @@ impl Write for Sink {
     }
 }
 
-/// Returns what failed: what the engine met, or else what a writer said.
-fn failed(fault: impl std::error::Error + 'static) -> Error {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&fault);
-    while let Some(met) = cause {
-        if let Some(own) = met.downcast_ref::<Error>() {
+/// Returns the engine's own error if it caused `error`, else a storage error with the writer's text.
+fn error_of(error: impl std::error::Error + 'static) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(source) = cause {
+        if let Some(own) = source.downcast_ref::<Error>() {
             return own.clone();
         }
-        cause = met.source();
+        cause = source.source();
     }
-    Error::storage("the export", fault)
+    Error::storage("the download", error)
 }

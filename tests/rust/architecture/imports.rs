@@ -90,7 +90,7 @@ impl SourceFile {
         let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let mut file =
             Self { module, imports: Vec::new(), reexports: BTreeMap::new(), used_reexports: BTreeSet::new() };
-        let tokens = flatten_inline_modules(tokens(text));
+        let tokens = flatten_inline_modules(&tokens(text));
         let mut names = BTreeSet::new();
         let mut position = 0;
         while position < tokens.len() {
@@ -230,7 +230,7 @@ fn split_list(tokens: &[String]) -> Vec<&[String]> {
 }
 
 /// Rewrites `super` inside inline modules to `self`: the file that contains them.
-fn flatten_inline_modules(tokens: Vec<String>) -> Vec<String> {
+fn flatten_inline_modules(tokens: &[String]) -> Vec<String> {
     let (mut depth, mut inline_depths, mut flat) = (0_usize, Vec::new(), Vec::<String>::new());
     for (position, token) in tokens.iter().enumerate() {
         match token.as_str() {

@@ -1,7 +1,7 @@
 //! Named, immutable objects: the interface that the store needs of a local folder or an object store.
 //!
 //! Every durable object is created once and never changed. Objects of `wal/` and `manifest/` are created by one
-//! conditional put ([`put_verified`]); the files of a segment, whose names are unique, are written as streams.
+//! conditional put (`put_verified`); the files of a segment, whose names are unique, are written as streams.
 
 #[cfg(feature = "cloud")]
 pub mod bucket;

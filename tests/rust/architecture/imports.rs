@@ -90,7 +90,7 @@ impl SourceFile {
         let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let mut file =
             Self { module, imports: Vec::new(), reexports: BTreeMap::new(), used_reexports: BTreeSet::new() };
-        let tokens = tokens(text);
+        let tokens = flatten_inline_modules(&tokens(text));
         let mut names = BTreeSet::new();
         let mut position = 0;
         while position < tokens.len() {
@@ -229,6 +229,32 @@ fn split_list(tokens: &[String]) -> Vec<&[String]> {
     elements
 }
 
+/// Rewrites `super` inside inline modules to `self`: the file that contains them.
+fn flatten_inline_modules(tokens: &[String]) -> Vec<String> {
+    let (mut depth, mut inline_depths, mut flat) = (0_usize, Vec::new(), Vec::<String>::new());
+    for (position, token) in tokens.iter().enumerate() {
+        match token.as_str() {
+            "{" => {
+                if position > 1 && tokens[position - 2] == "mod" {
+                    inline_depths.push(depth);
+                }
+                depth += 1;
+            }
+            "}" => {
+                depth = depth.saturating_sub(1);
+                inline_depths.pop_if(|inline| *inline == depth);
+            }
+            "super" if !inline_depths.is_empty() => {
+                flat.push("self".into());
+                continue;
+            }
+            _ => {}
+        }
+        flat.push(token.clone());
+    }
+    flat
+}
+
 /// Returns the identifiers that are joined by `::` at the start of `tokens`.
 fn qualified_path(tokens: &[String]) -> Segments {
     let mut path = vec![tokens[0].clone()];
@@ -343,6 +369,13 @@ mod tests {
         }
         let only_declares = ("a/mod.rs", "mod b;\npub use self::b::Two;\npub struct One;\n");
         assert_eq!(graph(&[only_declares, declares]).cycle(), None);
+    }
+
+    #[test]
+    fn super_in_an_inline_module_is_the_file_itself() {
+        let inline = "pub mod c {\n    pub struct One(super::Two);\n}\npub struct Two;\nuse super::three;\n";
+        let graph = graph(&[("a/mod.rs", "mod b;\nmod three;\n"), ("a/b.rs", inline), ("a/three.rs", "")]);
+        assert_eq!(graph.imports["a::b"].iter().collect::<Vec<_>>(), ["a::three"]);
     }
 
     #[test]

@@ -7,15 +7,15 @@ the interpreter lock while it works. Errors are raised as the exceptions of `spa
 from typing import Any, Protocol, Self, final
 
 __all__ = [
-    "Cancel",
-    "Export",
+    "CancellationToken",
+    "Download",
     "Filter",
     "IngestReport",
     "Page",
     "TraceStore",
     "__version__",
     "filter_schema",
-    "limit_pages",
+    "set_page_memory_limit",
     "otlp_spans",
     "otlp_status",
     "span_schema",
@@ -60,15 +60,15 @@ class Filter:
         """Returns the expression as canonical JSON, `null` if it matches everything."""
 
 @final
-class Cancel:
+class CancellationToken:
     """Cancels a running search."""
 
-    def __new__(cls) -> Cancel: ...
+    def __new__(cls) -> CancellationToken: ...
     def cancel(self) -> None:
         """Cancels the search, which soon raises `CancelledError`."""
 
 @final
-class Export:
+class Download:
     """A download in progress: an iterator over the chunks of a file. It ends after an error."""
 
     def __iter__(self) -> Self: ...
@@ -124,7 +124,7 @@ class TraceStore:
         """
 
     @staticmethod
-    def look(url: str) -> TraceStore:
+    def open_read_only(url: str) -> TraceStore:
         """Opens the current state of the store at `url` for reading; another process may be writing to it."""
 
     @staticmethod
@@ -150,19 +150,19 @@ class TraceStore:
         """
 
     def search_runs(
-        self, filter: Filter, page: int, limit: int, detail: bool = True, cancel: Cancel | None = None
+        self, filter: Filter, page: int, limit: int, detail: bool = True, cancel: CancellationToken | None = None
     ) -> Page:
         """Returns one page of traces, newest first: `TraceDetail` objects, or summaries without `detail`.
 
         Raises:
             CancelledError: `cancel` was cancelled.
-            PayloadTooLargeError: the documents of the page exceed the limit of `limit_pages`.
+            PayloadTooLargeError: the documents of the page exceed the limit of `set_page_memory_limit`.
         """
 
-    def search_ids(self, filter: Filter, page: int, limit: int, cancel: Cancel | None = None) -> Page:
+    def search_ids(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
         """Returns one page of trace ids in the order of `search_runs`, without reading the traces."""
 
-    def search_sessions(self, filter: Filter, page: int, limit: int, cancel: Cancel | None = None) -> Page:
+    def search_sessions(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
         """Returns one page of sessions, the one with the newest last trace first."""
 
     def trace(self, trace_id: str, filter: Filter) -> bytes | None:
@@ -177,7 +177,7 @@ class TraceStore:
     def export_spans(self, filter: Filter) -> Any:
         """Returns the spans of the matching traces as a stream of Arrow record batches."""
 
-    def export(self, filter: Filter, format: str) -> Export:
+    def export(self, filter: Filter, format: str) -> Download:
         """Returns the matching traces as a file: `parquet`, `arrow`, `ndjson` or `otlp`, in chunks."""
 
     def import_spans(self, stream: _ArrowStream, source: str = "") -> bytes:
@@ -204,7 +204,7 @@ class TraceStore:
 def filter_schema() -> bytes:
     """Returns the response body of `/traces/filter-schema`."""
 
-def limit_pages(bytes: int) -> None:
+def set_page_memory_limit(bytes: int) -> None:
     """Sets the process-wide limit on decoded document bytes held by concurrent pages."""
 
 def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:

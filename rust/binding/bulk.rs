@@ -16,7 +16,7 @@ use crate::storage::TraceStore;
 use crate::time::now_micros;
 
 /// A download in progress: an iterator over the chunks of a file.
-#[pyclass(module = "spanwise._engine", name = "Export", frozen)]
+#[pyclass(module = "spanwise._engine", name = "Download", frozen)]
 pub(super) struct PyDownload {
     download: Mutex<Download>,
 }

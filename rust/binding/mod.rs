@@ -18,7 +18,9 @@ mod _engine {
     #[pymodule_export]
     use super::filter::{PyFilter, filter_schema};
     #[pymodule_export]
-    use super::store::{PyCancel, PyIngestReport, PyPage, PyTraceStore, limit_pages, otlp_status};
+    use super::store::{
+        PyCancellationToken, PyIngestReport, PyPage, PyTraceStore, otlp_status, set_page_memory_limit,
+    };
 
     use pyo3::prelude::*;
 

@@ -15,14 +15,14 @@ use crate::search::{self, CancellationToken, Detail, Page, PageRequest};
 use crate::storage::{Options, Snapshot, TraceStore};
 
 /// Cancels a running search.
-#[pyclass(module = "spanwise._engine", name = "Cancel", frozen)]
+#[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
 #[derive(Default)]
-pub(super) struct PyCancel {
+pub(super) struct PyCancellationToken {
     token: Arc<CancellationToken>,
 }
 
 #[pymethods]
-impl PyCancel {
+impl PyCancellationToken {
     #[new]
     fn new() -> Self {
         Self::default()
@@ -115,7 +115,7 @@ impl PyTraceStore {
 
     /// Opens the current state of the store at `url` for reading; another process may be writing to it.
     #[staticmethod]
-    fn look(py: Python<'_>, url: &str) -> PyResult<Self> {
+    fn open_read_only(py: Python<'_>, url: &str) -> PyResult<Self> {
         let snapshot = detached(py, || TraceStore::open_read_only(url))?;
         Ok(Self { opened: OpenStore::Reader(snapshot) })
     }
@@ -170,7 +170,7 @@ impl PyTraceStore {
         page: u64,
         limit: usize,
         detail: bool,
-        cancel: Option<Bound<'_, PyCancel>>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         let (token, level) = (token_of(cancel), if detail { Detail::Full } else { Detail::Summary });
         detached(py, || {
@@ -188,7 +188,7 @@ impl PyTraceStore {
         filter: &PyFilter,
         page: u64,
         limit: usize,
-        cancel: Option<Bound<'_, PyCancel>>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || search::ids(&self.snapshot(), &filter.filter, PageRequest::new(page, limit)?, &token))
@@ -203,7 +203,7 @@ impl PyTraceStore {
         filter: &PyFilter,
         page: u64,
         limit: usize,
-        cancel: Option<Bound<'_, PyCancel>>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || {
@@ -309,7 +309,7 @@ pub(super) fn otlp_status(
 
 /// Sets the process-wide limit on decoded document bytes held by concurrent pages.
 #[pyfunction]
-pub(super) fn limit_pages(py: Python<'_>, bytes: u64) -> PyResult<()> {
+pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
     detached(py, || {
         search::set_page_memory_limit(bytes);
         Ok(())
@@ -317,6 +317,6 @@ pub(super) fn limit_pages(py: Python<'_>, bytes: u64) -> PyResult<()> {
 }
 
 /// Returns the token of `cancel`, or one that is never cancelled.
-fn token_of(cancel: Option<Bound<'_, PyCancel>>) -> Arc<CancellationToken> {
+fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<CancellationToken> {
     cancel.map_or_else(Arc::default, |cancel| cancel.get().token.clone())
 }

@@ -1,6 +1,5 @@
 //! Everything acknowledged is there after a store is reopened, whether sealed or in the write-ahead log.
 
-
 use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;

@@ -1,19 +1,19 @@
-//! What can go wrong in the engine, as one closed list.
+//! The errors of the engine, as one closed list.
 //!
-//! Every message names the offender, what was expected, and the place. The door turns each variant
-//! into the Python exception of the same meaning, which carries the HTTP status.
+//! Every message names what was found, what was expected, and where. The FFI boundary converts each variant to the
+//! Python exception of the same meaning, which carries the HTTP status.
 
 use std::fmt;
 
-/// The result of everything here that can fail.
+/// The result of the engine's fallible functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A fault found in a filter expression (specification, "Filter expression").
+/// An error in a filter expression (`docs/reference/filter.md#filter-expression`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     /// What was found and what was expected, lowercase, without a final period.
     pub message: String,
-    /// Where, as a path from the filter's root: `$.conditions[1].value`.
+    /// Where, as a path from the root of the filter: `$.conditions[1].value`.
     pub path: String,
 }
 
@@ -25,56 +25,56 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// Whatever the engine refuses or fails at.
+/// An error of the engine.
 #[derive(Debug, Clone)]
 pub enum Error {
     /// A filter expression is invalid.
     Filter(FilterError),
-    /// A request body cannot be decoded as what it claims to be.
+    /// A request body cannot be decoded as its declared format.
     Decode(String),
-    /// A content type or encoding that is not served.
+    /// An unsupported content type or encoding.
     MediaType(String),
-    /// A body or an answer over its limit.
+    /// A body or a response exceeds its limit.
     TooLarge(String),
-    /// A record batch handed in does not have the columns a filter asks for.
+    /// A record batch lacks a column that a filter or an import reads.
     Batch(String),
-    /// Not accepted now, nothing was stored; the same request may succeed later.
+    /// Overloaded: nothing was stored, and the same request may succeed later.
     Busy(String),
-    /// The store acknowledges nothing more until it is opened again; searches go on.
+    /// The store accepts no writes until it is reopened; searches still work.
     Stopped(String),
-    /// Another process holds the store.
+    /// Another process has the store open.
     Locked(String),
-    /// An object of the store is not what it must be.
+    /// A stored object is damaged.
     Damage {
-        /// The object's path inside the store.
+        /// The object's path in the store.
         object: String,
-        /// The byte at which the damage shows.
+        /// The byte offset of the damage.
         offset: u64,
         /// What was found and what was expected.
         message: String,
     },
-    /// The storage below failed: reading, writing, listing.
+    /// The underlying storage failed to read, write or list.
     Storage {
-        /// The object's path inside the store, or the store's own address.
+        /// The object's path in the store, or the address of the store.
         object: String,
-        /// What the storage said.
+        /// The error of the storage.
         message: String,
     },
-    /// An option or an address the store cannot be opened with.
+    /// An invalid option or address of a store.
     Options(String),
-    /// The caller withdrew the request.
+    /// The caller cancelled the request.
     Cancelled,
-    /// The store was closed.
+    /// The store is closed.
     Closed,
 }
 
 impl Error {
-    /// Returns damage found in `object` at byte `offset`.
+    /// Returns the error for damage found in `object` at byte `offset`.
     pub fn damage(object: impl Into<String>, offset: u64, message: impl Into<String>) -> Self {
         Self::Damage { object: object.into(), offset, message: message.into() }
     }
 
-    /// Returns a failure of the storage below, met at `object`.
+    /// Returns the error for a failure of the underlying storage at `object`.
     pub fn storage(object: impl Into<String>, source: impl fmt::Display) -> Self {
         Self::Storage { object: object.into(), message: source.to_string() }
     }
@@ -83,7 +83,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Filter(fault) => fault.fmt(f),
+            Self::Filter(error) => error.fmt(f),
             Self::Decode(message)
             | Self::MediaType(message)
             | Self::TooLarge(message)
@@ -105,7 +105,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl From<FilterError> for Error {
-    fn from(fault: FilterError) -> Self {
-        Self::Filter(fault)
+    fn from(error: FilterError) -> Self {
+        Self::Filter(error)
     }
 }

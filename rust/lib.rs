@@ -1,7 +1,7 @@
-//! Spanwise's engine: receives, keeps and searches the traces of AI agents.
+//! Spanwise's engine: receives, stores and searches the traces of AI agents.
 //!
-//! Data goes one way: bytes -> spans -> trace row -> batch -> segment -> index -> predicate -> rows -> page.
-//! A module imports only modules above it in this list.
+//! Data flows one way: bytes -> spans -> trace row -> batch -> segment -> index -> predicate -> rows -> page. A
+//! module imports only modules above it in this list.
 
 #![deny(unsafe_code, missing_docs)]
 
@@ -11,6 +11,7 @@ pub mod semaphore;
 pub mod schema;
 pub mod otlp;
 pub mod trace;
+pub mod ingest;
 pub mod index;
 pub mod filter;
 pub mod storage;

@@ -1,26 +1,26 @@
 //! The fields of a trace row, as one table.
 //!
-//! Everything that must agree about a field reads it here: which filter operators it takes, which
-//! column of a batch it is, how `/traces/filter-schema` shows it. A new field is a new row.
+//! Everything that concerns a field reads this table: which filter operators it supports, which column of a batch
+//! it is, and how `/traces/filter-schema` describes it. A new field is a new row.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 
-/// What kind of value a field holds, and so what may be asked of it.
+/// The type of a field, which determines the operators it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldType {
     /// Any text, compared by code point.
     Text,
     /// `OK` or `ERROR`.
     Status,
-    /// A whole number of milliseconds.
+    /// An integer, in milliseconds.
     Number,
     /// An instant.
     Time,
 }
 
-/// An operator that stands between a field and a value (specification, "Filter expression").
+/// A comparison of a field with a value (`docs/reference/filter.md#operators`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// Equal.
@@ -37,16 +37,16 @@ pub enum Operator {
     Lte,
     /// One of several.
     In,
-    /// Has the text within it.
+    /// Contains the text.
     Contains,
-    /// Begins with the text.
+    /// Starts with the text.
     StartsWith,
-    /// Is there at all.
+    /// Has a value.
     Exists,
 }
 
 impl Operator {
-    /// Every operator, with the word a filter uses for it.
+    /// Every operator with its name in filters.
     pub const WORDS: [(&'static str, Self); 10] = [
         ("EQ", Self::Eq),
         ("NEQ", Self::Neq),
@@ -60,19 +60,19 @@ impl Operator {
         ("EXISTS", Self::Exists),
     ];
 
-    /// Returns the word a filter uses for this operator.
+    /// Returns the operator's name in filters.
     pub fn word(self) -> &'static str {
         Self::WORDS[self as usize].0
     }
 
-    /// Returns the operator that `word` names; upper case only.
+    /// Returns the operator named `word`, which must be in upper case.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, operator)| *operator)
     }
 }
 
-impl Kind {
-    /// Returns the operators a field of this kind takes.
+impl FieldType {
+    /// Returns the operators that a field of this type supports.
     pub fn operators(self) -> &'static [Operator] {
         use Operator::{Contains, Eq, Exists, Gt, Gte, In, Lt, Lte, Neq, StartsWith};
         match self {
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// Returns the word `/traces/filter-schema` uses for this kind.
+    /// Returns the type's name in `/traces/filter-schema`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -93,9 +93,9 @@ impl Kind {
     }
 }
 
-/// A filterable field. Its number is its column in a trace batch.
+/// A filterable field. Its discriminant is its column in a trace batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the variants are the field names of the specification")]
+#[allow(missing_docs, reason = "the variants are the names of the fields")]
 pub enum Field {
     Status,
     UserId,
@@ -112,107 +112,107 @@ pub enum Field {
     CreatedAt,
 }
 
-/// How a text column is stored in our own batches. Batches of others may hold text in any layout.
+/// The type of a column in batches of this store. Filters also accept other text layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    /// Mostly distinct values: plain UTF-8.
+enum ColumnType {
+    /// Mostly distinct text: plain UTF-8.
     Plain,
-    /// Values that recur: dictionary codes.
+    /// Recurring text: dictionary-encoded.
     Coded,
-    /// A 64-bit whole number.
+    /// A 64-bit integer.
     Whole,
     /// Microseconds since 1970, UTC.
     Micros,
 }
 
-/// One row of the table of fields.
+/// A row of the table of fields.
 #[derive(Debug)]
 pub struct FieldInfo {
-    /// Which field this is.
+    /// The field.
     pub field: Field,
-    /// Its name in filters, batches and answers.
+    /// Its name in filters, batches and responses.
     pub key: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub label: &'static str,
-    /// What it holds.
-    pub kind: Kind,
-    /// Whether a trace may be without it.
+    /// Its type.
+    pub field_type: FieldType,
+    /// Whether a trace may have no value.
     pub nullable: bool,
-    layout: Layout,
+    column_type: ColumnType,
 }
 
 const fn info(
     field: Field,
     names: (&'static str, &'static str),
-    kind: Kind,
+    field_type: FieldType,
     nullable: bool,
-    layout: Layout,
+    column_type: ColumnType,
 ) -> FieldInfo {
-    FieldInfo { field, key: names.0, label: names.1, kind, nullable, layout }
+    FieldInfo { field, key: names.0, label: names.1, field_type, nullable, column_type }
 }
 
 /// The table of fields, in the order of the columns and of `/traces/filter-schema`.
 pub static FIELDS: [FieldInfo; 13] = [
-    info(Field::Status, ("status", "Status"), Kind::Status, false, Layout::Coded),
-    info(Field::UserId, ("user_id", "User ID"), Kind::Text, true, Layout::Coded),
-    info(Field::AgentId, ("agent_id", "Agent ID"), Kind::Text, true, Layout::Coded),
-    info(Field::TeamId, ("team_id", "Team ID"), Kind::Text, true, Layout::Coded),
-    info(Field::WorkflowId, ("workflow_id", "Workflow ID"), Kind::Text, true, Layout::Coded),
-    info(Field::SessionId, ("session_id", "Session ID"), Kind::Text, true, Layout::Coded),
-    info(Field::RunId, ("run_id", "Run ID"), Kind::Text, true, Layout::Plain),
-    info(Field::Name, ("name", "Trace Name"), Kind::Text, false, Layout::Coded),
-    info(Field::TraceId, ("trace_id", "Trace ID"), Kind::Text, false, Layout::Plain),
-    info(Field::DurationMs, ("duration_ms", "Duration (ms)"), Kind::Number, false, Layout::Whole),
-    info(Field::StartTime, ("start_time", "Start Time"), Kind::Time, false, Layout::Micros),
-    info(Field::EndTime, ("end_time", "End Time"), Kind::Time, false, Layout::Micros),
-    info(Field::CreatedAt, ("created_at", "Created At"), Kind::Time, false, Layout::Micros),
+    info(Field::Status, ("status", "Status"), FieldType::Status, false, ColumnType::Coded),
+    info(Field::UserId, ("user_id", "User ID"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::AgentId, ("agent_id", "Agent ID"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::TeamId, ("team_id", "Team ID"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::WorkflowId, ("workflow_id", "Workflow ID"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::SessionId, ("session_id", "Session ID"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::RunId, ("run_id", "Run ID"), FieldType::Text, true, ColumnType::Plain),
+    info(Field::Name, ("name", "Trace Name"), FieldType::Text, false, ColumnType::Coded),
+    info(Field::TraceId, ("trace_id", "Trace ID"), FieldType::Text, false, ColumnType::Plain),
+    info(Field::DurationMs, ("duration_ms", "Duration (ms)"), FieldType::Number, false, ColumnType::Whole),
+    info(Field::StartTime, ("start_time", "Start Time"), FieldType::Time, false, ColumnType::Micros),
+    info(Field::EndTime, ("end_time", "End Time"), FieldType::Time, false, ColumnType::Micros),
+    info(Field::CreatedAt, ("created_at", "Created At"), FieldType::Time, false, ColumnType::Micros),
 ];
 
-/// The columns of a trace row that are shown and summed but not filtered: all whole numbers, never null.
+/// The columns of a trace row that are shown and summed but cannot be filtered: integers, never null.
 pub const AGGREGATES: [&str; 4] = ["total_spans", "error_count", "input_tokens", "output_tokens"];
 
-/// The values `status` takes.
+/// The values of `status`.
 pub const STATUSES: [&str; 2] = ["OK", "ERROR"];
 
 impl Field {
-    /// Returns this field's row in the table.
+    /// Returns the field's row of the table.
     pub fn info(self) -> &'static FieldInfo {
         &FIELDS[self as usize]
     }
 
-    /// Returns this field's name in filters, batches and answers.
+    /// Returns the field's name in filters, batches and responses.
     pub fn key(self) -> &'static str {
         self.info().key
     }
 
-    /// Returns what this field holds.
-    pub fn kind(self) -> Kind {
-        self.info().kind
+    /// Returns the field's type.
+    pub fn field_type(self) -> FieldType {
+        self.info().field_type
     }
 
-    /// Returns this field's column in a trace batch.
+    /// Returns the field's column in a trace batch.
     pub fn column(self) -> usize {
         self as usize
     }
 
-    /// Returns the field that `key` names.
+    /// Returns the field named `key`.
     pub fn from_key(key: &str) -> Option<Self> {
         FIELDS.iter().find(|info| info.key == key).map(|info| info.field)
     }
 }
 
-fn data_type(layout: Layout) -> DataType {
-    match layout {
-        Layout::Plain => DataType::Utf8,
-        Layout::Coded => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-        Layout::Whole => DataType::Int64,
-        Layout::Micros => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+fn data_type(column_type: ColumnType) -> DataType {
+    match column_type {
+        ColumnType::Plain => DataType::Utf8,
+        ColumnType::Coded => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        ColumnType::Whole => DataType::Int64,
+        ColumnType::Micros => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
     }
 }
 
 static TRACE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     let filterable =
-        FIELDS.iter().map(|info| ArrowField::new(info.key, data_type(info.layout), info.nullable));
+        FIELDS.iter().map(|info| ArrowField::new(info.key, data_type(info.column_type), info.nullable));
     let aggregates = AGGREGATES.iter().map(|key| ArrowField::new(*key, DataType::Int64, false));
     Arc::new(Schema::new(filterable.chain(aggregates).collect::<Vec<_>>()))
 });
@@ -222,17 +222,18 @@ pub fn trace_schema() -> SchemaRef {
     TRACE_SCHEMA.clone()
 }
 
-/// Returns the table of fields as `/traces/filter-schema` shows it, in JSON.
+/// Returns the table of fields as JSON, in the form of `/traces/filter-schema`.
 pub fn filter_schema_json() -> String {
     let fields: Vec<serde_json::Value> = FIELDS
         .iter()
         .map(|info| {
-            let operators: Vec<&str> = info.kind.operators().iter().map(|operator| operator.word()).collect();
-            let values = (info.kind == Kind::Status).then_some(STATUSES);
+            let operators: Vec<&str> =
+                info.field_type.operators().iter().map(|operator| operator.word()).collect();
+            let values = (info.field_type == FieldType::Status).then_some(STATUSES);
             serde_json::json!({
                 "key": info.key,
                 "label": info.label,
-                "type": info.kind.word(),
+                "type": info.field_type.word(),
                 "operators": operators,
                 "values": values,
             })

@@ -1,4 +1,6 @@
-//! Turns: what takes much memory is done by a few at once; everybody else waits, and is served in order.
+//! A counting semaphore that serves waiters in FIFO order.
+//!
+//! It bounds what is expensive, such as memory or parsing threads: callers beyond the limit wait.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,105 +9,105 @@ use std::time::Duration;
 
 use crate::error::Result;
 
-/// How long somebody waits before it is asked again whether it still wants its turn.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// How often a waiter checks whether it was cancelled.
+const CANCELLATION_POLL: Duration = Duration::from_millis(20);
 
-/// A number of units that may be taken at once.
+/// A number of units of which callers acquire permits.
 #[derive(Debug)]
-pub struct Turns {
-    state: Mutex<State>,
+pub struct Semaphore {
+    state: Mutex<SemaphoreState>,
 }
 
 #[derive(Debug)]
-struct State {
-    units: u64,
-    taken: u64,
-    /// Who waits, the first one first: one that wants much is not passed by for ever.
+struct SemaphoreState {
+    limit: u64,
+    acquired: u64,
+    /// Waiters, first come first served, so that a large request is not starved by small ones.
     queue: VecDeque<(u64, Thread)>,
-    next: u64,
+    next_ticket: u64,
 }
 
-impl Turns {
-    /// Returns turns of `units` together.
-    pub const fn of(units: u64) -> Self {
-        let state = State { units, taken: 0, queue: VecDeque::new(), next: 0 };
+impl Semaphore {
+    /// Returns a semaphore with `limit` units.
+    pub const fn new(limit: u64) -> Self {
+        let state = SemaphoreState { limit, acquired: 0, queue: VecDeque::new(), next_ticket: 0 };
         Self { state: Mutex::new(state) }
     }
 
-    /// Has no more than `units` be taken together from now on.
-    pub fn limit(&self, units: u64) {
+    /// Changes the number of units. Permits that are held stay valid.
+    pub fn set_limit(&self, limit: u64) {
         let mut state = self.state();
-        state.units = units;
-        state.wake();
+        state.limit = limit;
+        state.wake_first();
     }
 
-    /// Returns how many units there are together.
-    pub fn units(&self) -> u64 {
-        self.state().units
+    /// Returns the number of units.
+    pub fn limit(&self) -> u64 {
+        self.state().limit
     }
 
-    /// Waits until so many units are free, or all of them if it wants more than there are, and all who asked
-    /// before have had their turn. They are taken until the returned value is dropped.
+    /// Waits for `units` free units and returns a permit that holds them until it is dropped. Earlier
+    /// waiters are served first. A request for more than the limit waits until all units are free.
     ///
     /// # Errors
-    /// Those of `is_wanted`, which is asked while it waits.
-    pub fn take(&self, units: u64, is_wanted: impl Fn() -> Result<()>) -> Result<Turn<'_>> {
+    /// The error of `check_cancelled`, which is called repeatedly while waiting.
+    pub fn acquire(&self, units: u64, check_cancelled: impl Fn() -> Result<()>) -> Result<Permit<'_>> {
         let mut state = self.state();
         if !(state.queue.is_empty() && state.has_free(units)) {
-            let place = state.next;
-            state.next += 1;
-            state.queue.push_back((place, current()));
-            while !(state.is_first(place) && state.has_free(units)) {
-                if let Err(unwanted) = is_wanted() {
-                    state.queue.retain(|(waiting, _)| *waiting != place);
-                    state.wake();
-                    return Err(unwanted);
+            let ticket = state.next_ticket;
+            state.next_ticket += 1;
+            state.queue.push_back((ticket, current()));
+            while !(state.is_first(ticket) && state.has_free(units)) {
+                if let Err(cancelled) = check_cancelled() {
+                    state.queue.retain(|(waiting, _)| *waiting != ticket);
+                    state.wake_first();
+                    return Err(cancelled);
                 }
                 drop(state);
-                park_timeout(PATIENCE);
+                park_timeout(CANCELLATION_POLL);
                 state = self.state();
             }
             state.queue.pop_front();
         }
-        state.taken += units;
-        state.wake();
-        Ok(Turn { turns: self, units })
+        state.acquired += units;
+        state.wake_first();
+        Ok(Permit { semaphore: self, units })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SemaphoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SemaphoreState {
     fn has_free(&self, units: u64) -> bool {
-        self.taken == 0 || self.taken + units <= self.units
+        self.acquired == 0 || self.acquired + units <= self.limit
     }
 
-    fn is_first(&self, place: u64) -> bool {
-        self.queue.front().is_some_and(|(first, _)| *first == place)
+    fn is_first(&self, ticket: u64) -> bool {
+        self.queue.front().is_some_and(|(first, _)| *first == ticket)
     }
 
-    /// Has the first one that waits look again.
-    fn wake(&self) {
+    /// Wakes the first waiter, which checks again whether enough units are free.
+    fn wake_first(&self) {
         if let Some((_, thread)) = self.queue.front() {
             thread.unpark();
         }
     }
 }
 
-/// A turn that was taken.
+/// Units acquired from a [`Semaphore`]; released when dropped.
 #[derive(Debug)]
-pub struct Turn<'a> {
-    turns: &'a Turns,
+pub struct Permit<'a> {
+    semaphore: &'a Semaphore,
     units: u64,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut state = self.turns.state();
-        state.taken -= self.units;
-        state.wake();
+        let mut state = self.semaphore.state();
+        state.acquired -= self.units;
+        state.wake_first();
     }
 }
 
@@ -118,60 +120,61 @@ mod tests {
     use crate::error::Error;
 
     #[test]
-    fn no_more_is_taken_than_there_is_unless_one_alone_wants_more() {
-        let (turns, together) = (Turns::of(10), AtomicU64::new(0));
+    fn the_limit_holds_except_for_one_larger_request_alone() {
+        let (semaphore, held) = (Semaphore::new(10), AtomicU64::new(0));
         scope(|scope| {
             for thread in 0..8_u64 {
-                let (turns, together) = (&turns, &together);
+                let (semaphore, held) = (&semaphore, &held);
                 scope.spawn(move || {
                     for round in 0..200 {
                         let units = 1 + (thread * 7 + round) % 12;
-                        let turn = turns.take(units, || Ok(())).expect("it is wanted");
-                        let with_it = together.fetch_add(units, Ordering::SeqCst) + units;
-                        assert!(with_it <= 10 || with_it == units, "{with_it}");
-                        together.fetch_sub(units, Ordering::SeqCst);
-                        drop(turn);
+                        let permit = semaphore.acquire(units, || Ok(())).expect("not cancelled");
+                        let held_now = held.fetch_add(units, Ordering::SeqCst) + units;
+                        assert!(held_now <= 10 || held_now == units, "{held_now}");
+                        held.fetch_sub(units, Ordering::SeqCst);
+                        drop(permit);
                     }
                 });
             }
         });
-        assert_eq!(turns.state().taken, 0);
+        assert_eq!(semaphore.state().acquired, 0);
     }
 
     #[test]
-    fn one_that_wants_much_is_not_passed_by_and_one_that_leaves_holds_nobody_up() {
-        let (turns, leaves) = (Turns::of(4), AtomicU64::new(0));
-        let leaving = || if leaves.load(Ordering::SeqCst) > 0 { Err(Error::Cancelled) } else { Ok(()) };
-        let waits = |count: usize| {
-            while turns.state().queue.len() < count {
+    fn a_large_request_is_not_starved_and_a_cancelled_one_blocks_nobody() {
+        let (semaphore, is_cancelled) = (Semaphore::new(4), AtomicU64::new(0));
+        let check = || if is_cancelled.load(Ordering::SeqCst) > 0 { Err(Error::Cancelled) } else { Ok(()) };
+        let wait_for_queue = |count: usize| {
+            while semaphore.state().queue.len() < count {
                 sleep(Duration::from_millis(1));
             }
         };
-        let held = turns.take(1, || Ok(())).expect("free");
+        let held = semaphore.acquire(1, || Ok(())).expect("free");
         scope(|scope| {
-            let unwanted = scope.spawn(|| turns.take(4, leaving).map(drop));
-            waits(1);
-            let large = scope.spawn(|| turns.take(4, || Ok(())).map(|_turn| turns.state().queue.len()));
-            waits(2);
-            let small = scope.spawn(|| turns.take(1, || Ok(())).map(drop));
-            waits(3);
-            leaves.store(1, Ordering::SeqCst);
-            assert!(matches!(unwanted.join().expect("ends"), Err(Error::Cancelled)));
-            assert_eq!(turns.state().queue.len(), 2);
+            let cancelled = scope.spawn(|| semaphore.acquire(4, check).map(drop));
+            wait_for_queue(1);
+            let large =
+                scope.spawn(|| semaphore.acquire(4, || Ok(())).map(|_permit| semaphore.state().queue.len()));
+            wait_for_queue(2);
+            let small = scope.spawn(|| semaphore.acquire(1, || Ok(())).map(drop));
+            wait_for_queue(3);
+            is_cancelled.store(1, Ordering::SeqCst);
+            assert!(matches!(cancelled.join().expect("ends"), Err(Error::Cancelled)));
+            assert_eq!(semaphore.state().queue.len(), 2);
             drop(held);
-            assert_eq!(large.join().expect("ends").expect("wanted"), 1);
-            small.join().expect("ends").expect("wanted");
+            assert_eq!(large.join().expect("ends").expect("not cancelled"), 1);
+            small.join().expect("ends").expect("not cancelled");
         });
     }
 
     #[test]
-    fn fewer_units_hold_from_the_next_turn_on() {
-        let turns = Turns::of(8);
-        let first = turns.take(6, || Ok(())).expect("free");
-        turns.limit(4);
-        assert_eq!(turns.units(), 4);
-        assert!(turns.take(1, || Err(Error::Cancelled)).is_err());
+    fn a_lower_limit_holds_from_the_next_permit_on() {
+        let semaphore = Semaphore::new(8);
+        let first = semaphore.acquire(6, || Ok(())).expect("free");
+        semaphore.set_limit(4);
+        assert_eq!(semaphore.limit(), 4);
+        assert!(semaphore.acquire(1, || Err(Error::Cancelled)).is_err());
         drop(first);
-        drop(turns.take(4, || Err(Error::Cancelled)).expect("free"));
+        drop(semaphore.acquire(4, || Err(Error::Cancelled)).expect("free"));
     }
 }

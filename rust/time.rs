@@ -1,9 +1,9 @@
-//! Instants and durations: how they are read, and how they are printed.
+//! Parses and prints instants and durations.
 //!
-//! An instant inside the engine is a count from 1970-01-01T00:00:00Z: nanoseconds where a client's
-//! text or a span is read, whole microseconds (truncated) in a trace row. The grammar read is
-//! ISO 8601 as profiled by RFC 3339, with three liberties a filter's user expects: no offset means
-//! UTC, a date alone means its midnight, and the separator may be a space.
+//! Inside the engine an instant is a count from 1970-01-01T00:00:00Z: nanoseconds in filters and spans, whole
+//! microseconds (truncated) in trace rows. The grammar is ISO 8601 as profiled by RFC 3339, relaxed in three ways
+//! that users of filters expect: an instant without an offset is in UTC, a date alone means its midnight, and the
+//! separator may be a space.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -11,8 +11,8 @@ use jiff::tz::TimeZone;
 /// Nanoseconds in a microsecond.
 pub const NANOS_PER_MICRO: u64 = 1_000;
 
-/// Returns the instant that `text` names, in nanoseconds since 1970, or `None` if it is no ISO 8601
-/// time between the years 1 and 9999.
+/// Returns the instant in `text`, in nanoseconds since 1970, or `None` if it is not an ISO 8601 time between the
+/// years 1 and 9999.
 ///
 /// # Examples
 /// ```
@@ -31,7 +31,7 @@ pub fn parse_instant(text: &str) -> Option<i128> {
         return Some(instant.as_nanosecond());
     }
     let civil = match text.parse::<DateTime>() {
-        // A civil parse ignores an offset, which the parse above has then already refused.
+        // The civil parse ignores an offset; one that is present was rejected by the parse above.
         Ok(civil) if !has_offset(text) => civil,
         _ => {
             text.parse::<Date>().ok().filter(|_| text.len() == 10)?.to_datetime(jiff::civil::Time::midnight())
@@ -46,12 +46,12 @@ fn has_offset(text: &str) -> bool {
     text.bytes().skip(10).any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'))
 }
 
-/// Appends an instant, `micros` since 1970, as UTC ISO 8601 with `Z`; a fraction of six digits is
-/// printed only if it is not zero.
+/// Appends an instant, `micros` since 1970, as ISO 8601 in UTC with `Z`; a fraction of six digits is printed only
+/// if it is not zero.
 pub fn write_instant(out: &mut String, micros: i64) {
     use std::fmt::Write as _;
     let Ok(instant) = jiff::Timestamp::from_microsecond(micros) else {
-        debug_assert!(false, "spans beyond the year 9999 are refused at the door");
+        debug_assert!(false, "ingest rejects spans after the year 9999");
         return;
     };
     let civil = TimeZone::UTC.to_datetime(instant);
@@ -74,7 +74,7 @@ pub fn write_instant(out: &mut String, micros: i64) {
     out.push('Z');
 }
 
-/// Returns a duration for people: `45ms` below a second, `1.23s` from there on.
+/// Returns a human-readable duration: `45ms` below a second, `1.23s` from there on.
 ///
 /// # Examples
 /// ```
@@ -91,7 +91,7 @@ pub fn format_duration(millis: i64) -> String {
     format!("{seconds:.2}s")
 }
 
-/// Returns the present instant in microseconds since 1970; zero if the clock stands before that.
+/// Returns the current time in microseconds since 1970; zero if the clock is set to an earlier time.
 pub fn now_micros() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |elapsed| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))

@@ -1,10 +1,10 @@
-//! How long a filter takes to compile, and to run over a million traces.
+//! Compiles filters and evaluates them over a batch of a million traces.
 //!
-//! | filter | asks |
+//! | filter | tests |
 //! |---|---|
-//! | `status` | one value of two, in a dictionary |
+//! | `status` | one of two values, in a dictionary |
 //! | `contains_user` | text in a dictionary of 10,000 |
-//! | `contains_trace` | text in plain, distinct values |
+//! | `contains_trace` | plain text with distinct values |
 //! | `duration` | a range of numbers |
 //! | `mixed` | `AND`, `OR`, `NOT` over four fields |
 
@@ -61,7 +61,7 @@ struct Row {
     start: i64,
 }
 
-/// The next number of a fixed sequence (splitmix64).
+/// Returns the next number of a fixed sequence (splitmix64).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

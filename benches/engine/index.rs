@@ -1,8 +1,8 @@
-//! Filters over the index of one segment of a million rows: the whole row set, then page 1 and page 5,000
-//! of 20. Printed is the least time of many, which other work on the machine disturbs least.
+//! Filters over the index of one segment of a million rows: the whole row set, then pages 1 and 5,000 of 20. Prints
+//! the minimum time of many runs, which other work on the machine affects least.
 
 #[path = "traces.rs"]
-#[allow(dead_code, reason = "only its numbers are needed here")]
+#[allow(dead_code, reason = "only its numbers are projection here")]
 mod traces;
 
 use std::hint::black_box;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use arrow_buffer::Buffer;
 use spanwise::filter::Filter;
-use spanwise::index::{Index, Needed, Rows, build};
+use spanwise::index::{Index, Projection, RowSet, build};
 use spanwise::otlp::TraceId;
 use spanwise::trace::TraceRow;
 use spanwise::trace::row::to_batch;
 use traces::Random;
 
 const ROWS: u64 = 1_000_000;
-/// 2026-01-01, and thirty days: microseconds.
+/// 2026-01-01 and thirty days, in microseconds.
 const EPOCH: i64 = 1_767_225_600_000_000;
 const THIRTY_DAYS: u64 = 30 * 86_400 * 1_000_000;
 
@@ -54,19 +54,19 @@ fn indexed() -> Index {
     let mut rows: Vec<TraceRow> = (0..ROWS).map(|_| row(&mut random)).collect();
     rows.sort_unstable_by(TraceRow::newest_first);
     let batch = to_batch(&rows);
-    let places: Vec<u64> = (0..ROWS).map(|row| row * 700).collect();
+    let locations: Vec<u64> = (0..ROWS).map(|row| row * 700).collect();
     let begun = Instant::now();
     let mut content = Vec::new();
-    build(&batch, [&places, &places, &places], "rows", &mut content).expect("an index");
+    build(&batch, [&locations, &locations, &locations], "rows", &mut content).expect("an index");
     println!("built in {:?}, {} bytes a row", begun.elapsed(), content.len() as u64 / ROWS);
     Index::open(Buffer::from_vec(content), "rows").expect("an index")
 }
 
-/// Returns the least time of many, and what was returned last.
+/// Returns the minimum time of many runs, and the last result.
 fn least<T>(mut work: impl FnMut() -> T) -> (Duration, T) {
-    const LONG: Duration = Duration::from_millis(300);
+    const MIN_DURATION: Duration = Duration::from_millis(300);
     let (begun, mut best, mut last, mut rounds) = (Instant::now(), Duration::MAX, work(), 0);
-    while begun.elapsed() < LONG || rounds < 20 {
+    while begun.elapsed() < MIN_DURATION || rounds < 20 {
         rounds += 1;
         let start = Instant::now();
         last = black_box(work());
@@ -123,12 +123,12 @@ fn main() {
     ];
     for (name, source) in queries {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
-        assert!(index.is_sound(filter.needed(Needed::ORDER)));
-        let page = |rows: &Rows, rank: usize| -> u64 {
+        assert!(index.is_sound(filter.projection(Projection::SORT_KEY)));
+        let page = |rows: &RowSet, rank: usize| -> u64 {
             let first = rows.select(rank);
             first.map_or(0, |first| rows.from(first).take(20).map(u64::from).sum())
         };
-        let (set, rows) = least(|| filter.rows(&index, &|| true).expect("still wanted"));
+        let (set, rows) = least(|| filter.rows(&index, &|| false).expect("not cancelled"));
         let (first, _) = least(|| page(&rows, 0));
         let (deep, _) = least(|| page(&rows, 99_980));
         println!(

@@ -1,8 +1,7 @@
 //! Searches over many traces, as page 1 of 20 with the exact total; and ingest.
 //!
-//! The store is built once under `target/bench-store` and opened again by later runs: one million
-//! traces of three spans, or as many of one span as `SPANWISE_BENCH_TRACES` says. Every answer is
-//! checked before it is timed.
+//! The store is built once under `target/bench-store` and reopened by later runs: one million traces of three
+//! spans, or as many of one span as `SPANWISE_BENCH_TRACES` says. Every result is checked before it is timed.
 
 #[path = "traces.rs"]
 mod traces;
@@ -15,13 +14,13 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp;
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, TraceStore};
 use traces::{Random, Shape, request};
 
 const SEED: u64 = 7;
 const TRACES_A_REQUEST: u64 = 500;
-const FIRST_PAGE: Window = Window { page: 1, limit: 20 };
+const FIRST_PAGE: PageRequest = PageRequest { page: 1, limit: 20 };
 
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -35,9 +34,9 @@ fn ingest(store: &TraceStore, body: Vec<u8>) -> u64 {
             otlp::decode(body.clone(), "application/x-protobuf", None, now()).expect("a good request");
         match store.ingest(export) {
             Ok(ingested) => return ingested.accepted,
-            // Faster than the store seals: what a client would do with a 503.
+            // Ingest outpaces sealing: retry, as a client does after a 503.
             Err(Error::Busy(_)) => std::thread::sleep(Duration::from_millis(20)),
-            Err(fault) => panic!("{fault}"),
+            Err(error) => panic!("{error}"),
         }
     }
 }
@@ -70,7 +69,7 @@ fn stored(shape: &Shape) -> TraceStore {
     store
 }
 
-/// Returns what the system says of the memory that is this process's own.
+/// Returns the process's own memory as reported by the system.
 fn private_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find(|line| line.starts_with("RssAnon")).unwrap_or("RssAnon: not known").to_owned()
@@ -81,7 +80,7 @@ fn open(folder: &std::path::Path) -> TraceStore {
     TraceStore::open(folder.to_str().expect("a plain path"), Options::default()).expect("a store")
 }
 
-/// Name, filter, and between which parts in a thousand of all traces match.
+/// Name, filter, and the range of matching traces per thousand.
 const QUERIES: [(&str, &str, (u64, u64)); 16] = [
     ("match_all", "{}", (1_000, 1_000)),
     ("status_error", r#"{"op":"EQ","key":"status","value":"ERROR"}"#, (48, 52)),
@@ -135,30 +134,31 @@ fn searches(criterion: &mut Criterion) {
     let shape = shape();
     let store = stored(&shape);
     let snapshot = store.snapshot();
-    let nobody = Cancel::default();
+    let token = CancellationToken::default();
     let mut group = criterion.benchmark_group(format!("search_{}", shape.traces));
     group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
-    for (name, source, (least, most)) in QUERIES {
+    for (name, source, (min, max)) in QUERIES {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
-        let page = search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &nobody).expect("a page");
-        let range = shape.traces * least / 1_000..=shape.traces * most / 1_000;
+        let page = search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &token).expect("a page");
+        let range = shape.traces * min / 1_000..=shape.traces * max / 1_000;
         assert!(range.contains(&page.total_count), "{name}: {}", page.total_count);
-        for (place, window) in [("first", FIRST_PAGE), ("deep", Window { page: 5_000, limit: 20 })] {
-            group.bench_function(format!("{name}/{place}"), |bencher| {
-                bencher.iter(|| search::ids(&snapshot, &filter, window, &nobody).expect("a page"));
+        for (page_name, request) in [("first", FIRST_PAGE), ("deep", PageRequest { page: 5_000, limit: 20 })]
+        {
+            group.bench_function(format!("{name}/{page_name}"), |bencher| {
+                bencher.iter(|| search::ids(&snapshot, &filter, request, &token).expect("a page"));
             });
         }
     }
     group.bench_function("full_page", |bencher| {
         bencher.iter(|| {
-            search::runs(&snapshot, &Filter::all(), FIRST_PAGE, Detail::Full, &nobody).expect("a page")
+            search::runs(&snapshot, &Filter::all(), FIRST_PAGE, Detail::Full, &token).expect("a page")
         });
     });
     for name in ["match_all", "status_error", "mix"] {
         let source = QUERIES.iter().find(|query| query.0 == name).expect("a query").1;
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         group.bench_function(format!("sessions_{name}"), |bencher| {
-            bencher.iter(|| search::sessions(&snapshot, &filter, FIRST_PAGE, &nobody).expect("a page"));
+            bencher.iter(|| search::sessions(&snapshot, &filter, FIRST_PAGE, &token).expect("a page"));
         });
     }
     println!("{}", private_memory());

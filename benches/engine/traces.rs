@@ -1,7 +1,7 @@
-//! Seeded traces in the shape of real ones, shared by the benches of the engine.
+//! Seeded traces with the shape of real ones, shared by the engine's benchmarks.
 //!
-//! 30 days, 200 names, 50 agents with Zipf weights, one session for 8 traces, one user for 50, five
-//! in a hundred in error, log-normal durations, and as many spans as asked for (agent, then models).
+//! 30 days, 200 names, 50 agents with Zipf weights, one session per 8 traces, one user per 50, five percent failed,
+//! log-normal durations, and a configurable number of spans (an agent, then models).
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,7 +14,7 @@
 use prost::Message as _;
 use spanwise::otlp::proto::{self, any_value::Value};
 
-/// The first instant of the data: 2026-01-01T00:00:00Z, in nanoseconds since 1970.
+/// The start of the data: 2026-01-01T00:00:00Z, in nanoseconds since 1970.
 const EPOCH: u64 = 1_767_225_600_000_000_000;
 const THIRTY_DAYS: u64 = 30 * 86_400 * 1_000_000_000;
 
@@ -54,13 +54,13 @@ impl Random {
     }
 }
 
-/// What one data set looks like.
+/// The shape of a data set.
 pub(crate) struct Shape {
     pub(crate) traces: u64,
     pub(crate) spans_per_trace: u64,
 }
 
-/// Returns one export request, a `TracesData` message, with `count` traces.
+/// Returns one request, a `TracesData` message with `count` traces.
 pub(crate) fn request(shape: &Shape, random: &mut Random, count: u64) -> Vec<u8> {
     let spans =
         (0..count).flat_map(|_| trace(shape, random)).map(|span| span.encode_to_vec().into()).collect();

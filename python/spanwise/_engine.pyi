@@ -1,17 +1,21 @@
-"""The native door: bytes in, bytes out. Every call releases the interpreter while it works."""
+"""The Rust engine: the FFI boundary of the package.
+
+Arguments and results are bytes, numbers and Arrow data; JSON documents are passed as UTF-8 bytes. Every call releases
+the interpreter lock while it works. Errors are raised as the exceptions of `spanwise.errors`.
+"""
 
 from typing import Any, Protocol, Self, final
 
 __all__ = [
-    "Cancel",
-    "Export",
+    "CancellationToken",
+    "Download",
     "Filter",
     "IngestReport",
     "Page",
     "TraceStore",
     "__version__",
     "filter_schema",
-    "limit_pages",
+    "set_page_memory_limit",
     "otlp_spans",
     "otlp_status",
     "span_schema",
@@ -28,85 +32,194 @@ class _ArrowStream(Protocol):
 
 @final
 class Filter:
-    """A compiled filter expression: immutable, shared by threads."""
+    """A compiled filter expression: immutable and safe to share between threads."""
 
     @staticmethod
-    def compile(source: bytes) -> Filter: ...
-    def restrict(self, field: str, value: str) -> Filter: ...
-    def mask(self, batch: _ArrowArray) -> Any: ...
-    def canonical(self) -> bytes: ...
+    def compile(source: bytes) -> Filter:
+        """Compiles a filter expression given as JSON; `null` and `{}` match everything.
+
+        Raises:
+            FilterError: the expression is invalid.
+        """
+
+    def restrict(self, field: str, value: str) -> Filter:
+        """Returns this filter AND-ed with `field EQ value`, which is evaluated first.
+
+        Raises:
+            FilterError: the field is unknown, or the value does not have its type.
+        """
+
+    def mask(self, batch: _ArrowArray) -> Any:
+        """Returns an Arrow array with one boolean per row of a record batch, true where the filter matches.
+
+        Raises:
+            BatchError: a column that the filter reads is missing or has an unsupported type.
+        """
+
+    def canonical(self) -> bytes:
+        """Returns the expression as canonical JSON, `null` if it matches everything."""
 
 @final
-class Cancel:
-    """Withdraws a search that is under way."""
+class CancellationToken:
+    """Cancels a running search."""
 
-    def __new__(cls) -> Cancel: ...
-    def cancel(self) -> None: ...
+    def __new__(cls) -> CancellationToken: ...
+    def cancel(self) -> None:
+        """Cancels the search, which soon raises `CancelledError`."""
 
 @final
-class Export:
-    """An export under way: an iterator over the pieces of a file. After a failure there are no more."""
+class Download:
+    """A download in progress: an iterator over the chunks of a file. It ends after an error."""
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
 
 @final
 class IngestReport:
-    """What became of one export request."""
+    """The result of ingesting one OTLP request."""
 
     @property
-    def accepted_spans(self) -> int: ...
+    def accepted_spans(self) -> int:
+        """Number of spans that were stored."""
+
     @property
-    def rejected_spans(self) -> int: ...
+    def rejected_spans(self) -> int:
+        """Number of spans that were rejected."""
+
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> str:
+        """Why the first span was rejected; empty if none was."""
+
     @property
-    def response(self) -> bytes: ...
+    def response(self) -> bytes:
+        """The response body, in the encoding of the request."""
+
     @property
-    def content_type(self) -> str: ...
+    def content_type(self) -> str:
+        """The content type of the response."""
 
 @final
 class Page:
-    """One page of a search: a finished JSON array and the exact number of items behind it."""
+    """One page of a search."""
 
     @property
-    def data(self) -> bytes: ...
+    def data(self) -> bytes:
+        """The items, as a JSON array."""
+
     @property
-    def total_count(self) -> int: ...
+    def total_count(self) -> int:
+        """The exact number of items on all pages together."""
 
 @final
 class TraceStore:
-    """A durable store of traces; one writer per store."""
+    """A durable store of traces with a single writer."""
 
     @staticmethod
-    def open(url: str, options: bytes | None = None) -> TraceStore: ...
+    def open(url: str, options: bytes | None = None) -> TraceStore:
+        """Opens the store at `url` for writing, creating it if there is none; `options` is a JSON object.
+
+        Raises:
+            ConfigurationError: the address or an option is invalid.
+            StoreLockedError: another process has the store open.
+        """
+
     @staticmethod
-    def look(url: str) -> TraceStore: ...
+    def open_read_only(url: str) -> TraceStore:
+        """Opens the current state of the store at `url` for reading; another process may be writing to it."""
+
     @staticmethod
-    def check(url: str) -> bytes: ...
+    def check(url: str) -> bytes:
+        """Verifies every object of a store that is not open; returns a report as JSON."""
+
     @staticmethod
-    def backup(url: str, target: str) -> bytes: ...
-    def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport: ...
+    def backup(url: str, target: str) -> bytes:
+        """Copies the store at `url` into the folder `target`; returns what was copied as JSON.
+
+        Another process may be writing to the store meanwhile.
+        """
+
+    def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:
+        """Stores the spans of one OTLP request; returns once they are durable.
+
+        Raises:
+            DecodeError: the body cannot be decoded.
+            UnsupportedMediaTypeError: the content type or encoding is not supported.
+            PayloadTooLargeError: the body, or its decoded form, exceeds its limit.
+            UnavailableError: the store is overloaded; nothing was stored.
+            StoreStoppedError: the store accepts no writes until it is reopened.
+        """
+
     def search_runs(
-        self, filter: Filter, page: int, limit: int, detail: bool = True, cancel: Cancel | None = None
-    ) -> Page: ...
-    def search_ids(self, filter: Filter, page: int, limit: int, cancel: Cancel | None = None) -> Page: ...
-    def search_sessions(self, filter: Filter, page: int, limit: int, cancel: Cancel | None = None) -> Page: ...
-    def trace(self, trace_id: str, filter: Filter) -> bytes | None: ...
-    def span(self, trace_id: str, span_id: str, filter: Filter) -> bytes | None: ...
-    def scan(self, filter: Filter) -> Any: ...
-    def export_spans(self, filter: Filter) -> Any: ...
-    def export(self, filter: Filter, format: str) -> Export: ...
-    def import_spans(self, stream: _ArrowStream, source: str = "") -> bytes: ...
-    def delete(self, filter: Filter, dry_run: bool = False) -> int: ...
-    def flush(self) -> None: ...
-    def compact(self, purge: bool = False) -> None: ...
-    def stats(self) -> bytes: ...
-    def close(self) -> None: ...
+        self, filter: Filter, page: int, limit: int, detail: bool = True, cancel: CancellationToken | None = None
+    ) -> Page:
+        """Returns one page of traces, newest first: `TraceDetail` objects, or summaries without `detail`.
 
-def filter_schema() -> bytes: ...
-def limit_pages(bytes: int) -> None: ...
-def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]: ...
-def span_schema() -> Any: ...
-def trace_schema() -> Any: ...
-def otlp_status(message: str, content_type: str, status: int) -> bytes: ...
+        Raises:
+            CancelledError: `cancel` was cancelled.
+            PayloadTooLargeError: the documents of the page exceed the limit of `set_page_memory_limit`.
+        """
+
+    def search_ids(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
+        """Returns one page of trace ids in the order of `search_runs`, without reading the traces."""
+
+    def search_sessions(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
+        """Returns one page of sessions, the one with the newest last trace first."""
+
+    def trace(self, trace_id: str, filter: Filter) -> bytes | None:
+        """Returns one trace as JSON; `None` if there is none or the filter does not match it."""
+
+    def span(self, trace_id: str, span_id: str, filter: Filter) -> bytes | None:
+        """Returns one span as JSON, without its children; `None` if there is none or the filter rejects its trace."""
+
+    def scan(self, filter: Filter) -> Any:
+        """Returns the rows of the matching traces as a stream of Arrow record batches."""
+
+    def export_spans(self, filter: Filter) -> Any:
+        """Returns the spans of the matching traces as a stream of Arrow record batches."""
+
+    def export(self, filter: Filter, format: str) -> Download:
+        """Returns the matching traces as a file: `parquet`, `arrow`, `ndjson` or `otlp`, in chunks."""
+
+    def import_spans(self, stream: _ArrowStream, source: str = "") -> bytes:
+        """Imports the spans of a stream of Arrow record batches; returns a report as JSON.
+
+        An interrupted import that is repeated with the same `source` and batches resumes where it stopped.
+        """
+
+    def delete(self, filter: Filter, dry_run: bool = False) -> int:
+        """Deletes the matching traces and returns their number; a dry run only counts them."""
+
+    def flush(self) -> None:
+        """Seals the head."""
+
+    def compact(self, purge: bool = False) -> None:
+        """Seals the head and compacts all segments; a purge also removes everything deleted from disk."""
+
+    def stats(self) -> bytes:
+        """Returns counts and sizes as JSON."""
+
+    def close(self) -> None:
+        """Closes the store and releases it to the next opener."""
+
+def filter_schema() -> bytes:
+    """Returns the response body of `/traces/filter-schema`."""
+
+def set_page_memory_limit(bytes: int) -> None:
+    """Sets the process-wide limit on decoded document bytes held by concurrent pages."""
+
+def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:
+    """Decodes an OTLP message of any size, unchecked.
+
+    Returns:
+        Its spans as an Arrow record batch, as a download would contain them; the number of spans that could not be
+        decoded; and the reason for the first of them.
+    """
+
+def span_schema() -> Any:
+    """Returns the Arrow schema of spans."""
+
+def trace_schema() -> Any:
+    """Returns the Arrow schema of trace rows."""
+
+def otlp_status(message: str, content_type: str, status: int) -> bytes:
+    """Returns the `google.rpc.Status` body for a rejected OTLP request."""

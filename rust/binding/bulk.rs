@@ -1,4 +1,4 @@
-//! Spans in bulk across the door.
+//! Bulk transfer of spans between Python and the engine.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,38 +8,39 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use super::detached;
-use crate::bulk::{self, Export, spans::batch_of};
+use crate::bulk::{self, Download, spans::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::schema;
 use crate::storage::TraceStore;
 use crate::time::now_micros;
 
-/// An export under way: an iterator over the pieces of a file.
-#[pyclass(module = "spanwise._engine", name = "Export", frozen)]
-pub(super) struct PyExport {
-    export: Mutex<Export>,
+/// A download in progress: an iterator over the chunks of a file.
+#[pyclass(module = "spanwise._engine", name = "Download", frozen)]
+pub(super) struct PyDownload {
+    download: Mutex<Download>,
 }
 
-impl PyExport {
-    pub(super) fn new(export: Export) -> Self {
-        Self { export: Mutex::new(export) }
+impl PyDownload {
+    pub(super) fn new(download: Download) -> Self {
+        Self { download: Mutex::new(download) }
     }
 }
 
 #[pymethods]
-impl PyExport {
+impl PyDownload {
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
         this
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || self.export.lock().unwrap_or_else(PoisonError::into_inner).next().transpose())
+        detached(py, || self.download.lock().unwrap_or_else(PoisonError::into_inner).next().transpose())
     }
 }
 
-/// Returns the spans of an OTLP message as an export would show them, first received now; how many were
-/// no spans, and why the first of them was none. Unlike a request it may have any size.
+/// Returns the spans of an OTLP message as a download would contain them, first received now; the number of spans
+/// that could not be decoded, and the reason for the first of them. Unlike a request, the message may have any
+/// size.
 #[pyfunction]
 pub(super) fn otlp_spans(
     py: Python<'_>,
@@ -48,31 +49,31 @@ pub(super) fn otlp_spans(
 ) -> PyResult<(PyRecordBatch, u64, String)> {
     let (batch, rejected, reason) = detached(py, || {
         let body = Bytes::copy_from_slice(body);
-        let (spans, rejected, reason) = otlp::spans_of(&body, Encoding::of(content_type)?)?;
+        let (spans, rejected, reason) = otlp::split_message(&body, Encoding::of(content_type)?)?;
         Ok((batch_of(&spans, now_micros())?, rejected, reason))
     })?;
     Ok((PyRecordBatch::new(batch), rejected, reason))
 }
 
-/// Returns the schema of spans in Arrow.
+/// Returns the Arrow schema of spans.
 #[pyfunction]
 pub(super) fn span_schema() -> PySchema {
     PySchema::new(bulk::span_schema())
 }
 
-/// Returns the schema of trace rows in Arrow.
+/// Returns the Arrow schema of trace rows.
 #[pyfunction]
 pub(super) fn trace_schema() -> PySchema {
     PySchema::new(schema::trace_schema())
 }
 
-/// Takes in all batches of `reader`.
+/// Imports all batches of `reader`; returns the report as JSON.
 pub(super) fn import_all(
     store: &TraceStore,
     reader: Box<dyn RecordBatchReader + Send>,
     source: &str,
 ) -> Result<Vec<u8>> {
-    let batches = reader.map(|batch| batch.map_err(|fault| Error::Batch(fault.to_string())));
-    let report = bulk::import(store, batches, &bulk::Order::of(source))?;
-    serde_json::to_vec(&report).map_err(|fault| Error::storage("the report", fault))
+    let batches = reader.map(|batch| batch.map_err(|error| Error::Batch(error.to_string())));
+    let report = bulk::import(store, batches, &bulk::ImportOptions::of(source))?;
+    serde_json::to_vec(&report).map_err(|error| Error::storage("the report", error))
 }

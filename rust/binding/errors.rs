@@ -1,4 +1,4 @@
-//! From the engine's errors to the exceptions of `spanwise.errors`, which are defined in Python.
+//! Converts the engine's errors to the exceptions of `spanwise.errors`, which are defined in Python.
 
 use pyo3::prelude::*;
 
@@ -23,11 +23,11 @@ mod exceptions {
     import_exception!(spanwise.errors, CancelledError);
 }
 
-/// Returns the exception that says what `error` says.
+/// Returns the exception for `error`.
 pub(super) fn to_exception(_py: Python<'_>, error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Filter(fault) => exceptions::FilterError::new_err((fault.message, fault.path)),
+        Error::Filter(error) => exceptions::FilterError::new_err((error.message, error.path)),
         Error::Decode(_) => exceptions::DecodeError::new_err(text),
         Error::Batch(_) => exceptions::BatchError::new_err(text),
         Error::TooLarge(_) => exceptions::PayloadTooLargeError::new_err(text),
@@ -43,7 +43,7 @@ pub(super) fn to_exception(_py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
-/// Returns the exception for a panic inside the engine; the panic's own text went to standard error.
+/// Returns the exception for a panic in the engine; the panic message itself went to standard error.
 pub(super) fn broken_invariant() -> PyErr {
     exceptions::SpanwiseError::new_err("the engine broke one of its own invariants")
 }

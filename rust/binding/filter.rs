@@ -1,4 +1,4 @@
-//! Filters across the door.
+//! The Python class `Filter`.
 
 use std::sync::Arc;
 
@@ -17,27 +17,27 @@ pub(super) struct PyFilter {
 
 #[pymethods]
 impl PyFilter {
-    /// Parses, checks and binds a filter expression given as JSON.
+    /// Compiles a filter expression given as JSON.
     #[staticmethod]
     fn compile(py: Python<'_>, source: &[u8]) -> PyResult<Self> {
         let filter = detached(py, || Ok(Filter::compile(source)?))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 
-    /// Returns this filter AND-ed with `field EQ value`, evaluated before anything else.
+    /// Returns this filter AND-ed with `field EQ value`, which is evaluated first.
     fn restrict(&self, py: Python<'_>, field: &str, value: &str) -> PyResult<Self> {
         let filter = detached(py, || Ok(self.filter.restrict(field, value)?))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 
-    /// Returns one boolean a row of an Arrow record batch; never null.
+    /// Returns one boolean per row of an Arrow record batch; never null.
     fn mask(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<PyArray> {
         let batch = batch.into_inner();
         let mask = detached(py, || self.filter.mask(&batch))?;
         Ok(PyArray::from_array_ref(Arc::new(mask)))
     }
 
-    /// Returns the expression in its canonical form, as JSON.
+    /// Returns the expression as canonical JSON.
     fn canonical(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || Ok(self.filter.canonical().into_bytes()))
     }
@@ -47,7 +47,7 @@ impl PyFilter {
     }
 }
 
-/// Returns the table of fields as the body of `/traces/filter-schema`.
+/// Returns the response body of `/traces/filter-schema`.
 #[pyfunction]
 pub(super) fn filter_schema(py: Python<'_>) -> PyResult<Vec<u8>> {
     detached(py, || Ok(schema::filter_schema_json().into_bytes()))

@@ -1,7 +1,7 @@
-//! The only pyo3: the door between Python and the engine.
+//! The FFI boundary between Python and the engine, and the only module that uses pyo3.
 //!
-//! A crossing has three steps: convert in, do all the work inside `py.detach`, convert out. Bytes go
-//! in and bytes come out; classes are frozen; Rust never calls Python.
+//! A call converts its arguments, does all its work inside `py.detach`, and converts the result. Bytes go in and
+//! bytes come out; classes are frozen; Rust never calls Python.
 
 mod bulk;
 mod errors;
@@ -14,11 +14,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::bulk::{PyExport, otlp_spans, span_schema, trace_schema};
+    use super::bulk::{PyDownload, otlp_spans, span_schema, trace_schema};
     #[pymodule_export]
     use super::filter::{PyFilter, filter_schema};
     #[pymodule_export]
-    use super::store::{PyCancel, PyIngestReport, PyPage, PyTraceStore, limit_pages, otlp_status};
+    use super::store::{
+        PyCancellationToken, PyIngestReport, PyPage, PyTraceStore, otlp_status, set_page_memory_limit,
+    };
 
     use pyo3::prelude::*;
 
@@ -28,10 +30,10 @@ mod _engine {
     }
 }
 
-/// Runs `work` without the interpreter and turns what it refuses into the exception of that meaning.
+/// Runs `work` without holding the interpreter lock and converts its error to a Python exception.
 ///
-/// A panic is an invariant broken in the engine; it must reach the caller as an ordinary exception,
-/// because a `PanicException` escapes `except Exception`.
+/// A panic means that the engine broke an invariant. It must reach the caller as an ordinary exception, because a
+/// `PanicException` escapes `except Exception`.
 fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
     let outcome = py.detach(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)));
     match outcome {

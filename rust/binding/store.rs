@@ -1,42 +1,40 @@
-//! The trace store across the door.
+//! The Python class `TraceStore`, and the functions about its requests.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use super::bulk::{PyExport, import_all};
+use super::bulk::{PyDownload, import_all};
 use super::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
-use crate::otlp::{self, Encoding, SpanId, TraceId, answer, limits};
-use crate::search::{self, Cancel, Detail, MAX_LIMIT, Page, Window};
+use crate::otlp::{Encoding, SpanId, TraceId, response};
+use crate::search::{self, CancellationToken, Detail, Page, PageRequest};
 use crate::storage::{Options, Snapshot, TraceStore};
-use crate::time::now_micros;
 
-/// Withdraws a search that is under way.
-#[pyclass(module = "spanwise._engine", name = "Cancel", frozen)]
+/// Cancels a running search.
+#[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
 #[derive(Default)]
-pub(super) struct PyCancel {
-    cancel: Cancel,
+pub(super) struct PyCancellationToken {
+    token: Arc<CancellationToken>,
 }
 
 #[pymethods]
-impl PyCancel {
+impl PyCancellationToken {
     #[new]
     fn new() -> Self {
         Self::default()
     }
 
-    /// Withdraws the search; it ends soon with `CancelledError`.
+    /// Cancels the search; it soon ends with `CancelledError`.
     fn cancel(&self) {
-        self.cancel.cancel();
+        self.token.cancel();
     }
 }
 
-/// What became of one export request.
+/// The result of ingesting one OTLP request.
 #[pyclass(module = "spanwise._engine", name = "IngestReport", frozen, get_all)]
 pub(super) struct PyIngestReport {
     accepted_spans: u64,
@@ -46,10 +44,16 @@ pub(super) struct PyIngestReport {
     content_type: &'static str,
 }
 
-/// One page of a search: a finished JSON array and the exact number of items behind it.
+/// One page of a search: a JSON array, and the exact number of items on all pages.
 #[pyclass(module = "spanwise._engine", name = "Page", frozen)]
 pub(super) struct PyPage {
     page: Page,
+}
+
+impl PyPage {
+    fn new(page: Page) -> Self {
+        Self { page }
+    }
 }
 
 #[pymethods]
@@ -65,90 +69,77 @@ impl PyPage {
     }
 }
 
-/// A durable store of traces; one writer per store.
+/// A durable store of traces with a single writer.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
 pub(super) struct PyTraceStore {
-    opened: Opened,
+    opened: OpenStore,
 }
 
-/// How a store was opened.
-enum Opened {
-    /// To be changed, as its one writer.
-    Writing(TraceStore),
-    /// One state of it, whoever changes it.
-    Reading(Arc<Snapshot>),
+/// How the store is open.
+enum OpenStore {
+    /// As its single writer.
+    Writer(TraceStore),
+    /// As a snapshot, which another process may have moved past.
+    Reader(Arc<Snapshot>),
 }
 
 impl PyTraceStore {
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         match &self.opened {
-            Opened::Writing(store) => store.snapshot(),
-            Opened::Reading(snapshot) => snapshot.clone(),
+            OpenStore::Writer(store) => store.snapshot(),
+            OpenStore::Reader(snapshot) => snapshot.clone(),
         }
-    }
-
-    /// Returns what `search` finds of the page that a caller asks for by its number and limit.
-    fn page(
-        &self,
-        py: Python<'_>,
-        (page, limit): (u64, usize),
-        cancel: Option<Bound<'_, PyCancel>>,
-        search: impl FnOnce(&Snapshot, Window, &Cancel) -> crate::error::Result<Page> + Send,
-    ) -> PyResult<PyPage> {
-        let cancel = cancel.map(Bound::unbind);
-        detached(py, || search(&self.snapshot(), window(page, limit)?, withdrawal(cancel.as_ref())))
-            .map(|page| PyPage { page })
     }
 
     pub(super) fn store(&self) -> crate::error::Result<&TraceStore> {
         match &self.opened {
-            Opened::Writing(store) => Ok(store),
-            Opened::Reading(_) => Err(Error::Options("the store was opened for reading only".into())),
+            OpenStore::Writer(store) => Ok(store),
+            OpenStore::Reader(_) => Err(Error::Options("the store was opened for reading only".into())),
         }
     }
 }
 
 #[pymethods]
 impl PyTraceStore {
-    /// Opens the store at `url`, a folder, creating it if there is none.
+    /// Opens the store at `url`, creating it if there is none.
     #[staticmethod]
     #[pyo3(signature = (url, options = None))]
     fn open(py: Python<'_>, url: &str, options: Option<&[u8]>) -> PyResult<Self> {
         let store = detached(py, || {
             let options: Options = serde_json::from_slice(options.unwrap_or(b"{}"))
-                .map_err(|fault| Error::Options(format!("expected store options as JSON: {fault}")))?;
+                .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))?;
             TraceStore::open(url, options)
         })?;
-        Ok(Self { opened: Opened::Writing(store) })
+        Ok(Self { opened: OpenStore::Writer(store) })
     }
 
-    /// Reads the present state of the store at `url`, which may be at work in another process.
+    /// Opens the current state of the store at `url` for reading; another process may be writing to it.
     #[staticmethod]
-    fn look(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let snapshot = detached(py, || TraceStore::look(url))?;
-        Ok(Self { opened: Opened::Reading(snapshot) })
+    fn open_read_only(py: Python<'_>, url: &str) -> PyResult<Self> {
+        let snapshot = detached(py, || TraceStore::open_read_only(url))?;
+        Ok(Self { opened: OpenStore::Reader(snapshot) })
     }
 
-    /// Verifies every object of a store that is not open; returns the findings as JSON.
+    /// Verifies every object of a store that is not open; returns a report as JSON.
     #[staticmethod]
     fn check(py: Python<'_>, url: &str) -> PyResult<Vec<u8>> {
         detached(py, || {
             let report = TraceStore::check(url)?;
-            serde_json::to_vec(&report).map_err(|fault| Error::storage(url, fault))
+            serde_json::to_vec(&report).map_err(|error| Error::storage(url, error))
         })
     }
 
-    /// Copies the store at `url`, which may be at work in another process, into the folder `target`;
-    /// returns what was copied as JSON.
+    /// Copies the store at `url` into the folder `target`, also while another process writes to it; returns what
+    /// was copied as JSON.
     #[staticmethod]
     fn backup(py: Python<'_>, url: &str, target: &str) -> PyResult<Vec<u8>> {
         detached(py, || {
             let copied = TraceStore::backup(url, target)?;
-            serde_json::to_vec(&copied).map_err(|fault| Error::storage(url, fault))
+            serde_json::to_vec(&copied).map_err(|error| Error::storage(url, error))
         })
     }
 
-    /// Stores the spans of one OTLP export request; returns after they are durable.
+    /// Stores the spans of one OTLP request; returns once they are durable.
     #[pyo3(signature = (body, content_type, content_encoding = None))]
     fn ingest(
         &self,
@@ -159,16 +150,11 @@ impl PyTraceStore {
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
-            let most = limits::most_taken(body.len(), content_encoding);
-            let decode = || {
-                // The head keeps spans as slices of the body, so the engine needs bytes of its own.
-                otlp::decode(Bytes::copy_from_slice(body), content_type, content_encoding, now_nanos())
-            };
-            let ingested = self.store()?.ingest_decoded(most, decode)?;
+            let ingested = self.store()?.ingest_body(body, content_type, content_encoding)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
-                response: answer::response(encoding, ingested.rejected, &ingested.reason),
+                response: response::success(encoding, ingested.rejected, &ingested.reason),
                 reason: ingested.reason,
                 content_type: encoding.media_type(),
             })
@@ -184,15 +170,17 @@ impl PyTraceStore {
         page: u64,
         limit: usize,
         detail: bool,
-        cancel: Option<Bound<'_, PyCancel>>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let shown = if detail { Detail::Full } else { Detail::Summary };
-        self.page(py, (page, limit), cancel, |stored, window, withdrawn| {
-            search::runs(stored, &filter.filter, window, shown, withdrawn)
+        let (token, level) = (token_of(cancel), if detail { Detail::Full } else { Detail::Summary });
+        detached(py, || {
+            let request = PageRequest::new(page, limit)?;
+            search::runs(&self.snapshot(), &filter.filter, request, level, &token)
         })
+        .map(PyPage::new)
     }
 
-    /// Returns one page of the ids of traces, newest first, without reading the traces.
+    /// Returns one page of trace ids, newest first, without reading the traces.
     #[pyo3(signature = (filter, page, limit, cancel = None))]
     fn search_ids(
         &self,
@@ -200,14 +188,14 @@ impl PyTraceStore {
         filter: &PyFilter,
         page: u64,
         limit: usize,
-        cancel: Option<Bound<'_, PyCancel>>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        self.page(py, (page, limit), cancel, |stored, window, withdrawn| {
-            search::ids(stored, &filter.filter, window, withdrawn)
-        })
+        let token = token_of(cancel);
+        detached(py, || search::ids(&self.snapshot(), &filter.filter, PageRequest::new(page, limit)?, &token))
+            .map(PyPage::new)
     }
 
-    /// Returns one page of sessions, newest last trace first.
+    /// Returns one page of sessions, the one with the newest last trace first.
     #[pyo3(signature = (filter, page, limit, cancel = None))]
     fn search_sessions(
         &self,
@@ -215,14 +203,16 @@ impl PyTraceStore {
         filter: &PyFilter,
         page: u64,
         limit: usize,
-        cancel: Option<Bound<'_, PyCancel>>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        self.page(py, (page, limit), cancel, |stored, window, withdrawn| {
-            search::sessions(stored, &filter.filter, window, withdrawn)
+        let token = token_of(cancel);
+        detached(py, || {
+            search::sessions(&self.snapshot(), &filter.filter, PageRequest::new(page, limit)?, &token)
         })
+        .map(PyPage::new)
     }
 
-    /// Returns the JSON of one trace; `None` if there is none or the filter refuses it.
+    /// Returns one trace as JSON; `None` if there is none or the filter does not match it.
     fn trace(&self, py: Python<'_>, trace_id: &str, filter: &PyFilter) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
@@ -230,7 +220,8 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns the JSON of one span without its children; `None` likewise.
+    /// Returns one span as JSON, without its children; `None` if there is none or the filter does not match its
+    /// trace.
     fn span(
         &self,
         py: Python<'_>,
@@ -245,45 +236,45 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns the rows of the traces that the filter matches, as a stream of Arrow batches.
+    /// Returns the rows of the matching traces as a stream of Arrow batches.
     fn scan(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyRecordBatchReader> {
         detached(py, || Ok(bulk::scan(self.snapshot(), filter.filter.as_ref().clone())))
             .map(|scan| PyRecordBatchReader::new(Box::new(scan)))
     }
 
-    /// Returns the spans of the traces that the filter matches, as a stream of Arrow batches.
+    /// Returns the spans of the matching traces as a stream of Arrow batches.
     fn export_spans(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyRecordBatchReader> {
         detached(py, || Ok(bulk::spans(self.snapshot(), filter.filter.as_ref().clone())))
             .map(|spans| PyRecordBatchReader::new(Box::new(spans)))
     }
 
-    /// Returns the traces that the filter matches as the bytes of a file, piece by piece.
-    fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyExport> {
+    /// Returns the matching traces as the bytes of a file, in chunks.
+    fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyDownload> {
         detached(py, || {
-            bulk::Export::new(self.snapshot(), filter.filter.as_ref().clone(), Format::from_word(format)?)
+            bulk::Download::new(self.snapshot(), filter.filter.as_ref().clone(), Format::from_word(format)?)
         })
-        .map(PyExport::new)
+        .map(PyDownload::new)
     }
 
-    /// Takes in the spans of a stream of Arrow batches; returns what became of them as JSON.
+    /// Imports the spans of a stream of Arrow batches; returns a report as JSON.
     #[pyo3(signature = (stream, source = ""))]
     fn import_spans(&self, py: Python<'_>, stream: PyRecordBatchReader, source: &str) -> PyResult<Vec<u8>> {
         let reader = stream.into_reader()?;
         detached(py, || import_all(self.store()?, reader, source))
     }
 
-    /// Deletes the traces that the filter matches and returns how many; a dry run only counts them.
+    /// Deletes the matching traces and returns their number; a dry run only counts them.
     #[pyo3(signature = (filter, dry_run = false))]
     fn delete(&self, py: Python<'_>, filter: &PyFilter, dry_run: bool) -> PyResult<u64> {
         detached(py, || self.store()?.delete(&filter.filter, dry_run))
     }
 
-    /// Seals everything that is not sealed yet.
+    /// Seals the head.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.store()?.flush())
     }
 
-    /// Seals and merges all there is; a purge leaves nothing on disk of what was deleted.
+    /// Seals the head and compacts all segments; a purge also removes everything deleted from disk.
     #[pyo3(signature = (purge = false))]
     fn compact(&self, py: Python<'_>, purge: bool) -> PyResult<()> {
         detached(py, || self.store()?.compact(purge))
@@ -292,20 +283,20 @@ impl PyTraceStore {
     /// Returns counts and sizes as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || {
-            serde_json::to_vec(&self.store()?.stats()).map_err(|fault| Error::storage("stats", fault))
+            serde_json::to_vec(&self.store()?.stats()).map_err(|error| Error::storage("stats", error))
         })
     }
 
-    /// Stops acknowledging and gives the store up to the next opener.
+    /// Closes the store and releases it to the next opener.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || match &self.opened {
-            Opened::Writing(store) => store.close(),
-            Opened::Reading(_) => Ok(()),
+            OpenStore::Writer(store) => store.close(),
+            OpenStore::Reader(_) => Ok(()),
         })
     }
 }
 
-/// Returns a `google.rpc.Status` body for a refused export request.
+/// Returns the `google.rpc.Status` body for a rejected OTLP request.
 #[pyfunction]
 pub(super) fn otlp_status(
     py: Python<'_>,
@@ -313,33 +304,19 @@ pub(super) fn otlp_status(
     content_type: &str,
     status: u16,
 ) -> PyResult<Vec<u8>> {
-    detached(py, || Ok(answer::status(Encoding::of(content_type)?, status, message)))
+    detached(py, || Ok(response::failure(Encoding::of(content_type)?, status, message)))
 }
 
-/// Has all pages that are made at once be made from at most so many bytes of decoded documents.
+/// Sets the process-wide limit on decoded document bytes held by concurrent pages.
 #[pyfunction]
-pub(super) fn limit_pages(py: Python<'_>, bytes: u64) -> PyResult<()> {
+pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
     detached(py, || {
-        search::limit_pages(bytes);
+        search::set_page_memory_limit(bytes);
         Ok(())
     })
 }
 
-fn window(page: u64, limit: usize) -> crate::error::Result<Window> {
-    if page == 0 || !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Error::Options(format!(
-            "expected a page from 1 and a limit from 1 to {MAX_LIMIT}, got page {page} and limit {limit}"
-        )));
-    }
-    Ok(Window { page, limit })
-}
-
-/// The withdrawal a caller may hold, or one that nobody holds.
-fn withdrawal(cancel: Option<&Py<PyCancel>>) -> &Cancel {
-    static NOBODY: std::sync::LazyLock<Cancel> = std::sync::LazyLock::new(Cancel::default);
-    cancel.map_or(&NOBODY, |cancel| &cancel.get().cancel)
-}
-
-fn now_nanos() -> u64 {
-    u64::try_from(now_micros()).unwrap_or(0).saturating_mul(crate::time::NANOS_PER_MICRO)
+/// Returns the token of `cancel`, or one that is never cancelled.
+fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<CancellationToken> {
+    cancel.map_or_else(Arc::default, |cancel| cancel.get().token.clone())
 }

@@ -1,25 +1,25 @@
-//! The columns of spans in Arrow, as one table.
+//! The Arrow columns of spans, as one table.
 //!
-//! `span`, `resource` and `scope` with their schemas are the span as it is stored: encoded OTLP messages,
-//! unknown fields included. They and `created_at` are all that an import reads. The others say the same
-//! in a form that can be asked for without knowing OTLP.
+//! `span`, `resource` and `scope` with their schema URLs are the span as it is stored: encoded OTLP messages,
+//! unknown fields included. Together with `created_at` they are all that an import reads. The other columns repeat
+//! parts of them in a form that can be queried without decoding OTLP.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-/// How a column of spans is stored.
+/// The Arrow type of a column of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum SpanColumnType {
     /// UTF-8.
     Text,
-    /// UTF-8 of few distinct values: dictionary codes.
+    /// UTF-8 with few distinct values, dictionary-encoded.
     Word,
     /// Bytes.
     Bytes,
-    /// Bytes that many spans have in common: dictionary codes.
+    /// Bytes that many spans share, dictionary-encoded.
     Shared,
-    /// Text that many spans have in common.
+    /// Text that many spans share, dictionary-encoded.
     SharedText,
     /// Nanoseconds since 1970, UTC.
     Nanos,
@@ -27,23 +27,23 @@ enum Layout {
     Micros,
 }
 
-/// The table: the name of a column, its layout, and whether a span may be without it.
-const COLUMNS: [(&str, Layout, bool); 15] = [
-    ("trace_id", Layout::Text, false),
-    ("span_id", Layout::Text, false),
-    ("parent_span_id", Layout::Text, true),
-    ("name", Layout::Text, false),
-    ("kind", Layout::Word, false),
-    ("start_time", Layout::Nanos, false),
-    ("end_time", Layout::Nanos, true),
-    ("status", Layout::Word, false),
-    ("status_message", Layout::Text, true),
-    (CREATED_AT, Layout::Micros, false),
-    (SPAN, Layout::Bytes, false),
-    (RESOURCE, Layout::Shared, true),
-    (RESOURCE_SCHEMA_URL, Layout::SharedText, true),
-    (SCOPE, Layout::Shared, true),
-    (SCOPE_SCHEMA_URL, Layout::SharedText, true),
+/// The table: name, type, and whether the column is nullable.
+const COLUMNS: [(&str, SpanColumnType, bool); 15] = [
+    ("trace_id", SpanColumnType::Text, false),
+    ("span_id", SpanColumnType::Text, false),
+    ("parent_span_id", SpanColumnType::Text, true),
+    ("name", SpanColumnType::Text, false),
+    ("kind", SpanColumnType::Word, false),
+    ("start_time", SpanColumnType::Nanos, false),
+    ("end_time", SpanColumnType::Nanos, true),
+    ("status", SpanColumnType::Word, false),
+    ("status_message", SpanColumnType::Text, true),
+    (CREATED_AT, SpanColumnType::Micros, false),
+    (SPAN, SpanColumnType::Bytes, false),
+    (RESOURCE, SpanColumnType::Shared, true),
+    (RESOURCE_SCHEMA_URL, SpanColumnType::SharedText, true),
+    (SCOPE, SpanColumnType::Shared, true),
+    (SCOPE_SCHEMA_URL, SpanColumnType::SharedText, true),
 ];
 
 /// When the span's trace was first received.
@@ -57,29 +57,30 @@ pub(super) const RESOURCE_SCHEMA_URL: &str = "resource_schema_url";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SCOPE_SCHEMA_URL: &str = "scope_schema_url";
 
-/// What `kind` says, by the number OTLP has for it.
+/// The values of `kind`, indexed by their OTLP numbers.
 pub(super) const KINDS: [&str; 6] = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
-/// What `status` says, by the number OTLP has for it.
+/// The values of `status`, indexed by their OTLP numbers.
 pub(super) const STATUSES: [&str; 3] = ["UNSET", "OK", "ERROR"];
 
-fn data_type(layout: Layout) -> DataType {
+fn data_type(column_type: SpanColumnType) -> DataType {
     let coded = |values| DataType::Dictionary(Box::new(DataType::Int32), Box::new(values));
-    match layout {
-        Layout::Text => DataType::Utf8,
-        Layout::Word | Layout::SharedText => coded(DataType::Utf8),
-        Layout::Bytes => DataType::Binary,
-        Layout::Shared => coded(DataType::Binary),
-        Layout::Nanos => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
-        Layout::Micros => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+    match column_type {
+        SpanColumnType::Text => DataType::Utf8,
+        SpanColumnType::Word | SpanColumnType::SharedText => coded(DataType::Utf8),
+        SpanColumnType::Bytes => DataType::Binary,
+        SpanColumnType::Shared => coded(DataType::Binary),
+        SpanColumnType::Nanos => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+        SpanColumnType::Micros => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
     }
 }
 
 static SPAN_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let fields = COLUMNS.map(|(name, layout, nullable)| Field::new(name, data_type(layout), nullable));
+    let fields =
+        COLUMNS.map(|(name, column_type, nullable)| Field::new(name, data_type(column_type), nullable));
     Arc::new(Schema::new(fields.to_vec()))
 });
 
-/// Returns the schema of spans in Arrow.
+/// Returns the Arrow schema of spans.
 pub fn span_schema() -> SchemaRef {
     SPAN_SCHEMA.clone()
 }

@@ -1,9 +1,10 @@
-//! Spans in, by the million: gathered to traces so many bytes at a time, each lot adopted in one step.
+//! Bulk import: gathers spans into traces, a bounded number of bytes at a time, and bulk loads each batch of
+//! traces.
 //!
-//! A step is one manifest: the segment with its traces, the rows they replace, and how many spans of the
-//! import are dealt with. After a crash the same import goes on behind them. Spans of a trace that lie
-//! further apart than a step are merged with what the steps before brought, so their trace is written
-//! again; nothing has to fit into memory but a step. While one is written, the next is gathered.
+//! Each step commits one manifest: the segment with the step's traces, the rows they replace, and how many spans of
+//! the import have been processed. After a crash, running the same import again resumes behind that position. Spans
+//! of one trace that lie further apart than a step are merged with what earlier steps stored, so their trace is
+//! rewritten; only one step has to fit into memory. While a step is written, the next one is gathered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,150 +14,153 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::intake::take_in;
+use super::decode::decode_batch;
 use crate::error::{Error, Result};
 use crate::otlp::TraceId;
 use crate::storage::{ImportRecord, TraceStore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::{Span, Trace};
 
-/// Spans are checked in lots of so many.
-const LOT: usize = 16_384;
-/// The report quotes so many refusals; it counts all.
-const MOST_QUOTED: usize = 100;
-/// The longest name of an import.
-const MOST_SOURCE_CHARS: usize = 128;
+/// How many rows of a batch are decoded and checked at once.
+const CHECKED_ROWS: usize = 16_384;
+/// How many rejections the report lists; it counts all of them.
+const MAX_LISTED_REJECTIONS: usize = 100;
+/// Maximum length of an import's name, in characters.
+const MAX_SOURCE_CHARS: usize = 128;
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Imported {
-    /// Spans that are in the store now; those that were there before count too.
+pub struct ImportReport {
+    /// Spans now in the store, including those that were there before.
     pub accepted: u64,
-    /// Spans that were refused.
+    /// Spans that were rejected.
     pub rejected: u64,
-    /// Why the first of them were.
-    pub refused: Vec<Refusal>,
-    /// Spans that an earlier run of the same import had dealt with; they are in the counts.
+    /// The first rejections, in order of their spans.
+    #[serde(rename = "refused")]
+    pub rejections: Vec<Rejection>,
+    /// Spans that an earlier run of the same import had processed; the counts include them.
     pub resumed: u64,
 }
 
-/// A span that was refused.
+/// A rejected span.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refusal {
-    /// Its place among the spans of the import, from 0; for spans that their trace has no room for, the
-    /// place behind their step.
+pub struct Rejection {
+    /// Its position among the spans of the import, from 0. Spans beyond the limit of their trace are reported at
+    /// the end of the step they belong to.
     pub span: u64,
-    /// Why.
+    /// Why it was rejected.
     pub reason: String,
 }
 
-/// How an import is done.
+/// How an import runs.
 #[derive(Debug, Clone)]
-pub struct Order {
-    /// The name of the import: run again with the same name and the same batches after it was interrupted,
-    /// it goes on where it was. One without a name is never remembered.
+pub struct ImportOptions {
+    /// The name of the import. An interrupted import that is run again with the same name and the same batches
+    /// resumes where it stopped. The progress of an import with an empty name is not recorded.
     pub source: String,
-    /// A step is written once its spans have so many bytes.
+    /// Bytes of spans after which a step is written.
     pub step_bytes: usize,
-    /// A step is written once it has so many spans.
+    /// Number of spans after which a step is written.
     pub step_spans: usize,
 }
 
-impl Order {
-    /// Returns the order to import `source`.
+impl ImportOptions {
+    /// Returns the default options for an import named `source`.
     pub fn of(source: &str) -> Self {
         Self { source: source.to_owned(), step_bytes: 96 << 20, step_spans: 400_000 }
     }
 }
 
-/// Takes in the spans of `batches`, whose columns are those of [`super::span_schema`].
+/// Imports the spans of `batches`, whose columns are those of [`super::span_schema`].
 ///
 /// # Errors
-/// What `batches` fails with; [`Error::Batch`] if it has no spans as columns; [`Error::Options`] if
-/// its source is no name; else as [`TraceStore::adopt`]. The steps before are durable.
+/// An error of `batches`; [`Error::Batch`] if a batch has no column of spans or a column has an unsupported type;
+/// [`Error::Options`] if the name is not valid; and the errors of [`TraceStore::bulk_load`]. The steps written before
+/// the error are durable.
 pub fn import(
     store: &TraceStore,
     batches: impl Iterator<Item = Result<RecordBatch>>,
-    order: &Order,
-) -> Result<Imported> {
-    let source = order.source.as_str();
+    options: &ImportOptions,
+) -> Result<ImportReport> {
+    let source = options.source.as_str();
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-_".contains(&letter);
-    if source.len() > MOST_SOURCE_CHARS || !source.bytes().all(is_plain) {
+    if source.len() > MAX_SOURCE_CHARS || !source.bytes().all(is_plain) {
         return Err(Error::Options(format!(
-            "expected the name of an import to be up to {MOST_SOURCE_CHARS} letters, digits, `-` or `_`"
+            "expected the name of an import to be up to {MAX_SOURCE_CHARS} letters, digits, `-` or `_`"
         )));
     }
-    let so_far = store.import_so_far(source).unwrap_or_default();
-    let so_far = ImportRecord { source: source.to_owned(), ..so_far };
-    let mut gathering = Gathering::new(order, so_far.spans);
+    let progress = store.import_so_far(source).unwrap_or_default();
+    let progress = ImportRecord { source: source.to_owned(), ..progress };
+    let mut builder = StepBuilder::new(options, progress.spans);
     let (steps, due) = bounded(0);
     std::thread::scope(|scope| {
-        let writing = scope.spawn(|| write(store, so_far.clone(), &due));
-        let gathered = gathering.gather(batches, &steps);
+        let writing = scope.spawn(|| write(store, progress.clone(), &due));
+        let built = builder.run(batches, &steps);
         drop(steps);
         let written =
             writing.join().unwrap_or_else(|_| Err(Error::storage("segments", "importing panicked")));
-        // That nobody took a step any more is no reason; why nobody did is.
+        // A closed channel is only a symptom: report the writer's error first.
         let (mut report, surplus) = written?;
-        gathered?;
-        report.refused.extend(gathering.refused);
-        report.refused.extend(surplus);
-        report.refused.sort_by_key(|refusal| refusal.span);
-        report.refused.truncate(MOST_QUOTED);
-        report.resumed = so_far.spans;
+        built?;
+        report.rejections.extend(builder.rejections);
+        report.rejections.extend(surplus);
+        report.rejections.sort_by_key(|rejection| rejection.span);
+        report.rejections.truncate(MAX_LISTED_REJECTIONS);
+        report.resumed = progress.spans;
         Ok(report)
     })
 }
 
-/// The traces of a step, and how far the import is with it.
-struct Step {
+/// The traces of a step, and the progress of the import after it.
+struct ImportStep {
     traces: Vec<(i64, Vec<Arc<Span>>)>,
-    /// Spans of the import up to here.
+    /// Spans of the import up to and including this step.
     through: u64,
     accepted: u64,
     rejected: u64,
     is_last: bool,
 }
 
-/// What is gathered for the next step.
-struct Gathering<'a> {
-    order: &'a Order,
+/// Gathers the spans of the next step by trace.
+struct StepBuilder<'a> {
+    options: &'a ImportOptions,
     by_trace: HashMap<TraceId, (i64, Vec<Arc<Span>>)>,
     spans: usize,
     bytes: usize,
     rejected: u64,
-    /// Spans of the import that were met.
-    met: u64,
-    /// Spans of the import that need not be looked at.
-    done: u64,
-    refused: Vec<Refusal>,
+    /// Spans of the import read so far.
+    seen: u64,
+    /// Spans of the import that an earlier run has processed; they are skipped.
+    resume_at: u64,
+    rejections: Vec<Rejection>,
 }
 
-impl<'a> Gathering<'a> {
-    fn new(order: &'a Order, done: u64) -> Self {
-        let (by_trace, refused) = (HashMap::new(), Vec::new());
-        Self { order, by_trace, spans: 0, bytes: 0, rejected: 0, met: 0, done, refused }
+impl<'a> StepBuilder<'a> {
+    fn new(options: &'a ImportOptions, resume_at: u64) -> Self {
+        let (by_trace, rejections) = (HashMap::new(), Vec::new());
+        Self { options, by_trace, spans: 0, bytes: 0, rejected: 0, seen: 0, resume_at, rejections }
     }
 
-    fn gather(
+    fn run(
         &mut self,
         batches: impl Iterator<Item = Result<RecordBatch>>,
-        steps: &Sender<Step>,
+        steps: &Sender<ImportStep>,
     ) -> Result<()> {
         for batch in batches {
             let batch = batch?;
             let mut next = 0;
             while next < batch.num_rows() {
-                let known = usize::try_from(self.done - self.met.min(self.done)).unwrap_or(usize::MAX);
+                let known =
+                    usize::try_from(self.resume_at - self.seen.min(self.resume_at)).unwrap_or(usize::MAX);
                 if known > 0 {
                     let skipped = known.min(batch.num_rows() - next);
-                    (next, self.met) = (next + skipped, self.met + skipped as u64);
+                    (next, self.seen) = (next + skipped, self.seen + skipped as u64);
                     continue;
                 }
-                let lot = LOT.min(self.order.step_spans.max(1)).min(batch.num_rows() - next);
-                self.take(&batch.slice(next, lot))?;
-                next += lot;
-                let is_full = self.bytes >= self.order.step_bytes || self.spans >= self.order.step_spans;
+                let length = CHECKED_ROWS.min(self.options.step_spans.max(1)).min(batch.num_rows() - next);
+                self.add(&batch.slice(next, length))?;
+                next += length;
+                let is_full = self.bytes >= self.options.step_bytes || self.spans >= self.options.step_spans;
                 if is_full && !self.send(steps, false) {
                     return Ok(());
                 }
@@ -166,12 +170,12 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    fn take(&mut self, lot: &RecordBatch) -> Result<()> {
+    fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         let now = now_micros();
         let nanos = u64::try_from(now).unwrap_or(0).saturating_mul(NANOS_PER_MICRO);
-        let taken = take_in(lot, nanos)?;
-        for (verdict, created_at) in taken.verdicts.into_iter().zip(taken.created_at) {
-            match verdict {
+        let decoded = decode_batch(rows, nanos)?;
+        for (span, created_at) in decoded.spans.into_iter().zip(decoded.created_at) {
+            match span {
                 Ok(span) => {
                     (self.spans, self.bytes) = (self.spans + 1, self.bytes + span.wire.bytes.len());
                     let created_at = created_at.unwrap_or(now);
@@ -182,50 +186,51 @@ impl<'a> Gathering<'a> {
                 }
                 Err(reason) => {
                     self.rejected += 1;
-                    if self.refused.len() < MOST_QUOTED {
-                        self.refused.push(Refusal { span: self.met, reason });
+                    if self.rejections.len() < MAX_LISTED_REJECTIONS {
+                        self.rejections.push(Rejection { span: self.seen, reason });
                     }
                 }
             }
-            self.met += 1;
+            self.seen += 1;
         }
         Ok(())
     }
 
-    /// Hands over what was gathered; returns whether anybody took it.
-    fn send(&mut self, steps: &Sender<Step>, is_last: bool) -> bool {
+    /// Sends the gathered step to the writer; returns false if the writer has stopped.
+    fn send(&mut self, steps: &Sender<ImportStep>, is_last: bool) -> bool {
         let traces = std::mem::take(&mut self.by_trace).into_values().collect();
         let (accepted, rejected) = (self.spans as u64, self.rejected);
         (self.spans, self.bytes, self.rejected) = (0, 0, 0);
-        steps.send(Step { traces, through: self.met, accepted, rejected, is_last }).is_ok()
+        steps.send(ImportStep { traces, through: self.seen, accepted, rejected, is_last }).is_ok()
     }
 }
 
-/// Takes steps until they end; also returns where a trace had no room for all its spans.
+/// Writes steps until the channel closes. Returns the report, and a rejection for every step in which traces
+/// exceeded their limit of spans.
 fn write(
     store: &TraceStore,
-    mut so_far: ImportRecord,
-    steps: &Receiver<Step>,
-) -> Result<(Imported, Vec<Refusal>)> {
-    let mut full = Vec::new();
-    for Step { traces, through, accepted, rejected, is_last } in steps {
+    mut progress: ImportRecord,
+    steps: &Receiver<ImportStep>,
+) -> Result<(ImportReport, Vec<Rejection>)> {
+    let mut over_limit = Vec::new();
+    for ImportStep { traces, through, accepted, rejected, is_last } in steps {
         let traces = traces.into_par_iter().filter_map(|(created_at, spans)| {
             let trace_id = spans.first()?.trace_id;
             Some(Trace::new(trace_id, created_at).with(spans))
         });
-        so_far.spans = so_far.spans.max(through);
-        so_far.accepted += accepted;
-        so_far.rejected += rejected;
-        let remembered = (!is_last).then(|| so_far.clone());
-        let surplus = store.adopt(traces.collect(), &so_far.source, remembered)?;
+        progress.spans = progress.spans.max(through);
+        progress.accepted += accepted;
+        progress.rejected += rejected;
+        let remembered = (!is_last).then(|| progress.clone());
+        let surplus = store.bulk_load(traces.collect(), &progress.source, remembered)?;
         if surplus > 0 {
-            so_far.accepted -= surplus;
-            so_far.rejected += surplus;
+            progress.accepted -= surplus;
+            progress.rejected += surplus;
             let reason =
                 format!("{surplus} spans of traces that have {} spans already", crate::trace::MAX_SPANS);
-            full.push(Refusal { span: through, reason });
+            over_limit.push(Rejection { span: through, reason });
         }
     }
-    let ImportRecord { accepted, rejected, .. } = so_far;
-    Ok((Imported { accepted, rejected, ..Imported::default() }, full))
+    let ImportRecord { accepted, rejected, .. } = progress;
+    Ok((ImportReport { accepted, rejected, ..ImportReport::default() }, over_limit))
 }

@@ -1,18 +1,18 @@
-//! Which rows of a snapshot does a filter match? Part by part, so that little is held at once.
+//! The rows of a snapshot that a filter matches, read part by part so that little is held at once.
 
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::storage::{Part, Snapshot};
+use crate::storage::{Snapshot, SnapshotPart};
 
-/// The matching rows of a snapshot, in groups of one part each.
+/// The matching rows of a snapshot, in groups that belong to one part each.
 #[derive(Debug)]
 pub(super) struct Matches {
     snapshot: Arc<Snapshot>,
     filter: Filter,
     next_part: usize,
-    /// The rows of the part before `next_part` that were not given yet.
+    /// The matching rows of the part before `next_part` that have not been returned yet.
     rows: std::vec::IntoIter<u32>,
 }
 
@@ -21,15 +21,19 @@ impl Matches {
         Self { snapshot, filter, next_part: 0, rows: Vec::new().into_iter() }
     }
 
-    /// Returns the next rows that belong to one part, after the number of that part: at most `rows`, and no more once their documents have
-    /// `bytes` bytes. `None` at the end.
+    /// Returns the next group: the number of its part, the part, and its rows. A group has at most `rows` rows and
+    /// ends once their documents reach `bytes` bytes. Returns `None` at the end.
     ///
     /// # Errors
-    /// As [`Part::rows`].
-    pub(super) fn next(&mut self, rows: usize, bytes: u64) -> Result<Option<(usize, &Part, Vec<usize>)>> {
+    /// As [`SnapshotPart::rows`].
+    pub(super) fn next(
+        &mut self,
+        rows: usize,
+        bytes: u64,
+    ) -> Result<Option<(usize, &SnapshotPart, Vec<usize>)>> {
         while self.rows.len() == 0 {
             let Some(part) = self.snapshot.parts().get(self.next_part) else { return Ok(None) };
-            self.rows = part.rows(&self.filter, &|| true)?.from(0).collect::<Vec<_>>().into_iter();
+            self.rows = part.rows(&self.filter, &|| false)?.from(0).collect::<Vec<_>>().into_iter();
             self.next_part += 1;
         }
         let part = &self.snapshot.parts()[self.next_part - 1];

@@ -1,26 +1,26 @@
-//! Whole stores in and out: how do millions of spans move at once?
+//! Bulk transfer: whole stores out of a snapshot, and spans in by the million.
 //!
-//! Out: [`scan`] gives the rows a filter matches, [`spans`] the spans behind them, [`export`] either as
-//! the bytes of a file; all read one snapshot, batch by batch. In: [`import`] takes spans in the form
-//! that [`spans`] gives them. What goes out and comes in again is the same: every search answers the
-//! same, every document holds the same spans.
+//! Out: [`scan`] returns the rows a filter matches, [`spans`] the spans behind them, and [`Download`] either one as
+//! the bytes of a file. All of them read one snapshot, batch by batch. In: [`import`] reads spans in the form that
+//! [`spans`] returns them. A downloaded and re-imported store gives the same search results and holds the same
+//! spans in every document.
 //!
 //! ```text
 //! snapshot x filter -> matches -> rows (scan)
-//!                              -> documents -> spans -> Arrow, Parquet, NDJSON, OTLP (export)
-//! spans -> intake (checks) -> traces, so many bytes at a time -> storage adopts them (import)
+//!                              -> documents -> spans -> Arrow, Parquet, NDJSON, OTLP (download)
+//! batches -> decode (checks) -> steps of traces -> storage bulk loads each step (import)
 //! ```
 
 pub mod columns;
-pub mod export;
+mod decode;
+pub mod download;
 pub mod import;
-mod intake;
 mod matches;
 pub mod scan;
 pub mod spans;
 
 pub use columns::span_schema;
-pub use export::{Export, Format};
-pub use import::{Imported, Order, Refusal, import};
+pub use download::{Download, Format};
+pub use import::{ImportOptions, ImportReport, Rejection, import};
 pub use scan::{Scan, scan};
 pub use spans::{Spans, spans};

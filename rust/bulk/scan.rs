@@ -1,4 +1,4 @@
-//! Trace rows as a stream of Arrow batches.
+//! Trace rows as a stream of Arrow record batches.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::filter::Filter;
 use crate::schema::trace_schema;
 use crate::storage::Snapshot;
 
-/// Rows of a batch.
+/// Maximum number of rows of a batch.
 const ROWS: usize = 65_536;
 
-/// The rows of the traces that a filter matches: [`trace_schema`], in no order.
+/// The rows of the traces that a filter matches, as [`trace_schema`], in no particular order.
 #[derive(Debug)]
 pub struct Scan {
     matches: Matches,
-    /// The part that is being read, and its rows.
+    /// The part being read, with all of its rows.
     open: Option<(usize, RecordBatch)>,
 }
 
@@ -30,14 +30,14 @@ pub fn scan(snapshot: Arc<Snapshot>, filter: Filter) -> Scan {
 
 impl Scan {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
-        let Some((place, part, rows)) = self.matches.next(ROWS, u64::MAX)? else { return Ok(None) };
+        let Some((part_number, part, rows)) = self.matches.next(ROWS, u64::MAX)? else { return Ok(None) };
         let batch = match self.open.take() {
-            Some((open, batch)) if open == place => batch,
+            Some((open, batch)) if open == part_number => batch,
             _ => part.batch()?,
         };
         let rows = UInt64Array::from_iter_values(rows.into_iter().map(|row| row as u64));
-        let taken = take_record_batch(&batch, &rows).map_err(|fault| Error::Batch(fault.to_string()))?;
-        self.open = Some((place, batch));
+        let taken = take_record_batch(&batch, &rows).map_err(|error| Error::Batch(error.to_string()))?;
+        self.open = Some((part_number, batch));
         Ok(Some(taken))
     }
 }
@@ -46,7 +46,7 @@ impl Iterator for Scan {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().map_err(|fault| ArrowError::ExternalError(Box::new(fault))).transpose()
+        self.read().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Spans as a stream of Arrow batches.
+//! Spans as a stream of Arrow record batches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use super::matches::Matches;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
-use crate::storage::{Part, Snapshot};
+use crate::storage::{Snapshot, SnapshotPart};
 
-/// Documents are read together until they have so many bytes, or are so many.
+/// Documents are read in groups of at most this many bytes, or this many rows.
 const GROUP_BYTES: u64 = 16 << 20;
 const GROUP_ROWS: usize = 16_384;
-/// A batch ends once it has so many bytes of spans.
+/// Bytes of spans after which a batch ends.
 const BATCH_BYTES: usize = 64 << 20;
 
-/// The spans of the traces that a filter matches: [`span_schema`]. Those of one trace follow each
-/// other, by their ids; the traces come in no order.
+/// The spans of the traces that a filter matches, as [`span_schema`]. The spans of one trace are adjacent and
+/// ordered by id; the traces are in no particular order.
 #[derive(Debug)]
 pub struct Spans {
     matches: Matches,
@@ -56,7 +56,7 @@ impl Iterator for Spans {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().map_err(|fault| ArrowError::ExternalError(Box::new(fault))).transpose()
+        self.read().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
     }
 }
 
@@ -67,7 +67,7 @@ impl RecordBatchReader for Spans {
 }
 
 /// Reads the documents of these rows.
-fn read_rows(part: &Part, rows: &[usize]) -> Result<Vec<RecordBatch>> {
+fn read_rows(part: &SnapshotPart, rows: &[usize]) -> Result<Vec<RecordBatch>> {
     let (mut batches, mut builder) = (Vec::new(), SpanBatch::default());
     for row in rows {
         let created_at = part.created_at(*row)?;
@@ -84,11 +84,11 @@ fn read_rows(part: &Part, rows: &[usize]) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// Returns spans as they would be exported, first received at `created_at` (microseconds since 1970).
-/// One that cannot be decoded has nothing but its bytes; an import refuses it and says why.
+/// Returns spans as a download would contain them, first received at `created_at` (microseconds since 1970). A span
+/// that cannot be decoded has only its bytes; an import rejects it and says why.
 ///
 /// # Errors
-/// [`Error::Batch`] if they are more than a batch can hold.
+/// [`Error::Batch`] if there are more than a batch can hold.
 pub fn batch_of<'a>(spans: impl IntoIterator<Item = &'a WireSpan>, created_at: i64) -> Result<RecordBatch> {
     let mut builder = SpanBatch::default();
     spans.into_iter().for_each(|span| builder.append(span, created_at));
@@ -98,7 +98,7 @@ pub fn batch_of<'a>(spans: impl IntoIterator<Item = &'a WireSpan>, created_at: i
 /// A batch of spans under construction.
 struct SpanBatch {
     spans: usize,
-    /// Of spans, and of what they have in common wherever it is not the same as before.
+    /// Bytes of the spans, plus those of each origin wherever it differs from the one before.
     bytes: usize,
     ids: [StringBuilder; 3],
     name: StringBuilder,
@@ -195,7 +195,7 @@ impl SpanBatch {
             Arc::new(scope.finish()) as _,
             Arc::new(scope_url.finish()) as _,
         ];
-        RecordBatch::try_new(span_schema(), columns).map_err(|fault| Error::Batch(fault.to_string()))
+        RecordBatch::try_new(span_schema(), columns).map_err(|error| Error::Batch(error.to_string()))
     }
 }
 

@@ -1,11 +1,11 @@
-//! The columns of a batch a predicate asks about: found by name, their types checked.
+//! Finds the columns of a batch that a predicate reads, and checks their types.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use super::predicate::Predicate;
 use crate::error::{Error, Result};
-use crate::schema::{FIELDS, Field, Kind};
+use crate::schema::{FIELDS, Field, FieldType};
 
 /// The columns of one batch, by field.
 pub(super) struct Columns<'a> {
@@ -13,7 +13,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Finds every column `predicate` asks about, whether or not it will come to be read.
+    /// Finds every column that `predicate` reads, whether or not evaluation will reach it.
     pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch) -> Result<Self> {
         let mut by_field = [None; FIELDS.len()];
         let mut found = Ok(());
@@ -21,7 +21,7 @@ impl<'a> Columns<'a> {
             if found.is_ok() && by_field[field.column()].is_none() {
                 match column(field, batch) {
                     Ok(array) => by_field[field.column()] = Some(array),
-                    Err(fault) => found = Err(fault),
+                    Err(error) => found = Err(error),
                 }
             }
         });
@@ -35,37 +35,43 @@ impl<'a> Columns<'a> {
 
 fn column(field: Field, batch: &RecordBatch) -> Result<&ArrayRef> {
     let Some(array) = batch.column_by_name(field.key()) else {
-        let expected = expected(field.kind());
+        let expected = expected(field.field_type());
         return Err(Error::Batch(format!("column `{}` is missing, expected {expected}", field.key())));
     };
-    if holds(array.data_type(), field.kind()) { Ok(array) } else { Err(mistyped(field, array.data_type())) }
-}
-
-/// Returns the error for a column that cannot hold its field.
-pub(super) fn mistyped(field: Field, found: &DataType) -> Error {
-    let (key, expected) = (field.key(), expected(field.kind()));
-    Error::Batch(format!("column `{key}` is of type `{found}`, expected {expected}"))
-}
-
-fn expected(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Text | Kind::Status => "text, plain or in a dictionary",
-        Kind::Number => "whole or floating-point numbers",
-        Kind::Time => "timestamps or dates",
+    if holds(array.data_type(), field.field_type()) {
+        Ok(array)
+    } else {
+        Err(mistyped(field, array.data_type()))
     }
 }
 
-/// Whether a column of this type can hold a field of this kind. One of type `Null` can hold any: it
-/// has no value at all.
-fn holds(found: &DataType, kind: Kind) -> bool {
+/// Returns the error for a column whose type cannot hold its field.
+pub(super) fn mistyped(field: Field, found: &DataType) -> Error {
+    let (key, expected) = (field.key(), expected(field.field_type()));
+    Error::Batch(format!("column `{key}` is of type `{found}`, expected {expected}"))
+}
+
+fn expected(kind: FieldType) -> &'static str {
+    match kind {
+        FieldType::Text | FieldType::Status => "text, plain or in a dictionary",
+        FieldType::Number => "whole or floating-point numbers",
+        FieldType::Time => "timestamps or dates",
+    }
+}
+
+/// Whether a column of this type can hold a field of this kind. A column of type `Null` can hold any: it has no
+/// values.
+fn holds(found: &DataType, kind: FieldType) -> bool {
     let is_text =
         |found: &DataType| matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     match (kind, found) {
         (_, DataType::Null) => true,
-        (Kind::Text | Kind::Status, DataType::Dictionary(_, values)) => is_text(values),
-        (Kind::Text | Kind::Status, found) => is_text(found),
-        (Kind::Number, found) => found.is_integer() || matches!(found, DataType::Float32 | DataType::Float64),
-        (Kind::Time, found) => {
+        (FieldType::Text | FieldType::Status, DataType::Dictionary(_, values)) => is_text(values),
+        (FieldType::Text | FieldType::Status, found) => is_text(found),
+        (FieldType::Number, found) => {
+            found.is_integer() || matches!(found, DataType::Float32 | DataType::Float64)
+        }
+        (FieldType::Time, found) => {
             matches!(found, DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64)
         }
     }

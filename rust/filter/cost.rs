@@ -1,170 +1,171 @@
-//! What a way to a set of rows costs, in words of a bitmap.
+//! The cost model of index scans, in bitmap words.
 //!
-//! A word that is combined with another costs least: neighbours come from memory together. A row that is looked up
-//! by itself costs many words, since where it stands nothing else is wanted. The numbers were measured over segments of a
-//! million rows that had just been pushed out of the processor's caches by other work.
+//! Combining two bitmap words is cheapest, because neighbouring words arrive in memory together. Probing a single
+//! row costs as much as many words, because nothing else in its cache line is used. The constants were measured on
+//! segments of a million rows that other work had just pushed out of the processor's caches.
 
 use std::ops::Range;
 
-use super::resolve::{Codes, Node};
+use super::resolve::{Codes, Resolved};
 use crate::index::Texts;
 
-/// So many lists are walked side by side; of more, one set is made.
-pub(super) const FEW_LISTS: usize = 16;
-/// Looking a row up in a column.
-const PROBE: usize = 32;
-/// Looking a row up among ids, which are searched.
-const SEARCH: usize = 20 * PROBE;
+/// At most this many lists are merged row by row; more are combined into one set.
+pub(super) const MAX_MERGED_LISTS: usize = 16;
+/// Reading one row of a column.
+const PROBE_COST: usize = 32;
+/// Finding one row among the ids, a binary search.
+const ID_PROBE_COST: usize = 20 * PROBE_COST;
 /// Taking a row from a list, or setting its bit.
-const STEP: usize = 3;
-/// Putting a row into its order.
-const SORT: usize = 32;
+const ROW_COST: usize = 3;
+/// Sorting one row.
+const SORT_COST: usize = 32;
 
-/// Returns how many rows a node holds at most, of `rows`.
-pub(super) fn size(node: &Node<'_>, rows: u32) -> usize {
-    let most = rows as usize;
+/// Returns an upper bound of the rows that `node` matches, of `rows`.
+pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
+    let all_rows = rows as usize;
     match node {
-        Node::All(parts) => parts.iter().map(|part| size(part, rows)).min().unwrap_or(most),
-        Node::Any(parts) => parts.iter().map(|part| size(part, rows)).sum::<usize>().min(most),
-        Node::Range(range) => range.len(),
-        Node::Texts(_, codes) => codes.rows,
-        Node::Ordered { places, .. } | Node::Ids(_, places) => {
-            places.iter().map(ExactSizeIterator::len).sum()
+        Resolved::All(parts) => parts.iter().map(|part| max_rows(part, rows)).min().unwrap_or(all_rows),
+        Resolved::Any(parts) => parts.iter().map(|part| max_rows(part, rows)).sum::<usize>().min(all_rows),
+        Resolved::Range(range) => range.len(),
+        Resolved::Texts(_, codes) => codes.rows,
+        Resolved::Ordered { positions, .. } | Resolved::Ids(_, positions) => {
+            positions.iter().map(ExactSizeIterator::len).sum()
         }
-        Node::Scanned(_, _) => most,
+        Resolved::Scanned(_, _) => all_rows,
     }
 }
 
-/// Parts that must all hold: the neighbours among which they are asked about, and what is asked, the smallest first.
-pub(super) struct Parts<'p, 'i> {
+/// The parts of an `AND`: the row range that its ranges intersect to, and the other parts, smallest first.
+pub(super) struct Conjunction<'p, 'i> {
     pub(super) window: Range<u32>,
-    pub(super) asked: Vec<&'p Node<'i>>,
+    pub(super) parts: Vec<&'p Resolved<'i>>,
     rows: u32,
 }
 
-/// How to intersect parts as bitmaps.
-pub(super) struct Way<'p, 'i> {
-    /// These become bitmaps, in this order.
-    pub(super) united: Vec<&'p Node<'i>>,
-    /// In these every row that is left is looked up.
-    pub(super) looked_up: Vec<&'p Node<'i>>,
+/// How to intersect the parts as bitmaps.
+pub(super) struct IntersectionPlan<'p, 'i> {
+    /// Parts that become bitmaps, in this order.
+    pub(super) bitmaps: Vec<&'p Resolved<'i>>,
+    /// Parts in which every remaining row is probed.
+    pub(super) probed: Vec<&'p Resolved<'i>>,
     pub(super) cost: usize,
 }
 
-impl<'p, 'i> Parts<'p, 'i> {
-    /// Takes the parts of an `AND` over `rows` rows.
-    pub(super) fn new(parts: &'p [Node<'i>], rows: u32) -> Self {
-        let (mut window, mut asked) = (0..rows, Vec::with_capacity(parts.len()));
+impl<'p, 'i> Conjunction<'p, 'i> {
+    /// Returns the conjunction of `parts` over `rows` rows.
+    pub(super) fn new(parts: &'p [Resolved<'i>], rows: u32) -> Self {
+        let (mut window, mut others) = (0..rows, Vec::with_capacity(parts.len()));
         for part in parts {
             match part {
-                Node::Range(range) => {
+                Resolved::Range(range) => {
                     window.start = window.start.max(range.start);
                     window.end = window.end.min(range.end).max(window.start);
                 }
-                part => asked.push(part),
+                part => others.push(part),
             }
         }
-        Self { window, asked, rows }
+        Self { window, parts: others, rows }
     }
 
-    /// Whether the rows of the window are fewer than those of the smallest part.
+    /// Whether scanning the window costs less than gathering the rows of the smallest part.
     pub(super) fn is_window_first(&self) -> bool {
-        self.asked.first().is_none_or(|first| self.cost_of_window(first) < self.cost_of_gathering(first))
+        self.parts.first().is_none_or(|first| self.cost_of_window(first) < self.cost_of_gathering(first))
     }
 
-    /// Returns what it costs to take the rows of the smallest part, or of the window, and to look them up in the
-    /// others; each lets through about as many as it holds of all.
+    /// Returns the cost of taking the rows of the smallest part, or of the window, and probing them in the others;
+    /// each part is assumed to match the same share of any rows.
     pub(super) fn cost_one_by_one(&self) -> usize {
-        let Some((first, others)) = self.asked.split_first() else { return 0 };
+        let Some((first, others)) = self.parts.split_first() else { return 0 };
         let mut cost = self.cost_of_window(first).min(self.cost_of_gathering(first));
-        let mut left = portion(self.window.len(), first, self.rows);
+        let mut left = expected_rows(self.window.len(), first, self.rows);
         for part in others {
-            cost += left * probe(part);
-            left = portion(left, part, self.rows);
+            cost += left * probe_cost(part);
+            left = expected_rows(left, part, self.rows);
         }
-        cost + left * SORT
+        cost + left * SORT_COST
     }
 
-    /// Returns which parts become bitmaps, the cheapest first, and in which the rows that are left by then are
-    /// looked up.
-    pub(super) fn way(&self) -> Way<'p, 'i> {
-        let mut by_cost: Vec<_> = self.asked.iter().map(|part| (cost(part, self.rows), *part)).collect();
-        by_cost.sort_by_key(|(cost, _)| *cost);
-        let mut way = Way { united: Vec::new(), looked_up: Vec::new(), cost: 0 };
+    /// Returns which parts become bitmaps, cheapest first, and which parts the remaining rows are probed in.
+    pub(super) fn plan(&self) -> IntersectionPlan<'p, 'i> {
+        let mut parts_by_cost: Vec<_> =
+            self.parts.iter().map(|part| (cost(part, self.rows), *part)).collect();
+        parts_by_cost.sort_by_key(|(cost, _)| *cost);
+        let mut plan = IntersectionPlan { bitmaps: Vec::new(), probed: Vec::new(), cost: 0 };
         let mut left = self.window.len();
-        for (cost, part) in by_cost {
-            let one_by_one = left * probe(part);
-            if way.united.is_empty() || cost <= one_by_one {
-                way.united.push(part);
-                way.cost += cost;
+        for (cost, part) in parts_by_cost {
+            let one_by_one = left * probe_cost(part);
+            if plan.bitmaps.is_empty() || cost <= one_by_one {
+                plan.bitmaps.push(part);
+                plan.cost += cost;
             } else {
-                way.looked_up.push(part);
-                way.cost += one_by_one;
+                plan.probed.push(part);
+                plan.cost += one_by_one;
             }
-            left = portion(left, part, self.rows);
+            left = expected_rows(left, part, self.rows);
         }
-        way
+        plan
     }
 
-    fn cost_of_window(&self, first: &Node<'_>) -> usize {
-        self.window.len() * probe(first)
+    fn cost_of_window(&self, first: &Resolved<'_>) -> usize {
+        self.window.len() * probe_cost(first)
     }
 
-    fn cost_of_gathering(&self, first: &Node<'_>) -> usize {
-        let all = size(first, self.rows);
+    fn cost_of_gathering(&self, first: &Resolved<'_>) -> usize {
+        let all = max_rows(first, self.rows);
         match first {
             // Each of its lists is cut to the window.
-            Node::Texts(_, codes) if codes.count() <= FEW_LISTS => {
-                STEP * portion(self.window.len(), first, self.rows)
+            Resolved::Texts(_, codes) if codes.count() <= MAX_MERGED_LISTS => {
+                ROW_COST * expected_rows(self.window.len(), first, self.rows)
             }
-            _ => STEP * all,
+            _ => ROW_COST * all,
         }
     }
 }
 
-/// Returns about how many of some rows a part holds.
-fn portion(some: usize, part: &Node<'_>, rows: u32) -> usize {
-    some * size(part, rows) / (rows as usize).max(1)
+/// Estimates how many of `rows_in` rows a part matches.
+fn expected_rows(rows_in: usize, part: &Resolved<'_>, rows: u32) -> usize {
+    rows_in * max_rows(part, rows) / (rows as usize).max(1)
 }
 
-/// Returns what it costs to look one row up in a node.
-fn probe(node: &Node<'_>) -> usize {
+/// Returns the cost of probing one row in a node.
+fn probe_cost(node: &Resolved<'_>) -> usize {
     match node {
-        Node::All(parts) | Node::Any(parts) => parts.iter().map(probe).sum(),
-        Node::Range(_) => 1,
-        Node::Texts(_, _) | Node::Ordered { .. } | Node::Scanned(_, _) => PROBE,
-        Node::Ids(_, _) => SEARCH,
+        Resolved::All(parts) | Resolved::Any(parts) => parts.iter().map(probe_cost).sum(),
+        Resolved::Range(_) => 1,
+        Resolved::Texts(_, _) | Resolved::Ordered { .. } | Resolved::Scanned(_, _) => PROBE_COST,
+        Resolved::Ids(_, _) => ID_PROBE_COST,
     }
 }
 
-/// Returns what it costs to make a bitmap of a node.
-fn cost(node: &Node<'_>, count: u32) -> usize {
+/// Returns the cost of building the bitmap of a node.
+fn cost(node: &Resolved<'_>, count: u32) -> usize {
     let rows = count as usize;
     let words = rows / 64 + 1;
     match node {
-        Node::All(parts) => {
-            let parts = Parts::new(parts, count);
-            words + parts.cost_one_by_one().min(parts.way().cost)
+        Resolved::All(parts) => {
+            let parts = Conjunction::new(parts, count);
+            words + parts.cost_one_by_one().min(parts.plan().cost)
         }
-        Node::Any(parts) => parts.iter().map(|part| cost(part, count)).sum(),
-        Node::Range(_) => words,
-        Node::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
-        Node::Ordered { .. } => words + (STEP * size(node, count)).min(rows / 2),
-        Node::Ids(_, _) => words + STEP * size(node, count),
-        Node::Scanned(_, _) => words + rows / 2,
+        Resolved::Any(parts) => parts.iter().map(|part| cost(part, count)).sum(),
+        Resolved::Range(_) => words,
+        Resolved::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
+        Resolved::Ordered { .. } => words + (ROW_COST * max_rows(node, count)).min(rows / 2),
+        Resolved::Ids(_, _) => words + ROW_COST * max_rows(node, count),
+        Resolved::Scanned(_, _) => words + rows / 2,
     }
 }
 
-/// Returns what it costs to add the rows of some codes, or to take out those of the others if these are most.
+/// Returns the cost of adding the rows of some codes, or of removing those of the other codes if these are the
+/// majority.
 fn cost_of_codes(texts: &Texts, codes: &Codes, rows: usize) -> usize {
-    let is_most = codes.rows > rows / 2;
+    let is_majority = codes.rows > rows / 2;
     let frequent = texts.frequent(&(0..texts.distinct() + 1));
-    let changed = frequent.iter().filter(|code| codes.contains(**code) != is_most);
+    let changed = frequent.iter().filter(|code| codes.contains(**code) != is_majority);
     let (mut bitmaps, mut by_bitmap) = (0, 0);
     for code in changed {
         bitmaps += 1;
         by_bitmap += texts.count(&(*code..code + 1));
     }
-    let all = if is_most { rows - codes.rows } else { codes.rows };
-    (bitmaps + usize::from(is_most)) * (rows / 64) + STEP * all.saturating_sub(by_bitmap)
+    let all = if is_majority { rows - codes.rows } else { codes.rows };
+    (bitmaps + usize::from(is_majority)) * (rows / 64) + ROW_COST * all.saturating_sub(by_bitmap)
 }

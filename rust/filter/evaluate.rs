@@ -1,10 +1,10 @@
-//! Predicate x batch -> the rows where it holds.
+//! Evaluates a predicate over a record batch.
 //!
-//! A predicate is true, false or unknown of a row. The evaluator is asked for the rows of which it is
-//! true, or for those of which it is false; an unknown row is in neither answer, so that nulls need
-//! no bookkeeping of their own: `NOT` asks its part for the other answer, and `AND` and `OR` turn
-//! into each other. A missing value becomes "no match" where, at the very end, only the true rows
-//! are taken. Every question also carries the rows that still matter, and ends when none is left.
+//! For each row a predicate is true, false or unknown. The evaluator computes either the rows for which it is true
+//! or those for which it is false; an unknown row is in neither result, so nulls need no bookkeeping of their own:
+//! `NOT` asks its part for the other result, and `AND` and `OR` turn into each other. A missing value becomes "no
+//! match" at the very end, where only the true rows are taken. Every evaluation also carries the rows that are
+//! still undecided and stops when none is left.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -19,8 +19,8 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::columns::{Columns, mistyped};
-use super::predicate::{Numbers, Predicate};
-use super::spans::Spans;
+use super::intervals::IntervalSet;
+use super::predicate::{NumberSet, Predicate};
 use super::text::TextMatcher;
 use crate::error::{Error, Result};
 use crate::schema::Field;
@@ -28,20 +28,20 @@ use crate::schema::Field;
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// Returns the rows of `batch` of which `predicate` is true.
+/// Returns the rows of `batch` for which `predicate` is true.
 pub(super) fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanBuffer> {
     let columns = Columns::find(predicate, batch)?;
     rows(predicate, &columns, &Question { truth: true, among: BooleanBuffer::new_set(batch.num_rows()) })
 }
 
-/// Of which rows in `among` is a predicate `truth`?
+/// Asks for the rows in `among` for which a predicate is `truth`.
 #[derive(Clone)]
 struct Question {
     truth: bool,
     among: BooleanBuffer,
 }
 
-/// Recursion goes no deeper than the predicate, and so the expression.
+/// Recursion is bounded by the depth of the predicate, and so by that of the expression.
 fn rows(predicate: &Predicate, columns: &Columns<'_>, question: &Question) -> Result<BooleanBuffer> {
     let Question { truth, among } = question;
     match predicate {
@@ -84,7 +84,7 @@ fn rows_of_any(parts: &[Predicate], columns: &Columns<'_>, question: &Question) 
     Ok(found)
 }
 
-/// Returns the rows that have a value; a number that is none (`NaN`) is no value.
+/// Returns the rows that have a value; `NaN` counts as missing.
 fn present(array: &ArrayRef) -> BooleanBuffer {
     let mut present = match array.logical_nulls() {
         Some(nulls) => nulls.into_inner(),
@@ -106,7 +106,7 @@ fn text_rows(
 ) -> Result<BooleanBuffer> {
     let Question { truth, among } = question;
     if let DataType::Dictionary(_, _) = array.data_type() {
-        return coded_rows(field, array, matcher, question);
+        return dictionary_rows(field, array, matcher, question);
     }
     let among = among & &present(array);
     match array.data_type() {
@@ -124,8 +124,8 @@ fn plain_rows<O: OffsetSizeTrait>(
     truth: bool,
     among: &BooleanBuffer,
 ) -> BooleanBuffer {
-    let most_matter = among.count_set_bits() > texts.len() / 4;
-    match most_matter.then(|| matcher.rows_that_contain(texts)).flatten() {
+    let is_majority = among.count_set_bits() > texts.len() / 4;
+    match is_majority.then(|| matcher.rows_that_contain(texts)).flatten() {
         Some(hits) if truth => among & &hits,
         Some(hits) => among & &!&hits,
         None => scan(texts, matcher, truth, among),
@@ -144,8 +144,9 @@ fn scan<'a>(
     })
 }
 
-/// Asks the distinct values and spreads their answers by code, if there are fewer of them than rows.
-fn coded_rows(
+/// Tests the distinct values and expands the result to the rows by their codes, unless there are more values than
+/// rows.
+fn dictionary_rows(
     field: Field,
     array: &ArrayRef,
     matcher: &TextMatcher,
@@ -156,7 +157,7 @@ fn coded_rows(
     let distinct = coded.values();
     if distinct.len() > array.len() {
         let plain = arrow_select::take::take(distinct, coded.keys(), None)
-            .map_err(|fault| Error::Batch(format!("column `{}`: {fault}", field.key())))?;
+            .map_err(|error| Error::Batch(format!("column `{}`: {error}", field.key())))?;
         return text_rows(field, &plain, matcher, question);
     }
     let every = Question { truth: *truth, among: BooleanBuffer::new_set(distinct.len()) };
@@ -164,32 +165,35 @@ fn coded_rows(
     if !hits.has_true() {
         return Ok(BooleanBuffer::new_unset(array.len()));
     }
-    let spread = downcast_dictionary_array!(
-        array => spread(array, &hits),
+    let expanded = downcast_dictionary_array!(
+        array => expand_codes(array, &hits),
         other => return Err(mistyped(field, other)),
     );
-    Ok(among & &spread)
+    Ok(among & &expanded)
 }
 
-/// Returns the rows whose code is of a value in `hits`.
-fn spread<K: ArrowDictionaryKeyType>(dictionary: &DictionaryArray<K>, hits: &BooleanBuffer) -> BooleanBuffer {
+/// Returns the rows whose code is in `hits`.
+fn expand_codes<K: ArrowDictionaryKeyType>(
+    dictionary: &DictionaryArray<K>,
+    hits: &BooleanBuffer,
+) -> BooleanBuffer {
     let codes = dictionary.keys().values();
     // The slot of a missing value may hold any code.
     let hit = |row: usize| {
         let code = codes[row].as_usize();
         code < hits.len() && hits.value(code)
     };
-    let spread = BooleanBuffer::collect_bool(codes.len(), hit);
+    let expanded = BooleanBuffer::collect_bool(codes.len(), hit);
     match dictionary.keys().nulls() {
-        Some(nulls) => &spread & nulls.inner(),
-        None => spread,
+        Some(nulls) => &expanded & nulls.inner(),
+        None => expanded,
     }
 }
 
 fn number_rows(
     field: Field,
     array: &ArrayRef,
-    numbers: &Numbers,
+    numbers: &NumberSet,
     question: &Question,
 ) -> Result<BooleanBuffer> {
     let Question { truth, among } = question;
@@ -197,11 +201,11 @@ fn number_rows(
     let found = downcast_integer_array!(
         array => whole_rows(array, &numbers.whole, 1, *truth),
         DataType::Float64 => {
-            spanned(array.as_primitive::<Float64Type>(), &numbers.floating, *truth)
+            interval_rows(array.as_primitive::<Float64Type>(), &numbers.floating, *truth)
         },
         DataType::Float32 => {
             let floats = array.as_primitive::<Float32Type>().unary::<_, Float64Type>(f64::from);
-            spanned(&floats, &numbers.floating, *truth)
+            interval_rows(&floats, &numbers.floating, *truth)
         },
         DataType::Null => return Ok(among),
         other => return Err(mistyped(field, other)),
@@ -212,7 +216,7 @@ fn number_rows(
 fn time_rows(
     field: Field,
     array: &ArrayRef,
-    instants: &Spans<i128>,
+    instants: &IntervalSet<i128>,
     question: &Question,
 ) -> Result<BooleanBuffer> {
     let Question { truth, among } = question;
@@ -238,10 +242,10 @@ fn time_rows(
     Ok(&among & &found)
 }
 
-/// Returns the rows whose value, counted in `unit`, is in `spans`, or those where it is not.
+/// Returns the rows whose value, in `unit`s, is in `intervals`, or those where it is not.
 fn whole_rows<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
-    spans: &Spans<i128>,
+    intervals: &IntervalSet<i128>,
     unit: i128,
     truth: bool,
 ) -> BooleanBuffer
@@ -249,22 +253,22 @@ where
     T::Native: TryFrom<i128>,
     i128: From<T::Native>,
 {
-    let native = spans.in_units(unit, T::Native::MIN_TOTAL_ORDER, T::Native::MAX_TOTAL_ORDER);
-    spanned(array, &native, truth)
+    let native = intervals.in_units(unit, T::Native::MIN_TOTAL_ORDER, T::Native::MAX_TOTAL_ORDER);
+    interval_rows(array, &native, truth)
 }
 
-#[allow(clippy::needless_bitwise_bool, reason = "without a branch to guess wrong, half the time")]
-fn spanned<T: ArrowPrimitiveType>(
+#[allow(clippy::needless_bitwise_bool, reason = "branchless: a branch would be mispredicted half the time")]
+fn interval_rows<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
-    spans: &Spans<T::Native>,
+    intervals: &IntervalSet<T::Native>,
     truth: bool,
 ) -> BooleanBuffer {
     let values = array.values();
-    match spans.only() {
+    match intervals.only() {
         Some((first, last)) => BooleanBuffer::collect_bool(values.len(), |row| {
             let value = values[row];
             ((first <= value) & (value <= last)) == truth
         }),
-        None => BooleanBuffer::collect_bool(values.len(), |row| spans.contains(values[row]) == truth),
+        None => BooleanBuffer::collect_bool(values.len(), |row| intervals.contains(values[row]) == truth),
     }
 }

@@ -1,20 +1,19 @@
-//! What was asked: plain data, comparable, printable as canonical JSON, with no execution in it.
+//! The filter expression: plain data, comparable and printable as canonical JSON, with no execution in it.
 //!
-//! Printing gives each shape its one spelling: members in the order `op`, `key`, `value` or `values`,
-//! `ignore_case`; `IN` with `values`; `NOT` with `condition`. Parsing what was printed gives the
-//! expression back.
+//! Printing uses one spelling for each shape: members in the order `op`, `key`, `value` or `values`, `ignore_case`;
+//! `IN` with `values`; `NOT` with `condition`. Parsing the printed form gives the expression back.
 
 use std::fmt;
 
 use super::json::{Json, write_array, write_text};
 use crate::schema::Operator;
 
-/// A filter expression as it was asked.
+/// A filter expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expr {
-    /// Every condition holds; of none: true.
+    /// Every condition holds; true if there are none.
     And(Vec<Expr>),
-    /// At least one condition holds; of none: false.
+    /// At least one condition holds; false if there are none.
     Or(Vec<Expr>),
     /// The condition does not hold.
     Not(Box<Expr>),
@@ -22,23 +21,23 @@ pub enum Expr {
     Condition(Condition),
 }
 
-/// An operator between a field and what it is compared with.
+/// A comparison of one field with an operand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// What is asked of the field.
+    /// The comparison.
     pub operator: Operator,
-    /// The field's name, not yet looked up.
+    /// The field's name, not yet resolved.
     pub key: String,
     /// What the field is compared with.
     pub operand: Operand,
-    /// Whether case is ignored, where the source says so.
+    /// Whether case is ignored, if the source says so.
     pub ignore_case: Option<bool>,
 }
 
-/// What a field is compared with, not yet typed.
+/// The operand of a comparison, not yet typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operand {
-    /// Nothing: `EXISTS`.
+    /// No operand: `EXISTS`.
     Nothing,
     /// The member `value`.
     One(Json),
@@ -74,7 +73,7 @@ impl fmt::Display for Expr {
 }
 
 impl Condition {
-    /// Writes everything but the closing brace.
+    /// Writes the members, without the closing brace.
     fn fmt_members(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, r#"{{"op":"{}","key":"#, self.operator.word())?;
         write_text(f, &self.key)?;

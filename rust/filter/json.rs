@@ -1,18 +1,18 @@
-//! A JSON value that hides nothing: members keep their order and their repetitions.
+//! A JSON value that keeps the order and the repetitions of its members.
 //!
-//! `serde_json::Value` keeps the last of two equal members; a filter with two `op` members must be
-//! refused, so it is read into this. Nesting is bounded by `serde_json` (128 levels), and with it
-//! every recursion over a value.
+//! `serde_json::Value` keeps only the last of two equal members; a filter with two `op` members must be rejected,
+//! so filters are parsed into this type. `serde_json` limits nesting to 128 levels, which bounds every recursion
+//! over a value.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
-/// Longest excerpt of a value in a message, in characters.
-const EXCERPT: usize = 60;
+/// Maximum length of a quoted value in a message, in characters.
+const MAX_EXCERPT_CHARS: usize = 60;
 
-/// A JSON value. A number is exact if it is whole and has at most 64 bits, else the nearest double.
+/// A JSON value. A number is exact if it is an integer of at most 64 bits, else the nearest double.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Json {
     /// `null`.
@@ -25,18 +25,18 @@ pub enum Json {
     Text(String),
     /// An array.
     Array(Vec<Json>),
-    /// The members of an object as written.
+    /// The members of an object, in source order.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// Returns the first member called `name`, if this is an object that has one.
+    /// Returns the first member named `name`, if this is an object that has one.
     pub(super) fn member(&self, name: &str) -> Option<&Self> {
         let Self::Object(members) = self else { return None };
         members.iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
-    /// Returns the type and, where it is short, the value, for a message that expected another type.
+    /// Describes the value for an error message: its type and, if short, its content.
     pub(super) fn described(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -49,11 +49,11 @@ impl Json {
     }
 }
 
-/// Returns the beginning of `text`, fit to stand between backticks in a message.
+/// Returns the beginning of `text`, escaped to stand between backticks in a message.
 pub(super) fn excerpt(text: &str) -> String {
     let mut out = String::new();
-    for (place, letter) in text.chars().enumerate() {
-        if place == EXCERPT {
+    for (index, letter) in text.chars().enumerate() {
+        if index == MAX_EXCERPT_CHARS {
             out.push('…');
             break;
         }
@@ -75,8 +75,8 @@ pub(super) fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result 
 /// Writes `items` between brackets, separated by commas.
 pub(super) fn write_array<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
     f.write_str("[")?;
-    for (place, item) in items.iter().enumerate() {
-        let comma = if place == 0 { "" } else { "," };
+    for (index, item) in items.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
         write!(f, "{comma}{item}")?;
     }
     f.write_str("]")
@@ -92,8 +92,8 @@ impl fmt::Display for Json {
             Self::Array(items) => write_array(f, items),
             Self::Object(members) => {
                 f.write_str("{")?;
-                for (place, (name, value)) in members.iter().enumerate() {
-                    f.write_str(if place == 0 { "" } else { "," })?;
+                for (index, (name, value)) in members.iter().enumerate() {
+                    f.write_str(if index == 0 { "" } else { "," })?;
                     write_text(f, name)?;
                     write!(f, ":{value}")?;
                 }
@@ -105,13 +105,13 @@ impl fmt::Display for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue)
+        deserializer.deserialize_any(JsonVisitor)
     }
 }
 
-struct AnyValue;
+struct JsonVisitor;
 
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

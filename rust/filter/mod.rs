@@ -1,4 +1,4 @@
-//! JSON -> expression -> predicate: which traces does a caller ask for?
+//! Compiles filter expressions and finds the rows they match.
 //!
 //! A condition on a missing value is neither true nor false but unknown:
 //!
@@ -11,24 +11,26 @@
 //! | false | unknown | true | false | unknown |
 //! | unknown | unknown | unknown | unknown | unknown |
 //!
-//! `AND` and `OR` do not mind the order. Only `EXISTS` is always true or false. A filter matches where it is true: unknown is no match.
+//! `AND` and `OR` are commutative. Only `EXISTS` is always true or false. A filter matches where it is true:
+//! unknown is no match.
 //!
-//! The phases are files: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `fold` (the same,
-//! smaller), then `evaluate` (x batch -> rows), or `resolve` and `plan` (x index -> the same rows). See the specification, "Filter expression".
+//! Each phase is a file: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `simplify` (-> a smaller predicate),
+//! then either `evaluate` (over a record batch) or `resolve` and `plan` (over an index), which find the same rows.
+//! See `docs/reference/filter.md#filter-expression`.
 
 mod bind;
 mod columns;
 mod cost;
 mod evaluate;
 mod expr;
-mod fault;
-mod fold;
+mod error;
+mod simplify;
 mod json;
 mod parse;
 mod plan;
 mod predicate;
 mod resolve;
-mod spans;
+mod intervals;
 mod text;
 
 use std::sync::Arc;
@@ -37,16 +39,16 @@ use arrow_array::{BooleanArray, RecordBatch};
 
 pub use expr::{Condition, Expr, Operand};
 pub use json::Json;
-pub use parse::{MOST_BYTES, MOST_CONDITIONS, MOST_LEVELS, MOST_PATTERN_BYTES, MOST_VALUES};
+pub use parse::{MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_VALUES};
 
 use crate::error::{FilterError, Result};
-use crate::index::{Index, Needed, Rows};
+use crate::index::{Index, Projection, RowSet};
 use predicate::Predicate;
 
 /// A compiled filter: immutable, shared by threads.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// `None` matches everything.
+    /// `None` for the filter that matches everything.
     expr: Option<Arc<Expr>>,
     predicate: Arc<Predicate>,
 }
@@ -57,60 +59,61 @@ impl Filter {
         Self { expr: None, predicate: Arc::new(Predicate::And(Vec::new())) }
     }
 
-    /// Parses, checks and binds a filter expression; `null` and `{}` match everything.
+    /// Compiles a filter expression given as JSON; `null` and `{}` match everything.
     ///
     /// # Errors
-    /// The fault, with its place.
+    /// What is wrong with the expression, and where.
     ///
     /// # Examples
     /// ```
     /// use spanwise::filter::Filter;
     /// let filter = Filter::compile(br#"{"op": "IN", "key": "status", "value": ["ERROR"]}"#)?;
     /// assert_eq!(filter.canonical(), r#"{"op":"IN","key":"status","values":["ERROR"]}"#);
-    /// let fault = Filter::compile(br#"{"op": "GTT", "key": "duration_ms", "value": 5}"#).unwrap_err();
-    /// assert_eq!(fault.to_string(), "unknown operator `GTT` - at `$.op`");
+    /// let error = Filter::compile(br#"{"op": "GTT", "key": "duration_ms", "value": 5}"#).unwrap_err();
+    /// assert_eq!(error.to_string(), "unknown operator `GTT` - at `$.op`");
     /// # Ok::<(), spanwise::error::FilterError>(())
     /// ```
     pub fn compile(source: &[u8]) -> std::result::Result<Self, FilterError> {
         let json = parse::read(source)?;
-        let Some(expr) = parse::parse(&json).map_err(|fault| fault.spelled_as(&json))? else {
+        let Some(expr) = parse::parse(&json).map_err(|error| error.spelled_as(&json))? else {
             return Ok(Self::all());
         };
-        let predicate = bind::bind(&expr).map_err(|fault| fault.spelled_as(&json))?;
-        Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(fold::fold(predicate)) })
+        let predicate = bind::bind(&expr).map_err(|error| error.spelled_as(&json))?;
+        Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(simplify::simplify(predicate)) })
     }
 
-    /// Returns this filter AND-ed with `field EQ value`, evaluated before anything else.
+    /// Returns this filter AND-ed with `field EQ value`, which is evaluated first.
     ///
     /// # Errors
-    /// If `field` is unknown or `value` is not of its type.
+    /// If `field` is unknown or `value` does not have its type.
     pub fn restrict(&self, field: &str, value: &str) -> std::result::Result<Self, FilterError> {
         let restriction = Expr::equal(field, value);
-        let first = bind::bind(&restriction).map_err(|fault| fault.spelled_as(&Json::Null))?;
-        let asked = self.expr.as_deref().cloned();
-        let expr = Expr::And([restriction].into_iter().chain(asked).collect());
-        // Not folded: what is cheap would be asked before the restriction.
-        let predicate = Predicate::And(vec![first, self.predicate.as_ref().clone()]);
+        let restricted = bind::bind(&restriction).map_err(|error| error.spelled_as(&Json::Null))?;
+        let own = self.expr.as_deref().cloned();
+        let expr = Expr::And([restriction].into_iter().chain(own).collect());
+        // Not simplified: that would move cheap parts in front of the restriction.
+        let predicate = Predicate::And(vec![restricted, self.predicate.as_ref().clone()]);
         Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(predicate) })
     }
 
-    /// Returns one value a row, true where the filter matches; never null.
+    /// Returns one value per row, true where the filter matches; never null.
     ///
-    /// Columns are found by name; a column of type `Null` has no values. Text may be plain (`Utf8`,
-    /// `LargeUtf8`, `Utf8View`) or in a dictionary, numbers whole or floating-point (a `NaN` is no
-    /// value), times timestamps or dates of any unit (without a time zone: UTC).
+    /// Columns are found by name; a column of type `Null` has no values. Text may be plain (`Utf8`, `LargeUtf8`,
+    /// `Utf8View`) or dictionary-encoded, numbers may be integers or floating-point (`NaN` is treated as missing),
+    /// and times may be timestamps or dates of any unit (without a time zone: UTC).
     ///
     /// # Errors
-    /// [`crate::error::Error::Batch`] if a column asked for is absent or of a type its field cannot have.
+    /// [`crate::error::Error::Batch`] if a column that the filter reads is absent or has a type its field cannot
+    /// have.
     pub fn mask(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch)?, None))
     }
 
-    /// Returns the rows of an index that the filter matches: those that [`Filter::mask`] gives for the
-    /// rows the index was built from. The columns of [`Filter::needed`] must be sound. `None` if
-    /// `is_wanted`, which is asked again and again, has said no by then.
-    pub fn rows(&self, index: &Index, is_wanted: &dyn Fn() -> bool) -> Option<Rows> {
-        plan::rows(&self.predicate, index, is_wanted)
+    /// Returns the rows of an index that the filter matches: the rows that [`Filter::mask`] selects in the batch
+    /// the index was built from. The columns of [`Filter::projection`] must be sound. Returns `None` if
+    /// `is_cancelled`, which is called repeatedly, has returned true.
+    pub fn rows(&self, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
+        plan::rows(&self.predicate, index, is_cancelled)
     }
 
     /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.
@@ -123,20 +126,20 @@ impl Filter {
         plan::holds(&self.predicate, index, row)
     }
 
-    /// Returns `needed` with the columns that this filter asks about.
-    pub fn needed(&self, mut needed: Needed) -> Needed {
-        self.predicate.for_each_field(&mut |field| needed = needed.and(field));
-        needed
+    /// Returns `projection` with the columns that this filter reads.
+    pub fn projection(&self, mut projection: Projection) -> Projection {
+        self.predicate.for_each_field(&mut |field| projection = projection.and(field));
+        projection
     }
 
-    /// Returns the expression as canonical JSON, `null` if it matches everything; a restriction
-    /// shows as the outer `AND`. Compiling it gives an equal filter, if restrictions have not made it
-    /// deeper than [`MOST_LEVELS`].
+    /// Returns the expression as canonical JSON, `null` if it matches everything; a restriction appears as the
+    /// outer `AND`. Compiling the result gives an equal filter, unless restrictions have made it deeper than
+    /// [`MAX_LEVELS`].
     pub fn canonical(&self) -> String {
         self.expr.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string)
     }
 
-    /// Returns what was asked; `None` asks for everything.
+    /// Returns the expression; `None` if the filter matches everything.
     pub fn expr(&self) -> Option<&Expr> {
         self.expr.as_deref()
     }

@@ -1,4 +1,5 @@
-//! JSON -> expression: shapes, words and limits. What a field takes is for `bind` to say.
+//! Parses the JSON of a filter into an expression: shapes, operator names and limits. Whether a field takes an
+//! operator is decided by `bind`.
 //!
 //! ```text
 //! filter    = null | {} | condition
@@ -8,38 +9,38 @@
 //!           | {"op": "AND" | "OR", "conditions": [condition, ...]}        (one or more)
 //!           | {"op": "NOT", "condition": condition}
 //! ```
-//! `IN` may call its array `value`, `NOT` may hold its condition in `conditions`. `ignore_case` goes
-//! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may stand in any order; unknown,
-//! missing and repeated ones are refused. (Specification, "Filter expression".)
+//! `IN` accepts its array as `value`, and `NOT` accepts its condition in `conditions`. `ignore_case` is allowed
+//! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing and repeated
+//! members are rejected. See `docs/reference/filter.md#filter-expression`.
 
+use super::error::LocatedError;
 use super::expr::{Condition, Expr, Operand};
-use super::fault::Fault;
 use super::json::{Json, excerpt};
 use crate::error::FilterError;
 use crate::schema::Operator;
 
-/// Longest source of a filter, in bytes.
-pub const MOST_BYTES: usize = 1 << 20;
-/// Deepest nesting of conditions; the outermost stands at depth 1.
-pub const MOST_LEVELS: usize = 32;
-/// Most conditions of one filter, those with `AND`, `OR`, `NOT` counted too.
-pub const MOST_CONDITIONS: usize = 1_024;
-/// Most values of one `IN`.
-pub const MOST_VALUES: usize = 10_000;
-/// Longest pattern of `CONTAINS` and `STARTSWITH`, in bytes of UTF-8.
-pub const MOST_PATTERN_BYTES: usize = 4_096;
+/// Maximum length of a filter's source, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+/// Maximum nesting of conditions; the outermost is at level 1.
+pub const MAX_LEVELS: usize = 32;
+/// Maximum number of conditions of one filter, including `AND`, `OR` and `NOT`.
+pub const MAX_CONDITIONS: usize = 1_024;
+/// Maximum number of values of one `IN`.
+pub const MAX_VALUES: usize = 10_000;
+/// Maximum length of a pattern of `CONTAINS` and `STARTSWITH`, in bytes of UTF-8.
+pub const MAX_PATTERN_BYTES: usize = 4_096;
 
-/// Reads the JSON of a filter.
+/// Parses the JSON of a filter.
 pub(super) fn read(source: &[u8]) -> Result<Json, FilterError> {
-    let refused = |message| FilterError { message, path: "$".to_owned() };
-    if source.len() > MOST_BYTES {
-        return Err(refused(format!("expected at most {MOST_BYTES} bytes, got {}", source.len())));
+    let invalid = |message| FilterError { message, path: "$".to_owned() };
+    if source.len() > MAX_BYTES {
+        return Err(invalid(format!("expected at most {MAX_BYTES} bytes, got {}", source.len())));
     }
-    serde_json::from_slice(source).map_err(|fault| refused(format!("invalid JSON: {fault}")))
+    serde_json::from_slice(source).map_err(|error| invalid(format!("invalid JSON: {error}")))
 }
 
-/// Returns the expression that `source` holds, `None` if it matches everything.
-pub(super) fn parse(source: &Json) -> Result<Option<Expr>, Fault> {
+/// Returns the expression in `source`; `None` if it matches everything.
+pub(super) fn parse(source: &Json) -> Result<Option<Expr>, LocatedError> {
     match source {
         Json::Null => Ok(None),
         Json::Object(members) if members.is_empty() => Ok(None),
@@ -47,16 +48,16 @@ pub(super) fn parse(source: &Json) -> Result<Option<Expr>, Fault> {
     }
 }
 
-/// The words that `op` takes.
+/// The values of `op`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum OpWord {
     And,
     Or,
     Not,
     Field(Operator),
 }
 
-impl Word {
+impl OpWord {
     fn from_text(text: &str) -> Option<Self> {
         match text {
             "AND" => Some(Self::And),
@@ -66,7 +67,7 @@ impl Word {
         }
     }
 
-    /// Returns the members a condition with this operator may have, in their canonical order.
+    /// Returns the members that a condition with this operator may have, in canonical order.
     fn members(self) -> &'static [&'static str] {
         use Operator::{Contains, Eq, Exists, Gt, Gte, In, Lt, Lte, Neq, StartsWith};
         match self {
@@ -85,44 +86,46 @@ struct Parser {
 }
 
 impl Parser {
-    /// Recursion goes no deeper than [`MOST_LEVELS`].
-    fn condition(&mut self, json: &Json, level: usize) -> Result<Expr, Fault> {
-        if level > MOST_LEVELS {
-            return Err(Fault::new(format!("expected at most {MOST_LEVELS} levels of conditions, got more")));
+    /// Recursion is bounded by [`MAX_LEVELS`].
+    fn condition(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
+        if level > MAX_LEVELS {
+            return Err(LocatedError::new(format!(
+                "expected at most {MAX_LEVELS} levels of conditions, got more"
+            )));
         }
         self.conditions += 1;
-        if self.conditions > MOST_CONDITIONS {
-            return Err(Fault::new(format!("expected at most {MOST_CONDITIONS} conditions, got more")));
+        if self.conditions > MAX_CONDITIONS {
+            return Err(LocatedError::new(format!("expected at most {MAX_CONDITIONS} conditions, got more")));
         }
         let Json::Object(members) = json else {
-            return Err(Fault::new(format!("expected a condition, got {}", json.described())));
+            return Err(LocatedError::new(format!("expected a condition, got {}", json.described())));
         };
         let word = operator(json)?;
         check_members(members, word.members())?;
         match word {
-            Word::And => self.conditions(json, level).map(Expr::And),
-            Word::Or => self.conditions(json, level).map(Expr::Or),
-            Word::Not => self.negated(json, level).map(|condition| Expr::Not(Box::new(condition))),
-            Word::Field(operator) => on_field(operator, json).map(Expr::Condition),
+            OpWord::And => self.conditions(json, level).map(Expr::And),
+            OpWord::Or => self.conditions(json, level).map(Expr::Or),
+            OpWord::Not => self.negated(json, level).map(|condition| Expr::Not(Box::new(condition))),
+            OpWord::Field(operator) => on_field(operator, json).map(Expr::Condition),
         }
     }
 
-    fn conditions(&mut self, json: &Json, level: usize) -> Result<Vec<Expr>, Fault> {
-        let in_conditions = |fault: Fault| fault.in_member("conditions");
+    fn conditions(&mut self, json: &Json, level: usize) -> Result<Vec<Expr>, LocatedError> {
+        let in_conditions = |error: LocatedError| error.in_member("conditions");
         let conditions = array(required(json, "conditions")?, "conditions").map_err(in_conditions)?;
         if conditions.is_empty() {
-            return Err(in_conditions(Fault::new("expected one or more conditions, got none")));
+            return Err(in_conditions(LocatedError::new("expected one or more conditions, got none")));
         }
-        let parsed = conditions.iter().enumerate().map(|(place, condition)| {
-            self.condition(condition, level + 1).map_err(|fault| in_conditions(fault.in_element(place)))
+        let parsed = conditions.iter().enumerate().map(|(index, condition)| {
+            self.condition(condition, level + 1).map_err(|error| in_conditions(error.in_element(index)))
         });
         parsed.collect()
     }
 
-    fn negated(&mut self, json: &Json, level: usize) -> Result<Expr, Fault> {
+    fn negated(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
         if json.member("conditions").is_none() {
             let condition = required(json, "condition")?;
-            return self.condition(condition, level + 1).map_err(|fault| fault.in_member("condition"));
+            return self.condition(condition, level + 1).map_err(|error| error.in_member("condition"));
         }
         not_both(json, "condition", "conditions")?;
         let mut conditions = self.conditions(json, level)?;
@@ -130,52 +133,52 @@ impl Parser {
             (Some(only), 0) => Ok(only),
             (_, others) => {
                 let message = format!("expected one condition, got {}", others + 1);
-                Err(Fault::new(message).in_member("conditions"))
+                Err(LocatedError::new(message).in_member("conditions"))
             }
         }
     }
 }
 
-/// Returns the operator a condition names.
-fn operator(json: &Json) -> Result<Word, Fault> {
-    let in_op = |message: String| Fault::new(message).in_member("op");
+/// Returns the operator of a condition.
+fn operator(json: &Json) -> Result<OpWord, LocatedError> {
+    let in_op = |message: String| LocatedError::new(message).in_member("op");
     let op = required(json, "op")?;
     let Json::Text(text) = op else {
         return Err(in_op(format!("expected an operator, got {}", op.described())));
     };
-    Word::from_text(text).ok_or_else(|| {
+    OpWord::from_text(text).ok_or_else(|| {
         let upper = text.to_ascii_uppercase();
-        let hint = Word::from_text(&upper).map(|_| format!(", expected `{upper}`")).unwrap_or_default();
+        let hint = OpWord::from_text(&upper).map(|_| format!(", expected `{upper}`")).unwrap_or_default();
         in_op(format!("unknown operator `{}`{hint}", excerpt(text)))
     })
 }
 
-fn check_members(members: &[(String, Json)], known: &[&'static str]) -> Result<(), Fault> {
-    for (place, (name, _)) in members.iter().enumerate() {
+fn check_members(members: &[(String, Json)], known: &[&'static str]) -> Result<(), LocatedError> {
+    for (index, (name, _)) in members.iter().enumerate() {
         if !known.contains(&name.as_str()) {
             let expected = known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
             let message = format!("unknown member `{}`, expected {expected}", excerpt(name));
-            return Err(Fault::new(message));
+            return Err(LocatedError::new(message));
         }
-        if members.iter().take(place).any(|(earlier, _)| earlier == name) {
-            return Err(Fault::new(format!("member `{name}` is there twice, expected once")));
+        if members.iter().take(index).any(|(earlier, _)| earlier == name) {
+            return Err(LocatedError::new(format!("member `{name}` is given twice, expected once")));
         }
     }
     Ok(())
 }
 
-fn on_field(operator: Operator, json: &Json) -> Result<Condition, Fault> {
+fn on_field(operator: Operator, json: &Json) -> Result<Condition, LocatedError> {
     let key = required(json, "key")?;
     let Json::Text(key) = key else {
         let message = format!("expected a field, got {}", key.described());
-        return Err(Fault::new(message).in_member("key"));
+        return Err(LocatedError::new(message).in_member("key"));
     };
     let operand = match operator {
         Operator::Exists => Operand::Nothing,
         Operator::In => several(json)?,
         Operator::Contains | Operator::StartsWith => {
             let pattern = required(json, "value")?;
-            check_pattern(pattern).map_err(|fault| fault.in_member("value"))?;
+            check_pattern(pattern).map_err(|error| error.in_member("value"))?;
             Operand::One(pattern.clone())
         }
         _ => Operand::One(required(json, "value")?.clone()),
@@ -185,51 +188,51 @@ fn on_field(operator: Operator, json: &Json) -> Result<Condition, Fault> {
         Some(Json::Boolean(ignore_case)) => Some(*ignore_case),
         Some(other) => {
             let message = format!("expected a boolean, got {}", other.described());
-            return Err(Fault::new(message).in_member("ignore_case"));
+            return Err(LocatedError::new(message).in_member("ignore_case"));
         }
     };
     Ok(Condition { operator, key: key.clone(), operand, ignore_case })
 }
 
-fn several(json: &Json) -> Result<Operand, Fault> {
+fn several(json: &Json) -> Result<Operand, LocatedError> {
     not_both(json, "value", "values")?;
     let (name, values) = match json.member("value") {
         Some(value) => ("value", value),
         None => ("values", required(json, "values")?),
     };
-    let values = array(values, "values").map_err(|fault| fault.in_member(name))?;
-    if values.len() > MOST_VALUES {
-        let message = format!("expected at most {MOST_VALUES} values, got {}", values.len());
-        return Err(Fault::new(message).in_member(name));
+    let values = array(values, "values").map_err(|error| error.in_member(name))?;
+    if values.len() > MAX_VALUES {
+        let message = format!("expected at most {MAX_VALUES} values, got {}", values.len());
+        return Err(LocatedError::new(message).in_member(name));
     }
     Ok(Operand::Several(values.to_vec()))
 }
 
-fn check_pattern(pattern: &Json) -> Result<(), Fault> {
+fn check_pattern(pattern: &Json) -> Result<(), LocatedError> {
     match pattern {
-        Json::Text(text) if text.len() > MOST_PATTERN_BYTES => {
+        Json::Text(text) if text.len() > MAX_PATTERN_BYTES => {
             let message =
-                format!("expected a pattern of at most {MOST_PATTERN_BYTES} bytes, got {}", text.len());
-            Err(Fault::new(message))
+                format!("expected a pattern of at most {MAX_PATTERN_BYTES} bytes, got {}", text.len());
+            Err(LocatedError::new(message))
         }
         _ => Ok(()),
     }
 }
 
-fn required<'a>(json: &'a Json, name: &str) -> Result<&'a Json, Fault> {
-    json.member(name).ok_or_else(|| Fault::new(format!("missing member `{name}`")))
+fn required<'a>(json: &'a Json, name: &str) -> Result<&'a Json, LocatedError> {
+    json.member(name).ok_or_else(|| LocatedError::new(format!("missing member `{name}`")))
 }
 
-fn array<'a>(json: &'a Json, of: &str) -> Result<&'a [Json], Fault> {
+fn array<'a>(json: &'a Json, of: &str) -> Result<&'a [Json], LocatedError> {
     match json {
         Json::Array(items) => Ok(items),
-        other => Err(Fault::new(format!("expected an array of {of}, got {}", other.described()))),
+        other => Err(LocatedError::new(format!("expected an array of {of}, got {}", other.described()))),
     }
 }
 
-fn not_both(json: &Json, one: &str, other: &str) -> Result<(), Fault> {
+fn not_both(json: &Json, one: &str, other: &str) -> Result<(), LocatedError> {
     if json.member(one).is_some() && json.member(other).is_some() {
-        return Err(Fault::new(format!("both `{one}` and `{other}` are there, expected one of them")));
+        return Err(LocatedError::new(format!("both `{one}` and `{other}` are given, expected one of them")));
     }
     Ok(())
 }

@@ -1,153 +1,154 @@
-//! Predicate x index -> the rows where it holds, by whichever way costs least.
+//! Finds the rows of an index that match a predicate, by the cheapest plan.
 //!
-//! One value's rows are taken as they lie in the index; nothing is copied or counted. Parts of an
-//! `AND` are intersected from the smallest on: its rows are looked up in the others one by one, or, if
-//! they are many, all become bitmaps ([`super::cost`]). A range of times cuts whatever it stands beside.
+//! The rows of one value are used as they lie in the index; nothing is copied or counted. The parts of an `AND` are
+//! intersected starting with the smallest: its rows are probed in the other parts one by one or, if there are many,
+//! the parts become bitmaps ([`super::cost`]). A range of start times limits the parts beside it.
 
 use std::ops::Range;
 
 use arrow_buffer::ScalarBuffer;
 
-use super::cost::{FEW_LISTS, Parts, Way, size};
+use super::cost::{Conjunction, IntersectionPlan, MAX_MERGED_LISTS, max_rows};
 use super::predicate::Predicate;
-use super::resolve::{Asked, Codes, Node, resolve};
-use crate::index::{Bits, Index, Numbers, Rows, Texts};
+use super::resolve::{Codes, ResolveContext, Resolved, resolve};
+use crate::index::{Bits, Index, Numbers, RowSet, Texts};
 
-/// Rows are sorted as long as they are fewer than one in so many; else they become a bitmap.
-const SPARSE: usize = 256;
+/// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
+const SPARSE_RATIO: usize = 256;
 
-/// Returns the rows of `index` of which `predicate` is true; `None` if they are not wanted any more before
-/// they are found.
-pub(super) fn rows(predicate: &Predicate, index: &Index, is_wanted: &dyn Fn() -> bool) -> Option<Rows> {
-    let question = resolve(predicate, true, &Asked { index, is_wanted });
-    let rows = Plan { rows: index.rows(), is_wanted }.rows(simplified(question, index.rows()));
-    is_wanted().then_some(rows)
+/// Returns the rows of `index` for which `predicate` is true; `None` if the search is cancelled first.
+pub(super) fn rows(predicate: &Predicate, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
+    let question = resolve(predicate, true, &ResolveContext { index, is_cancelled });
+    let rows = Planner { rows: index.rows(), is_cancelled }.rows(flattened(question, index.rows()));
+    (!is_cancelled()).then_some(rows)
 }
 
-/// Whether `predicate` is true of a row.
+/// Whether `predicate` is true for a row.
 pub(super) fn holds(predicate: &Predicate, index: &Index, row: u32) -> bool {
-    contains(&resolve(predicate, true, &Asked { index, is_wanted: &|| true }), row)
+    contains(&resolve(predicate, true, &ResolveContext { index, is_cancelled: &|| false }), row)
 }
 
-/// Flattens parts within parts of their kind, joins the ranges of an `AND` into one, and puts what is
-/// smallest first.
-fn simplified(node: Node<'_>, rows: u32) -> Node<'_> {
+/// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, and puts the smallest part first.
+fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
     let (parts, is_all) = match node {
-        Node::All(parts) => (parts, true),
-        Node::Any(parts) => (parts, false),
+        Resolved::All(parts) => (parts, true),
+        Resolved::Any(parts) => (parts, false),
         leaf => return leaf,
     };
     let (mut flat, mut window) = (Vec::with_capacity(parts.len()), 0..rows);
     for part in parts {
-        match (simplified(part, rows), is_all) {
-            (Node::All(inner), true) | (Node::Any(inner), false) => flat.extend(inner),
+        match (flattened(part, rows), is_all) {
+            (Resolved::All(inner), true) | (Resolved::Any(inner), false) => flat.extend(inner),
             (part, _) => flat.push(part),
         }
     }
     if is_all {
         flat.retain(|part| {
-            let Node::Range(range) = part else { return true };
+            let Resolved::Range(range) = part else { return true };
             window = window.start.max(range.start)..window.end.min(range.end);
             false
         });
         if window != (0..rows) || flat.is_empty() {
-            flat.push(Node::Range(window.start..window.end.max(window.start)));
+            flat.push(Resolved::Range(window.start..window.end.max(window.start)));
         }
     }
-    flat.sort_by_key(|part| size(part, rows));
+    flat.sort_by_key(|part| max_rows(part, rows));
     match flat.len() {
         1 => flat.remove(0),
-        _ if is_all => Node::All(flat),
-        _ => Node::Any(flat),
+        _ if is_all => Resolved::All(flat),
+        _ => Resolved::Any(flat),
     }
 }
 
-/// Whether a node holds a row.
-fn contains(node: &Node<'_>, row: u32) -> bool {
-    let place = row as usize;
+/// Whether a node matches a row.
+fn contains(node: &Resolved<'_>, row: u32) -> bool {
+    let index = row as usize;
     match node {
-        Node::All(parts) => parts.iter().all(|part| contains(part, row)),
-        Node::Any(parts) => parts.iter().any(|part| contains(part, row)),
-        Node::Range(range) => range.contains(&row),
-        Node::Texts(texts, codes) => codes.contains(texts.code(place)),
-        Node::Ordered { numbers, spans, .. } | Node::Scanned(numbers, spans) => {
-            spans.contains(numbers.value(place))
+        Resolved::All(parts) => parts.iter().all(|part| contains(part, row)),
+        Resolved::Any(parts) => parts.iter().any(|part| contains(part, row)),
+        Resolved::Range(range) => range.contains(&row),
+        Resolved::Texts(texts, codes) => codes.contains(texts.code(index)),
+        Resolved::Ordered { numbers, intervals, .. } | Resolved::Scanned(numbers, intervals) => {
+            intervals.contains(numbers.value(index))
         }
-        Node::Ids(ids, places) => {
-            let at = ids.order().binary_search_by(|own| ids.bytes(*own as usize).cmp(ids.bytes(place)));
-            at.is_ok_and(|at| places.iter().any(|range| range.contains(&at)))
+        Resolved::Ids(ids, positions) => {
+            let at = ids.order().binary_search_by(|own| ids.bytes(*own as usize).cmp(ids.bytes(index)));
+            at.is_ok_and(|at| positions.iter().any(|range| range.contains(&at)))
         }
     }
 }
 
-/// Makes sets of the rows of one index. Once these are not wanted any more, what is left is taken for empty.
+/// Builds row sets of one index. Once the search is cancelled, whatever is left counts as empty.
 #[derive(Clone, Copy)]
-struct Plan<'w> {
+struct Planner<'w> {
     rows: u32,
-    is_wanted: &'w dyn Fn() -> bool,
+    is_cancelled: &'w dyn Fn() -> bool,
 }
 
-impl Plan<'_> {
-    fn rows(self, node: Node<'_>) -> Rows {
+impl Planner<'_> {
+    fn rows(self, node: Resolved<'_>) -> RowSet {
         match node {
-            Node::Range(range) => Rows::Range(range),
-            Node::Texts(texts, codes) if codes.count() <= FEW_LISTS => lists(texts, &codes, &(0..self.rows)),
-            Node::All(parts) => self.all(&parts),
-            node if size(&node, self.rows) < self.rows as usize / SPARSE => self.sparse(&node),
-            node => Rows::Bits(Bits::new(self.bits(&node))),
+            Resolved::Range(range) => RowSet::Range(range),
+            Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
+                lists(texts, &codes, &(0..self.rows))
+            }
+            Resolved::All(parts) => self.all(&parts),
+            node if max_rows(&node, self.rows) < self.rows as usize / SPARSE_RATIO => self.sparse(&node),
+            node => RowSet::Bits(Bits::new(self.bits(&node))),
         }
     }
 
-    /// Returns the rows of a node that holds few, sorted.
-    fn sparse(self, node: &Node<'_>) -> Rows {
+    /// Returns the rows of a node that matches few, sorted.
+    fn sparse(self, node: &Resolved<'_>) -> RowSet {
         let mut found = Vec::new();
         self.gather(node, &(0..self.rows), &mut found);
         sorted(found)
     }
 
-    /// Appends the rows of a node, in no order; one that several parts hold may come several times, and
-    /// some may lie outside of `window`.
-    fn gather(self, node: &Node<'_>, window: &Range<u32>, found: &mut Vec<u32>) {
+    /// Appends the rows of a node in no particular order; rows may repeat, and some may lie outside of `window`.
+    fn gather(self, node: &Resolved<'_>, window: &Range<u32>, found: &mut Vec<u32>) {
         match node {
-            Node::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
-            Node::All(parts) => self.all(parts).for_each(|row| found.push(row)),
-            Node::Range(range) => found.extend(range.clone()),
-            Node::Texts(texts, codes) if codes.count() <= FEW_LISTS => {
+            Resolved::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
+            Resolved::All(parts) => self.all(parts).for_each(|row| found.push(row)),
+            Resolved::Range(range) => found.extend(range.clone()),
+            Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 lists(texts, codes, window).for_each(|row| found.push(row));
             }
-            Node::Texts(texts, codes) => {
+            Resolved::Texts(texts, codes) => {
                 codes.ranges.iter().for_each(|range| found.extend_from_slice(&texts.rows(range)));
             }
-            Node::Ordered { order, places, .. } => {
-                found.extend(places.iter().flat_map(|range| &order[range.clone()]));
+            Resolved::Ordered { order, positions, .. } => {
+                found.extend(positions.iter().flat_map(|range| &order[range.clone()]));
             }
-            Node::Ids(ids, places) => {
-                found.extend(places.iter().flat_map(|range| &ids.order()[range.clone()]));
+            Resolved::Ids(ids, positions) => {
+                found.extend(positions.iter().flat_map(|range| &ids.order()[range.clone()]));
             }
-            Node::Scanned(_, _) => Rows::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row)),
+            Resolved::Scanned(_, _) => {
+                RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row));
+            }
         }
     }
 
-    /// Returns the rows that all parts hold; the smallest part comes first.
-    fn all(self, parts: &[Node<'_>]) -> Rows {
-        let parts = Parts::new(parts, self.rows);
-        let window = parts.window.clone();
-        let Some((smallest, others)) = parts.asked.split_first() else { return Rows::Range(window) };
-        if size(smallest, self.rows) == 0 || !(self.is_wanted)() {
-            return Rows::NONE;
+    /// Returns the rows that match all parts; the smallest part comes first.
+    fn all(self, parts: &[Resolved<'_>]) -> RowSet {
+        let conjunction = Conjunction::new(parts, self.rows);
+        let window = conjunction.window.clone();
+        let Some((smallest, others)) = conjunction.parts.split_first() else { return RowSet::Range(window) };
+        if max_rows(smallest, self.rows) == 0 || (self.is_cancelled)() {
+            return RowSet::NONE;
         }
-        if let (Node::Texts(texts, codes), []) = (smallest, others)
-            && codes.count() <= FEW_LISTS
+        if let (Resolved::Texts(texts, codes), []) = (smallest, others)
+            && codes.count() <= MAX_MERGED_LISTS
         {
             return lists(texts, codes, &window);
         }
-        let way = parts.way();
-        if parts.cost_one_by_one() > way.cost {
-            return Rows::Bits(Bits::new(self.intersected(&window, &way)));
+        let intersection = conjunction.plan();
+        if conjunction.cost_one_by_one() > intersection.cost {
+            return RowSet::Bits(Bits::new(self.intersected(&window, &intersection)));
         }
-        if parts.is_window_first() {
-            let rows = window.filter(|row| parts.asked.iter().all(|part| contains(part, *row)));
-            return Rows::List(rows.collect::<Vec<_>>().into());
+        if conjunction.is_window_first() {
+            let rows = window.filter(|row| conjunction.parts.iter().all(|part| contains(part, *row)));
+            return RowSet::List(rows.collect::<Vec<_>>().into());
         }
         let mut found = Vec::new();
         self.gather(smallest, &window, &mut found);
@@ -155,15 +156,15 @@ impl Plan<'_> {
         sorted(found)
     }
 
-    fn intersected(self, window: &Range<u32>, way: &Way<'_, '_>) -> Vec<u64> {
+    fn intersected(self, window: &Range<u32>, intersection: &IntersectionPlan<'_, '_>) -> Vec<u64> {
         let mut words = vec![0; (self.rows as usize).div_ceil(64)];
         crate::index::fill(&mut words, window.start as usize..window.end as usize);
-        for part in &way.united {
+        for part in &intersection.bitmaps {
             self.intersect(part, &mut words);
         }
-        let is_in_all = |row| way.looked_up.iter().all(|part| contains(part, row));
+        let is_in_all = |row| intersection.probed.iter().all(|part| contains(part, row));
         for (first_row, word) in (0..).step_by(64).zip(&mut words) {
-            let mut left = if way.looked_up.is_empty() { 0 } else { *word };
+            let mut left = if intersection.probed.is_empty() { 0 } else { *word };
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
@@ -176,15 +177,15 @@ impl Plan<'_> {
     }
 
     /// Returns the rows of a node as a bitmap.
-    fn bits(self, node: &Node<'_>) -> Vec<u64> {
+    fn bits(self, node: &Resolved<'_>) -> Vec<u64> {
         let mut words = vec![0; (self.rows as usize).div_ceil(64)];
         self.unite(node, &mut words);
         words
     }
 
-    /// Leaves in `words` only rows that the node holds.
-    fn intersect(self, node: &Node<'_>, words: &mut [u64]) {
-        if let Node::Texts(texts, codes) = node
+    /// Keeps in `words` only rows that match the node.
+    fn intersect(self, node: &Resolved<'_>, words: &mut [u64]) {
+        if let Resolved::Texts(texts, codes) = node
             && codes.count() == 1
             && let Some(bits) = texts.bits(codes.ranges[0].start)
         {
@@ -196,45 +197,48 @@ impl Plan<'_> {
     }
 
     /// Adds the rows of a node to `words`.
-    fn unite(self, node: &Node<'_>, words: &mut [u64]) {
+    fn unite(self, node: &Resolved<'_>, words: &mut [u64]) {
         match node {
-            _ if !(self.is_wanted)() => {}
-            Node::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
-            Node::All(parts) => match self.all(parts) {
-                Rows::Bits(bits) => words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word |= own),
+            _ if (self.is_cancelled)() => {}
+            Resolved::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
+            Resolved::All(parts) => match self.all(parts) {
+                RowSet::Bits(bits) => words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word |= own),
                 rows => rows.for_each(|row| set(words, row)),
             },
-            Node::Range(range) => crate::index::fill(words, range.start as usize..range.end as usize),
-            Node::Texts(texts, codes) => self.unite_texts(texts, codes, words),
-            Node::Ordered { numbers, order, places, spans } => {
-                let count: usize = places.iter().map(ExactSizeIterator::len).sum();
+            Resolved::Range(range) => crate::index::fill(words, range.start as usize..range.end as usize),
+            Resolved::Texts(texts, codes) => self.unite_texts(texts, codes, words),
+            Resolved::Ordered { numbers, order, positions, intervals } => {
+                let count: usize = positions.iter().map(ExactSizeIterator::len).sum();
                 if count > self.rows as usize / 8 {
-                    scan(numbers, spans.iter(), words);
+                    scan(numbers, intervals.iter(), words);
                 } else {
-                    places.iter().flat_map(|range| &order[range.clone()]).for_each(|row| set(words, *row));
+                    positions.iter().flat_map(|range| &order[range.clone()]).for_each(|row| set(words, *row));
                 }
             }
-            Node::Scanned(numbers, spans) => scan(numbers, spans.iter(), words),
-            Node::Ids(ids, places) => {
-                places.iter().flat_map(|range| &ids.order()[range.clone()]).for_each(|row| set(words, *row));
+            Resolved::Scanned(numbers, intervals) => scan(numbers, intervals.iter(), words),
+            Resolved::Ids(ids, positions) => {
+                positions
+                    .iter()
+                    .flat_map(|range| &ids.order()[range.clone()])
+                    .for_each(|row| set(words, *row));
             }
         }
     }
 
-    /// Adds the rows of some codes; if they are most, all rows without those of the other codes.
+    /// Adds the rows of some codes; if they are the majority, adds all rows and removes those of the other codes.
     fn unite_texts(self, texts: &Texts, codes: &Codes, words: &mut [u64]) {
         if codes.rows <= self.rows as usize / 2 {
             return change(texts, &codes.ranges, words, |word, bits| *word |= bits);
         }
         let mut own = vec![0; words.len()];
         crate::index::fill(&mut own, 0..self.rows as usize);
-        change(texts, &codes.others(texts), &mut own, |word, bits| *word &= !bits);
+        change(texts, &codes.complement(texts), &mut own, |word, bits| *word &= !bits);
         words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
     }
 }
 
-/// Changes the bits of the rows of some codes: of frequent ones by their bitmaps, of the others one
-/// by one.
+/// Applies `change` to the bits of the rows of some codes: through the bitmap of a frequent code, row by row for
+/// the others.
 fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl Fn(&mut u64, u64)) {
     let one_by_one = |codes: Range<u32>, words: &mut [u64]| {
         for row in &texts.rows(&codes) {
@@ -254,32 +258,32 @@ fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl F
     }
 }
 
-fn scan(numbers: &Numbers, spans: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {
-    spans.for_each(|span| numbers.mark_between(span, words));
+fn scan(numbers: &Numbers, intervals: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {
+    intervals.for_each(|interval| numbers.mark_between(interval, words));
 }
 
 fn set(words: &mut [u64], row: u32) {
     words[row as usize / 64] |= 1 << (row % 64);
 }
 
-/// Returns the rows of a few codes that lie in a range, as they lie in the index.
-fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> Rows {
+/// Returns the rows of a few codes within a range, as they lie in the index.
+fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> RowSet {
     let each = codes.ranges.iter().flat_map(Clone::clone);
     let mut lists: Vec<_> = each.map(|code| within(&texts.rows(&(code..code + 1)), window)).collect();
-    if lists.len() == 1 { Rows::List(lists.remove(0)) } else { Rows::Lists(lists) }
+    if lists.len() == 1 { RowSet::List(lists.remove(0)) } else { RowSet::Lists(lists) }
 }
 
-/// Returns the rows of an ascending list that lie in a range.
+/// Returns the part of an ascending list that lies in a range.
 fn within(list: &ScalarBuffer<u32>, range: &Range<u32>) -> ScalarBuffer<u32> {
-    let place = |bound: u32| list.partition_point(|row| *row < bound);
-    // Most ranges hold the whole list, which is seen at its ends.
-    let start = if range.start == 0 { 0 } else { place(range.start) };
-    let end = if list.last().is_none_or(|last| *last < range.end) { list.len() } else { place(range.end) };
+    let position = |bound: u32| list.partition_point(|row| *row < bound);
+    // Most ranges contain the whole list, which its ends show.
+    let start = if range.start == 0 { 0 } else { position(range.start) };
+    let end = if list.last().is_none_or(|last| *last < range.end) { list.len() } else { position(range.end) };
     list.slice(start, end.saturating_sub(start))
 }
 
-fn sorted(mut rows: Vec<u32>) -> Rows {
+fn sorted(mut rows: Vec<u32>) -> RowSet {
     rows.sort_unstable();
     rows.dedup();
-    Rows::List(ScalarBuffer::from(rows))
+    RowSet::List(ScalarBuffer::from(rows))
 }

@@ -1,54 +1,56 @@
-//! What runs: a closed list of tests, with nothing left to look up.
+//! The executable form of a filter: a closed enum with nothing left to look up.
 
-use super::spans::Spans;
+use super::intervals::IntervalSet;
 use super::text::TextMatcher;
 use crate::schema::Field;
 
-/// A filter made ready to run. Every leaf says what is in a set; `NOT` says what is outside of it.
+/// A bound filter. Every leaf tests membership in a set; `Not` tests non-membership.
 #[derive(Debug, Clone)]
 pub(super) enum Predicate {
-    /// Every part holds; of none: true.
+    /// Every part holds; true if there are none.
     And(Vec<Predicate>),
-    /// At least one part holds; of none: false.
+    /// At least one part holds; false if there are none.
     Or(Vec<Predicate>),
     /// The part does not hold.
     Not(Box<Predicate>),
     /// The field has a value.
     Exists(Field),
-    /// The field's text is what the matcher asks for.
+    /// The matcher matches the field's text.
     Text(Field, TextMatcher),
     /// The field's number is in the set.
-    Number(Field, Numbers),
+    Number(Field, NumberSet),
     /// The field's instant, in nanoseconds since 1970, is in the set.
-    Time(Field, Spans<i128>),
+    Time(Field, IntervalSet<i128>),
 }
 
-/// A set of numbers, as columns of whole numbers and as columns of doubles see it.
+/// A set of numbers, once as integer columns and once as floating-point columns compare with it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Numbers {
-    pub(super) whole: Spans<i128>,
-    pub(super) floating: Spans<f64>,
+pub(super) struct NumberSet {
+    pub(super) whole: IntervalSet<i128>,
+    pub(super) floating: IntervalSet<f64>,
 }
 
 impl Predicate {
-    /// Whether an index answers this from what lies in it, as it lies there: few values of one field, and
-    /// any times of start.
+    /// Whether an index answers this without combining rows: a few values of one field, and any ranges of start
+    /// times.
     pub(super) fn is_light(&self) -> bool {
-        const FEW: usize = 16;
+        const MAX_TEXTS: usize = 16;
         let mut others = 0;
         let mut parts = vec![self];
         while let Some(part) = parts.pop() {
             match part {
                 Self::And(inner) => parts.extend(inner),
                 Self::Time(Field::StartTime, _) => {}
-                Self::Text(_, matcher) if matcher.count().is_some_and(|count| count <= FEW) => others += 1,
+                Self::Text(_, matcher) if matcher.count().is_some_and(|count| count <= MAX_TEXTS) => {
+                    others += 1;
+                }
                 _ => return false,
             }
         }
         others <= 1
     }
 
-    /// Calls `visit` with every field that is asked about, once for each time it is.
+    /// Calls `visit` with the field of every leaf.
     pub(super) fn for_each_field(&self, visit: &mut impl FnMut(Field)) {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.for_each_field(visit)),

@@ -1,9 +1,9 @@
-//! Prepared matchers of text.
+//! Compiled text matchers.
 //!
-//! Text is compared by code point, which for UTF-8 is the order of its bytes. Where case is ignored,
-//! every letter of value and pattern is first replaced by the one letter that stands for all that
-//! differ from it by case only (Unicode simple case folding, as the `regex` crate does under `(?i)`);
-//! so `k` finds the Kelvin sign, and `ß` is not `ss`.
+//! Text is compared by code point, which for UTF-8 is byte order. Where case is ignored, every letter of value and
+//! pattern is first replaced by one representative of all letters that differ from it only by case (Unicode simple
+//! case folding, as the `regex` crate does under `(?i)`); so `k` matches the Kelvin sign, and `ß` does not match
+//! `ss`.
 
 use std::collections::HashMap;
 use std::ops::{Bound, RangeBounds};
@@ -15,38 +15,38 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use crate::schema::Operator;
 
-/// Rows searched at a stretch: few enough for their text to stay in the processor's cache.
-const STRETCH: usize = 4_096;
-/// Longest stretch that is folded as one, in bytes; of longer texts each is folded by itself.
-const STRETCH_BYTES: usize = 1 << 20;
+/// How many rows are searched at once: few enough for their text to stay in the processor's cache.
+const CHUNK_ROWS: usize = 4_096;
+/// Longest chunk that is folded as a whole, in bytes; in a longer one each text is folded by itself.
+const MAX_CHUNK_BYTES: usize = 1 << 20;
 
-/// One test of a text; nothing is left to look up.
+/// A test of one text, with nothing left to look up.
 #[derive(Debug, Clone)]
 pub(super) struct TextMatcher {
-    test: Test,
-    folding: Option<Folding>,
+    test: TextTest,
+    case_folding: Option<CaseFolding>,
 }
 
 #[derive(Debug, Clone)]
-enum Test {
-    /// Sorted, each once.
+enum TextTest {
+    /// Sorted and distinct.
     IsOneOf(Vec<String>),
-    Lies(Bound<String>, Bound<String>),
+    IsBetween(Bound<String>, Bound<String>),
     StartsWith(String),
     Contains(Box<Finder<'static>>),
 }
 
-/// Neighbours in the order of bytes.
+/// A range of texts in byte order.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ByteSpan<'a> {
+pub(super) enum ByteInterval<'a> {
     Exactly(&'a [u8]),
     Between(Bound<&'a [u8]>, Bound<&'a [u8]>),
     StartsWith(&'a [u8]),
 }
 
-impl ByteSpan<'_> {
-    /// Whether `text` is not before this span.
-    pub(super) fn is_reached_by(self, text: &[u8]) -> bool {
+impl ByteInterval<'_> {
+    /// Whether the interval starts at or before `text`.
+    pub(super) fn starts_at_or_before(self, text: &[u8]) -> bool {
         match self {
             Self::Exactly(first) | Self::StartsWith(first) | Self::Between(Bound::Included(first), _) => {
                 text >= first
@@ -56,8 +56,8 @@ impl ByteSpan<'_> {
         }
     }
 
-    /// Whether `text` is behind this span.
-    pub(super) fn is_passed_by(self, text: &[u8]) -> bool {
+    /// Whether the interval ends before `text`.
+    pub(super) fn ends_before(self, text: &[u8]) -> bool {
         match self {
             Self::Exactly(last) | Self::Between(_, Bound::Included(last)) => text > last,
             Self::StartsWith(prefix) => text > prefix && !text.starts_with(prefix),
@@ -68,15 +68,15 @@ impl ByteSpan<'_> {
 }
 
 impl TextMatcher {
-    /// Returns the matcher for `operator` and the texts it is given: any number for `IN`, else one.
+    /// Returns the matcher for `operator` and its texts: any number for `IN`, else one.
     ///
-    /// `NEQ` gives the matcher of `EQ`: the negation is the caller's.
+    /// `NEQ` returns the matcher of `EQ`; the caller negates it.
     pub(super) fn new(operator: Operator, mut texts: Vec<String>, ignore_case: bool) -> Self {
-        let folding = ignore_case.then(|| Folding::of(&texts));
-        if let Some(folding) = &folding {
+        let case_folding = ignore_case.then(|| CaseFolding::of(&texts));
+        if let Some(case_folding) = &case_folding {
             for text in &mut texts {
                 let mut folded = String::with_capacity(text.len());
-                folding.fold(text, &mut folded);
+                case_folding.fold(text, &mut folded);
                 *text = folded;
             }
         }
@@ -84,63 +84,62 @@ impl TextMatcher {
             Operator::Eq | Operator::Neq | Operator::In | Operator::Exists => {
                 texts.sort_unstable();
                 texts.dedup();
-                Test::IsOneOf(texts)
+                TextTest::IsOneOf(texts)
             }
-            _ => Test::about(operator, texts.pop().unwrap_or_default()),
+            _ => TextTest::from_pattern(operator, texts.pop().unwrap_or_default()),
         };
-        Self { test, folding }
+        Self { test, case_folding }
     }
 
-    /// Returns whether `text` is what was asked for. What `scratch` holds is of no matter.
+    /// Whether `text` matches. `scratch` is a reusable buffer; its content is overwritten.
     pub(super) fn matches(&self, text: &str, scratch: &mut String) -> bool {
-        let text = match &self.folding {
+        let text = match &self.case_folding {
             None => text,
-            Some(folding) => {
-                folding.fold(text, scratch);
+            Some(case_folding) => {
+                case_folding.fold(text, scratch);
                 scratch.as_str()
             }
         };
         match &self.test {
-            Test::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
-            Test::Lies(from, to) => {
-                let span: (Bound<&str>, Bound<&str>) =
+            TextTest::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
+            TextTest::IsBetween(from, to) => {
+                let bounds: (Bound<&str>, Bound<&str>) =
                     (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str));
-                RangeBounds::<str>::contains(&span, text)
+                RangeBounds::<str>::contains(&bounds, text)
             }
-            Test::StartsWith(prefix) => text.starts_with(prefix.as_str()),
-            Test::Contains(finder) => finder.find(text.as_bytes()).is_some(),
+            TextTest::StartsWith(prefix) => text.starts_with(prefix.as_str()),
+            TextTest::Contains(finder) => finder.find(text.as_bytes()).is_some(),
         }
     }
 
-    /// Returns how many texts this matcher matches at most, if it names them as they are.
+    /// Returns how many texts this matcher matches at most, if it lists them exactly.
     pub(super) fn count(&self) -> Option<usize> {
         match &self.test {
-            Test::IsOneOf(texts) if self.folding.is_none() => Some(texts.len()),
+            TextTest::IsOneOf(texts) if self.case_folding.is_none() => Some(texts.len()),
             _ => None,
         }
     }
 
-    /// Returns what is asked of a text as it is, in the order of bytes; `None` if only each text by
-    /// itself can tell.
-    pub(super) fn spans(&self) -> Option<Vec<ByteSpan<'_>>> {
-        if self.folding.is_some() {
+    /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself.
+    pub(super) fn intervals(&self) -> Option<Vec<ByteInterval<'_>>> {
+        if self.case_folding.is_some() {
             return None;
         }
         match &self.test {
-            Test::IsOneOf(texts) => {
-                Some(texts.iter().map(|text| ByteSpan::Exactly(text.as_bytes())).collect())
+            TextTest::IsOneOf(texts) => {
+                Some(texts.iter().map(|text| ByteInterval::Exactly(text.as_bytes())).collect())
             }
-            Test::Lies(from, to) => {
+            TextTest::IsBetween(from, to) => {
                 let (from, to) = (from.as_ref(), to.as_ref());
-                Some(vec![ByteSpan::Between(from.map(String::as_bytes), to.map(String::as_bytes))])
+                Some(vec![ByteInterval::Between(from.map(String::as_bytes), to.map(String::as_bytes))])
             }
-            Test::StartsWith(prefix) => Some(vec![ByteSpan::StartsWith(prefix.as_bytes())]),
-            Test::Contains(_) => None,
+            TextTest::StartsWith(prefix) => Some(vec![ByteInterval::StartsWith(prefix.as_bytes())]),
+            TextTest::Contains(_) => None,
         }
     }
 
-    /// Returns the rows whose text contains the pattern, if this matcher looks for one. What is
-    /// said of a missing text is of no matter.
+    /// Returns the rows whose text contains the pattern, if this is a `CONTAINS` matcher. The result for missing
+    /// texts is unspecified.
     pub(super) fn rows_that_contain<O: OffsetSizeTrait>(
         &self,
         texts: &GenericStringArray<O>,
@@ -148,34 +147,34 @@ impl TextMatcher {
         self.texts_that_contain(texts.value_data(), texts.value_offsets(), false)
     }
 
-    /// Returns which texts contain the pattern, if this matcher looks for one. The texts lie in `bytes`
-    /// one after another, each from one of `offsets` to the next; `is_folded` if they are known to have no
-    /// letters beyond ASCII and no upper case, so that folding leaves them as they are.
+    /// Returns which texts contain the pattern, if this is a `CONTAINS` matcher. The texts are adjacent in `bytes`,
+    /// each from one of `offsets` to the next. `is_lower_case` says that they are known to be ASCII without upper
+    /// case, so that case folding leaves them unchanged.
     pub(super) fn texts_that_contain<O: ArrowNativeType>(
         &self,
         bytes: &[u8],
         offsets: &[O],
-        is_folded: bool,
+        is_lower_case: bool,
     ) -> Option<BooleanBuffer> {
-        let Test::Contains(finder) = &self.test else { return None };
+        let TextTest::Contains(finder) = &self.test else { return None };
         let count = offsets.len().saturating_sub(1);
         if finder.needle().is_empty() {
             return Some(BooleanBuffer::new_set(count));
         }
         let mut hits = BooleanBufferBuilder::new(count);
         hits.append_n(count, false);
-        if is_folded || self.folding.is_none() {
+        if is_lower_case || self.case_folding.is_none() {
             let (start, end) = (offsets[0].as_usize(), offsets[count].as_usize());
             find_in_each(finder, &bytes[start..end], offsets, |text| hits.set_bit(text, true));
             return Some(hits.finish());
         }
         let mut folded = Vec::new();
         let mut scratch = String::new();
-        for first in (0..count).step_by(STRETCH) {
-            let last = count.min(first + STRETCH);
+        for first in (0..count).step_by(CHUNK_ROWS) {
+            let last = count.min(first + CHUNK_ROWS);
             let offsets = &offsets[first..=last];
-            let stretch = &bytes[offsets[0].as_usize()..offsets[last - first].as_usize()];
-            if stretch.len() > STRETCH_BYTES || !stretch.is_ascii() {
+            let chunk = &bytes[offsets[0].as_usize()..offsets[last - first].as_usize()];
+            if chunk.len() > MAX_CHUNK_BYTES || !chunk.is_ascii() {
                 for (text, ends) in offsets.windows(2).enumerate() {
                     let text_bytes = &bytes[ends[0].as_usize()..ends[1].as_usize()];
                     let is_hit =
@@ -185,7 +184,7 @@ impl TextMatcher {
                 continue;
             }
             folded.clear();
-            folded.extend_from_slice(stretch);
+            folded.extend_from_slice(chunk);
             folded.make_ascii_lowercase();
             find_in_each(finder, &folded, offsets, |text| hits.set_bit(first + text, true));
         }
@@ -193,11 +192,11 @@ impl TextMatcher {
     }
 }
 
-/// Calls `hit` with the number of every text that contains what `finder` looks for.
+/// Calls `hit` with the index of every text that contains the pattern of `finder`.
 ///
-/// The texts lie in `bytes` one after another, each from one of `offsets` to the next. They are
-/// searched as if they were one; what begins in one text and ends in another is no hit, and then
-/// the search goes on at the next text that is long enough, so that it stays linear.
+/// The texts are adjacent in `bytes`, each from one of `offsets` to the next, and are searched as one haystack. A
+/// match that crosses the end of a text does not count; the search then continues at the next text long enough to
+/// hold the pattern, so that it stays linear.
 fn find_in_each<O: ArrowNativeType>(
     finder: &Finder<'_>,
     bytes: &[u8],
@@ -209,13 +208,13 @@ fn find_in_each<O: ArrowNativeType>(
     let (mut text, mut from) = (0, 0);
     while let Some(found) = finder.find(&bytes[from..]) {
         let start = from + found;
-        // Hits are often far apart: ever longer strides, then the exact place.
-        let mut stride = 1;
-        while end(text + stride).is_some_and(|end| end <= start) {
-            text += stride;
-            stride *= 2;
+        // Matches are often far apart: gallop, then search the last step.
+        let mut step = 1;
+        while end(text + step).is_some_and(|end| end <= start) {
+            text += step;
+            step *= 2;
         }
-        text += offsets[(text + 1).min(offsets.len())..(text + 1 + stride).min(offsets.len())]
+        text += offsets[(text + 1).min(offsets.len())..(text + 1 + step).min(offsets.len())]
             .partition_point(|offset| offset.as_usize() - base <= start);
         let Some(text_end) = end(text) else { return };
         from = text_end;
@@ -231,28 +230,28 @@ fn find_in_each<O: ArrowNativeType>(
     }
 }
 
-impl Test {
-    fn about(operator: Operator, text: String) -> Self {
+impl TextTest {
+    fn from_pattern(operator: Operator, text: String) -> Self {
         match operator {
-            Operator::Gt => Self::Lies(Bound::Excluded(text), Bound::Unbounded),
-            Operator::Gte => Self::Lies(Bound::Included(text), Bound::Unbounded),
-            Operator::Lt => Self::Lies(Bound::Unbounded, Bound::Excluded(text)),
-            Operator::Lte => Self::Lies(Bound::Unbounded, Bound::Included(text)),
+            Operator::Gt => Self::IsBetween(Bound::Excluded(text), Bound::Unbounded),
+            Operator::Gte => Self::IsBetween(Bound::Included(text), Bound::Unbounded),
+            Operator::Lt => Self::IsBetween(Bound::Unbounded, Bound::Excluded(text)),
+            Operator::Lte => Self::IsBetween(Bound::Unbounded, Bound::Included(text)),
             Operator::StartsWith => Self::StartsWith(text),
             _ => Self::Contains(Box::new(Finder::new(text.as_bytes()).into_owned())),
         }
     }
 }
 
-/// Replaces letters by the one that stands for them, for the letters of some patterns and all that
-/// differ from those by case only. Other letters match no pattern and may stay as they are.
+/// Replaces letters by their representative, for the letters of some patterns and all letters that differ from
+/// those only by case. Other letters match no pattern and may stay unchanged.
 #[derive(Debug, Clone)]
-struct Folding {
-    /// Only letters beyond ASCII; within it, the lower case stands for both.
+struct CaseFolding {
+    /// Non-ASCII letters only; in ASCII, lower case represents both.
     beyond_ascii: HashMap<char, char>,
 }
 
-impl Folding {
+impl CaseFolding {
     fn of(patterns: &[String]) -> Self {
         let mut letters: Vec<char> = patterns.iter().flat_map(|pattern| pattern.chars()).collect();
         letters.sort_unstable();
@@ -261,10 +260,10 @@ impl Folding {
         for letter in letters {
             let mut class = ClassUnicode::new([ClassUnicodeRange::new(letter, letter)]);
             class.case_fold_simple();
-            let alike = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            let alike: Vec<char> = alike.collect();
-            let Some(first) = alike.first().map(char::to_ascii_lowercase) else { continue };
-            let others = alike.into_iter().filter(|other| !other.is_ascii());
+            let equivalents = class.ranges().iter().flat_map(|range| range.start()..=range.end());
+            let equivalents: Vec<char> = equivalents.collect();
+            let Some(first) = equivalents.first().map(char::to_ascii_lowercase) else { continue };
+            let others = equivalents.into_iter().filter(|other| !other.is_ascii());
             beyond_ascii.extend(others.map(|other| (other, first)));
         }
         Self { beyond_ascii }

@@ -1,4 +1,4 @@
-//! Rows -> their index.
+//! Builds the index of a segment's rows.
 
 use std::io;
 
@@ -6,43 +6,43 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 
-use super::layout::{Piece, Writer};
+use super::ids;
+use super::layout::{IndexWriter, SectionKind, TEXT_COLUMNS};
 use super::numbers::ZONE;
-use super::{TEXTS, ids};
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 
-/// A code that one in so many rows has gets a bitmap: then that is hardly larger than its rows.
-const FREQUENT: usize = 64;
-/// Of fewer rows a bitmap is not worth its place.
-const MANY: usize = 4_096;
+/// A code gets a bitmap if at least one in this many rows has it: then the bitmap is hardly larger than its rows.
+const FREQUENT_RATIO: usize = 64;
+/// Segments with fewer rows get no bitmaps.
+const MIN_BITMAP_ROWS: usize = 4_096;
 
-/// Writes the index of `batch`, rows of [`crate::schema::trace_schema`] newest first, whose documents
-/// stand at `places` (offsets, stored lengths, decoded sizes). `identity` is what it is opened by.
+/// Writes the index of `batch`, rows of [`crate::schema::trace_schema`] newest first, whose documents are stored at
+/// `locations` (offsets, stored lengths, decoded sizes). [`super::Index::open`] expects the same `identity`.
 ///
 /// # Errors
-/// What `out` fails with; rows that an index cannot hold, which no segment has.
+/// An error of `out`; rows that an index cannot hold, which no segment has.
 pub fn build(
     batch: &RecordBatch,
-    places: [&[u64]; 3],
+    locations: [&[u64]; 3],
     identity: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let rows = u32::try_from(batch.num_rows()).map_err(|_| refused("rows are counted in 32 bits"))?;
-    let mut writer = Writer::new(out);
-    for column in 0..TEXTS {
-        texts(&mut writer, column, batch.column(column))?;
+    let rows = u32::try_from(batch.num_rows()).map_err(|_| invalid_input("expected fewer than 2^32 rows"))?;
+    let mut writer = IndexWriter::new(out);
+    for column in 0..TEXT_COLUMNS {
+        write_texts(&mut writer, column, batch.column(column))?;
     }
-    trace_ids(&mut writer, batch.column(Field::TraceId.column()))?;
+    write_trace_ids(&mut writer, batch.column(Field::TraceId.column()))?;
     let durations = batch.column(Field::DurationMs.column()).as_primitive::<Int64Type>().values();
-    writer.narrow(Field::DurationMs.column(), Piece::Whole, durations.iter().copied())?;
+    writer.packed(Field::DurationMs.column(), SectionKind::Whole, durations.iter().copied())?;
     let mut order: Vec<u32> = (0..rows).collect();
     order.sort_unstable_by_key(|row| (durations[*row as usize], *row));
-    writer.plain(Field::DurationMs.column(), Piece::Order, order)?;
+    writer.plain(Field::DurationMs.column(), SectionKind::Order, order)?;
     for field in [Field::StartTime, Field::EndTime, Field::CreatedAt] {
         let column = field.column();
         let instants = batch.column(column).as_primitive::<TimestampMicrosecondType>().values();
-        writer.narrow(column, Piece::Whole, instants.iter().copied())?;
+        writer.packed(column, SectionKind::Whole, instants.iter().copied())?;
         if field != Field::StartTime {
             let least_and_greatest = |zone: &[i64]| {
                 let of = |pick: fn(i64, i64) -> i64| zone.iter().copied().reduce(pick).unwrap_or_default();
@@ -50,51 +50,53 @@ pub fn build(
             };
             writer.plain(
                 column,
-                Piece::Zones,
+                SectionKind::Zones,
                 instants.chunks(ZONE).flat_map(least_and_greatest).collect(),
             )?;
         }
     }
-    for (piece, places) in [Piece::Offsets, Piece::Codes, Piece::Whole].into_iter().zip(places) {
-        writer.narrow(FIELDS.len(), piece, places.iter().map(|place| place.cast_signed()))?;
+    for (kind, locations) in
+        [SectionKind::Offsets, SectionKind::Codes, SectionKind::Whole].into_iter().zip(locations)
+    {
+        writer.packed(FIELDS.len(), kind, locations.iter().map(|number| number.cast_signed()))?;
     }
     writer.finish(identity, rows)
 }
 
-fn refused(message: &str) -> io::Error {
+fn invalid_input(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-fn trace_ids(writer: &mut Writer<'_>, array: &ArrayRef) -> io::Result<()> {
+fn write_trace_ids(writer: &mut IndexWriter<'_>, array: &ArrayRef) -> io::Result<()> {
     let texts = array.as_string::<i32>();
     let mut values = Vec::with_capacity(texts.len() * ids::WIDTH);
     for text in texts.iter().flatten() {
         let id = TraceId::from_hex(text).filter(|id| id.to_string() == text);
-        let id = id.ok_or_else(|| refused("expected a trace id in lower case"))?;
+        let id = id.ok_or_else(|| invalid_input("expected a trace id in lower case"))?;
         values.extend_from_slice(id.as_bytes());
     }
     if values.len() != texts.len() * ids::WIDTH {
-        return Err(refused("expected a trace id in every row"));
+        return Err(invalid_input("expected a trace id in every row"));
     }
     let mut order: Vec<u32> = (0u32..).take(texts.len()).collect();
     order.sort_unstable_by_key(|row| &values[*row as usize * ids::WIDTH..][..ids::WIDTH]);
-    writer.plain(Field::TraceId.column(), Piece::Values, values)?;
-    writer.plain(Field::TraceId.column(), Piece::Order, order)
+    writer.plain(Field::TraceId.column(), SectionKind::Values, values)?;
+    writer.plain(Field::TraceId.column(), SectionKind::Order, order)
 }
 
-/// The distinct values of a column, sorted, and the code of every row.
+/// The sorted distinct values of a column, and the code of every row.
 struct Coded<'a> {
     values: Vec<&'a str>,
     codes: Vec<u32>,
 }
 
-fn texts(writer: &mut Writer<'_>, column: usize, array: &ArrayRef) -> io::Result<()> {
+fn write_texts(writer: &mut IndexWriter<'_>, column: usize, array: &ArrayRef) -> io::Result<()> {
     let Coded { values, codes } = match array.as_dictionary_opt::<Int32Type>() {
         Some(_) => of_dictionary(array),
         None => of_plain(array),
     };
     let bytes = values.iter().map(|value| value.len()).sum::<usize>();
-    u32::try_from(bytes).map_err(|_| refused("the texts of a column have at most 4 GiB"))?;
+    u32::try_from(bytes).map_err(|_| invalid_input("expected at most 4 GiB of text in a column"))?;
     let mut offsets = Vec::with_capacity(values.len() + 1);
     let mut blob = Vec::with_capacity(bytes);
     offsets.push(0);
@@ -103,9 +105,9 @@ fn texts(writer: &mut Writer<'_>, column: usize, array: &ArrayRef) -> io::Result
         offsets.push(u32::try_from(blob.len()).unwrap_or(u32::MAX));
     }
     let is_lower_case = blob.iter().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
-    writer.plain(column, Piece::LowerCase, vec![u8::from(is_lower_case)])?;
-    writer.plain(column, Piece::Values, blob)?;
-    writer.plain(column, Piece::Offsets, offsets)?;
+    writer.plain(column, SectionKind::LowerCase, vec![u8::from(is_lower_case)])?;
+    writer.plain(column, SectionKind::Values, blob)?;
+    writer.plain(column, SectionKind::Offsets, offsets)?;
     writer.codes(column, &codes)?;
     let (starts, order) = by_code(&codes, values.len() + 1);
     let frequent = frequent(&starts, codes.len());
@@ -115,10 +117,10 @@ fn texts(writer: &mut Writer<'_>, column: usize, array: &ArrayRef) -> io::Result
         let of_code = starts[*code as usize] as usize..starts[*code as usize + 1] as usize;
         order[of_code].iter().for_each(|row| bits[*row as usize / 64] |= 1 << (row % 64));
     }
-    writer.plain(column, Piece::Starts, starts)?;
-    writer.plain(column, Piece::Order, order)?;
-    writer.plain(column, Piece::FrequentCodes, frequent)?;
-    writer.plain(column, Piece::FrequentBits, bits)
+    writer.plain(column, SectionKind::Starts, starts)?;
+    writer.plain(column, SectionKind::Order, order)?;
+    writer.plain(column, SectionKind::FrequentCodes, frequent)?;
+    writer.plain(column, SectionKind::FrequentBits, bits)
 }
 
 fn of_dictionary(array: &ArrayRef) -> Coded<'_> {
@@ -163,13 +165,13 @@ fn of_plain(array: &ArrayRef) -> Coded<'_> {
     Coded { values, codes }
 }
 
-/// Returns the code of the last value; of none, the number before zero.
-#[allow(clippy::cast_possible_truncation, reason = "there are no more values than rows")]
+/// Returns the code of the last value; `u32::MAX` if there is none.
+#[allow(clippy::cast_possible_truncation, reason = "there are at most as many values as rows")]
 fn last_code(values: &[&str]) -> u32 {
     (values.len() as u32).wrapping_sub(1)
 }
 
-/// Returns where the rows of each code begin, and the rows in the order of their codes.
+/// Returns where the rows of each code begin, and the rows in order of their codes.
 fn by_code(codes: &[u32], distinct: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; distinct + 1];
     for code in codes {
@@ -181,18 +183,18 @@ fn by_code(codes: &[u32], distinct: usize) -> (Vec<u32>, Vec<u32>) {
     let mut next = starts.clone();
     let mut order = vec![0; codes.len()];
     for (row, code) in (0u32..).zip(codes) {
-        let place = &mut next[*code as usize];
-        order[*place as usize] = row;
-        *place += 1;
+        let position = &mut next[*code as usize];
+        order[*position as usize] = row;
+        *position += 1;
     }
     (starts, order)
 }
 
 fn frequent(starts: &[u32], rows: usize) -> Vec<u32> {
-    if rows < MANY {
+    if rows < MIN_BITMAP_ROWS {
         return Vec::new();
     }
     let counts = starts.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
-    let frequent = (0u32..).zip(counts).filter(|(_, count)| count * FREQUENT >= rows);
+    let frequent = (0u32..).zip(counts).filter(|(_, count)| count * FREQUENT_RATIO >= rows);
     frequent.map(|(code, _)| code).collect()
 }

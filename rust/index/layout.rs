@@ -1,11 +1,11 @@
-//! How an index lies in bytes: sections one after another, then a table of them, then a tail.
+//! The binary layout of an index: sections, a table of them, and a tail.
 //!
 //! ```text
 //! section, padded to 64 bytes | ... | table (JSON) | its length, 8 bytes | its CRC32C, 4 bytes | magic, 8 bytes
 //! ```
 //!
-//! Numbers are little endian. The table says where each section stands, how wide its numbers are, and
-//! its checksum; the checksums of a column are compared when the column is first asked about.
+//! Numbers are little endian. The table records the offset of each section, the width of its numbers, and its
+//! checksum; the checksums of a column are verified when the column is first asked for.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,56 +13,60 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use serde::{Deserialize, Serialize};
 
-use super::numbers::Ints;
+use super::packed::PackedInts;
+use crate::schema::Field;
 
-/// Another number is another format, and such an index is built anew.
+/// The version of the layout. An index of another version is rebuilt.
 const FORMAT: u32 = 2;
 const MAGIC: &[u8; 8] = b"SPANIDX\n";
-/// What stands after the table.
-const TAIL: usize = 20;
-/// Sections begin at a multiple of this.
+/// Length of the tail after the table, in bytes.
+const TAIL_BYTES: usize = 20;
+/// How many fields hold dictionary-coded text; they are the first ones in the table of fields.
+pub(super) const TEXT_COLUMNS: usize = Field::TraceId as usize;
+/// Sections are aligned to this many bytes.
 const ALIGNMENT: usize = 64;
 
-/// What a section holds of its column.
+/// What a section stores of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Piece {
-    /// The distinct texts, sorted, one after another; or the ids of the rows.
+pub(super) enum SectionKind {
+    /// The distinct texts, sorted and concatenated; or the ids of the rows.
     Values,
-    /// Where each of them begins; where documents begin.
+    /// The offset of each text; the offset of each document.
     Offsets,
-    /// A code a row; the length of each document.
+    /// A code per row; the stored length of each document.
     Codes,
-    /// Where the rows of each code begin in the order.
+    /// Where the rows of each code begin in `Order`.
     Starts,
-    /// The rows in the order of their values.
+    /// The rows in order of their values.
     Order,
     /// The codes that have a bitmap.
     FrequentCodes,
-    /// Their bitmaps, one after another.
+    /// Their bitmaps, concatenated.
     FrequentBits,
-    /// A number a row; the decoded size of each document.
+    /// A number per row; the decoded size of each document.
     Whole,
-    /// The least and the greatest number of every block of rows.
+    /// The minimum and maximum of every zone of rows.
     Zones,
-    /// One byte: whether the texts have no upper case and nothing beyond ASCII.
+    /// One byte: whether all texts are ASCII without upper case.
     LowerCase,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Section {
     column: usize,
-    piece: Piece,
+    #[serde(rename = "piece")]
+    kind: SectionKind,
     offset: usize,
     bytes: usize,
     crc32c: u32,
-    /// Bytes of one number.
+    /// Width of one number, in bytes.
     width: u8,
-    /// What is added to each number.
+    /// Added to each stored number.
     base: i64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Table {
+struct SectionTable {
     format: u32,
     identity: String,
     rows: u32,
@@ -70,78 +74,79 @@ struct Table {
 }
 
 /// Writes the sections of an index.
-pub(super) struct Writer<'a> {
+pub(super) struct IndexWriter<'a> {
     out: &'a mut dyn io::Write,
     offset: usize,
     sections: Vec<Section>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> IndexWriter<'a> {
     pub(super) fn new(out: &'a mut dyn io::Write) -> Self {
         Self { out, offset: 0, sections: Vec::new() }
     }
 
-    /// Writes numbers, or bytes, as they are.
+    /// Writes numbers or bytes unchanged.
     pub(super) fn plain<T: ArrowNativeType>(
         &mut self,
         column: usize,
-        piece: Piece,
+        kind: SectionKind,
         values: Vec<T>,
     ) -> io::Result<()> {
         let buffer = Buffer::from_vec(values);
-        self.section(column, piece, (buffer.as_slice(), size_of::<T>(), 0))
+        self.section(column, kind, (buffer.as_slice(), size_of::<T>(), 0))
     }
 
-    /// Writes numbers as what each is above the least, as narrow as they fit.
-    pub(super) fn narrow(
+    /// Writes integers as offsets from their minimum, as narrow as they fit.
+    pub(super) fn packed(
         &mut self,
         column: usize,
-        piece: Piece,
+        kind: SectionKind,
         values: impl Iterator<Item = i64> + Clone,
     ) -> io::Result<()> {
         let base = values.clone().min().unwrap_or_default();
-        let above = values.map(|value| value.wrapping_sub(base).cast_unsigned());
-        self.above(column, piece, base, above)
+        let offsets = values.map(|value| value.wrapping_sub(base).cast_unsigned());
+        self.write_offsets(column, kind, base, offsets)
     }
 
-    /// Writes codes, as narrow as they fit.
+    /// Writes codes, as packed as they fit.
     pub(super) fn codes(&mut self, column: usize, codes: &[u32]) -> io::Result<()> {
-        self.above(column, Piece::Codes, 0, codes.iter().map(|code| u64::from(*code)))
+        self.write_offsets(column, SectionKind::Codes, 0, codes.iter().map(|code| u64::from(*code)))
     }
 
-    fn above(
+    fn write_offsets(
         &mut self,
         column: usize,
-        piece: Piece,
+        kind: SectionKind,
         base: i64,
-        above: impl Iterator<Item = u64> + Clone,
+        offsets: impl Iterator<Item = u64> + Clone,
     ) -> io::Result<()> {
-        let span = above.clone().max().unwrap_or_default();
-        let width = [1, 2, 4].into_iter().find(|width| span >> (8 * width) == 0).unwrap_or(8);
+        let range = offsets.clone().max().unwrap_or_default();
+        let width = [1, 2, 4].into_iter().find(|width| range >> (8 * width) == 0).unwrap_or(8);
         let mut bytes = Vec::new();
-        above.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..width]));
-        self.section(column, piece, (&bytes, width, base))
+        offsets.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..width]));
+        self.section(column, kind, (&bytes, width, base))
     }
 
     fn section(
         &mut self,
         column: usize,
-        piece: Piece,
+        kind: SectionKind,
         (bytes, width, base): (&[u8], usize, i64),
     ) -> io::Result<()> {
         self.out.write_all(bytes)?;
         let width = u8::try_from(width).unwrap_or(u8::MAX);
         let (offset, crc32c) = (self.offset, crc32c::crc32c(bytes));
-        self.sections.push(Section { column, piece, offset, bytes: bytes.len(), crc32c, width, base });
+        self.sections.push(Section { column, kind, offset, bytes: bytes.len(), crc32c, width, base });
         let padded = bytes.len().next_multiple_of(ALIGNMENT);
         self.out.write_all(&[0; ALIGNMENT][..padded - bytes.len()])?;
         self.offset += padded;
         Ok(())
     }
 
-    /// Writes the table, after which the index is whole.
+    /// Writes the table and the tail, which complete the index.
     pub(super) fn finish(self, identity: &str, rows: u32) -> io::Result<()> {
-        let table = Table { format: FORMAT, identity: identity.to_owned(), rows, sections: self.sections };
+        let table =
+            SectionTable { format: FORMAT, identity: identity.to_owned(), rows, sections: self.sections };
         let text = serde_json::to_vec(&table)?;
         self.out.write_all(&text)?;
         self.out.write_all(&(text.len() as u64).to_le_bytes())?;
@@ -154,16 +159,16 @@ impl<'a> Writer<'a> {
 #[derive(Debug)]
 pub(super) struct Sections {
     content: Buffer,
-    table: Table,
-    /// The columns that were compared with their checksums, as a set.
+    table: SectionTable,
+    /// The columns whose checksums have been verified, as a bit set.
     verified: AtomicU32,
 }
 
 impl Sections {
-    /// Reads the table; `None` if there is none for `identity`, or it names what is not there.
+    /// Reads the table; `None` if it is damaged, not for `identity`, or refers to bytes outside the index.
     pub(super) fn open(content: Buffer, identity: &str) -> Option<Self> {
         let bytes = content.as_slice();
-        let (rest, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL)?)?;
+        let (rest, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL_BYTES)?)?;
         let length = u64::from_le_bytes(tail[..8].try_into().ok()?);
         let checksum = u32::from_le_bytes(tail[8..12].try_into().ok()?);
         let start = rest.len().checked_sub(usize::try_from(length).ok()?)?;
@@ -171,7 +176,7 @@ impl Sections {
         if &tail[12..] != MAGIC || crc32c::crc32c(text) != checksum {
             return None;
         }
-        let table: Table = serde_json::from_slice(text).ok()?;
+        let table: SectionTable = serde_json::from_slice(text).ok()?;
         let is_inside = |section: &Section| {
             let end = section.offset.checked_add(section.bytes);
             section.offset.is_multiple_of(ALIGNMENT) && end.is_some_and(|end| end <= start)
@@ -211,28 +216,32 @@ impl Sections {
         &self.content.as_slice()[section.offset..section.offset + section.bytes]
     }
 
-    fn section(&self, column: usize, piece: Piece) -> Option<&Section> {
-        self.table.sections.iter().find(|section| section.column == column && section.piece == piece)
+    fn section(&self, column: usize, kind: SectionKind) -> Option<&Section> {
+        self.table.sections.iter().find(|section| section.column == column && section.kind == kind)
     }
 
     /// Returns a section as bytes.
-    pub(super) fn buffer(&self, column: usize, piece: Piece) -> Option<Buffer> {
-        let section = self.section(column, piece)?;
+    pub(super) fn buffer(&self, column: usize, kind: SectionKind) -> Option<Buffer> {
+        let section = self.section(column, kind)?;
         Some(self.content.slice_with_length(section.offset, section.bytes))
     }
 
-    /// Returns a section as numbers that lie there as they are.
-    pub(super) fn plain<T: ArrowNativeType>(&self, column: usize, piece: Piece) -> Option<ScalarBuffer<T>> {
-        let section = self.section(column, piece)?;
+    /// Returns a section of numbers that were written unchanged.
+    pub(super) fn plain<T: ArrowNativeType>(
+        &self,
+        column: usize,
+        kind: SectionKind,
+    ) -> Option<ScalarBuffer<T>> {
+        let section = self.section(column, kind)?;
         let is_whole = usize::from(section.width) == size_of::<T>() && section.bytes % size_of::<T>() == 0;
         is_whole.then(|| self.content.slice_with_length(section.offset, section.bytes).into())
     }
 
-    /// Returns a section of `count` narrow numbers.
-    pub(super) fn ints(&self, column: usize, piece: Piece, count: usize) -> Option<Ints> {
-        let section = self.section(column, piece)?;
+    /// Returns a section of `count` packed integers.
+    pub(super) fn packed(&self, column: usize, kind: SectionKind, count: usize) -> Option<PackedInts> {
+        let section = self.section(column, kind)?;
         let buffer = self.content.slice_with_length(section.offset, section.bytes);
         let is_whole = count.checked_mul(usize::from(section.width)) == Some(section.bytes);
-        Ints::new(buffer, section.width, section.base).filter(|_| is_whole)
+        PackedInts::new(buffer, section.width, section.base).filter(|_| is_whole)
     }
 }

@@ -1,88 +1,88 @@
-//! The indexed form of a segment's rows: what a search reads instead of the rows themselves.
+//! The search index of a segment: what a search reads instead of the segment's rows.
 //!
-//! One run of bytes, mapped from a file of the cache or held in memory. It is no truth: it is built
-//! from the rows of a segment ([`build`]), and built again when it is missing or not as it was
-//! written. Rows are numbered as in the segment, newest first.
+//! An index is one run of bytes, mapped from a cache file or held in memory. It is derived data: [`build`] writes
+//! it from the rows of a segment, and again if it is missing or damaged. Rows are numbered as in the segment,
+//! newest first.
 //!
-//! | field | what is kept |
+//! | field | what is stored |
 //! |---|---|
-//! | texts | sorted distinct values, a code a row, the rows in the order of their codes, bitmaps of frequent codes |
-//! | `trace_id` | 16 bytes a row, the rows in the order of their ids |
-//! | `duration_ms` | a number a row, the rows in the order of their durations |
-//! | `start_time` | an instant a row; the rows are in its order, so a time range is a range of rows |
-//! | `end_time`, `created_at` | an instant a row, the least and the greatest of every 4,096 rows |
-//! | places | where each trace's document stands |
+//! | text fields | sorted distinct values, a code per row, the rows in order of their codes, bitmaps of frequent codes |
+//! | `trace_id` | 16 bytes per row, the rows in order of their ids |
+//! | `duration_ms` | a number per row, the rows in order of their durations |
+//! | `start_time` | an instant per row; the rows are sorted by it, so a time range is a range of rows |
+//! | `end_time`, `created_at` | an instant per row, the minimum and maximum of every 4,096 rows |
+//! | documents | where the document of each row is stored |
 
 mod build;
 mod ids;
 mod layout;
 mod numbers;
-mod rows;
+mod packed;
+mod row_set;
 mod texts;
 
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::Buffer;
 
 pub use build::build;
 pub use ids::Ids;
-pub use numbers::{Ints, Numbers};
-pub use rows::{Bits, Live, Rows, fill, ones};
+pub use numbers::Numbers;
+pub use packed::PackedInts;
+pub use row_set::{Bits, LiveRows, RowSet, fill, ones};
 pub use texts::Texts;
 
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use layout::{Piece, Sections};
+use layout::{SectionKind, Sections, TEXT_COLUMNS};
 
-/// How many fields hold text with codes; they stand first in the table of fields.
-const TEXTS: usize = Field::TraceId as usize;
-
-/// The columns that a reader needs, as a set.
+/// A set of columns to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needed(u32);
+pub struct Projection(u32);
 
-impl Needed {
-    /// What orders rows and names them.
-    pub const ORDER: Self = Self(1 << Field::StartTime as usize | 1 << Field::TraceId as usize);
-    /// Where the documents stand.
-    pub const PLACES: Self = Self(1 << FIELDS.len());
+impl Projection {
+    /// The columns that order and identify rows.
+    pub const SORT_KEY: Self = Self(1 << Field::StartTime as usize | 1 << Field::TraceId as usize);
+    /// The locations of the documents.
+    pub const DOCUMENTS: Self = Self(1 << FIELDS.len());
 
-    /// Returns these columns and those.
+    /// Returns the union with `others`.
     #[must_use]
     pub const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Returns these columns and that of `field`.
+    /// Returns the union with the column of `field`.
     #[must_use]
     pub fn and(self, field: Field) -> Self {
         Self(self.0 | 1 << field.column())
     }
 }
 
-/// An opened index. What is read of it must have been verified ([`Index::is_sound`]).
+/// An open index. Only columns that [`Index::is_sound`] has verified may be read.
 #[derive(Debug)]
 pub struct Index {
     sections: Sections,
     rows: u32,
-    texts: [Texts; TEXTS],
+    texts: [Texts; TEXT_COLUMNS],
     ids: Ids,
     start_times: Numbers,
     durations: Numbers,
     end_times: Numbers,
     created: Numbers,
-    places: [Ints; 3],
+    locations: [PackedInts; 3],
 }
 
 impl Index {
-    /// Opens an index that was built for `identity`; `None` if it is not one, not whole, of another
-    /// format, or of something else. Only its table is read.
+    /// Opens the index that was built for `identity`; `None` if it is incomplete, has another format, or was built
+    /// for something else. Only its section table is read.
     pub fn open(content: Buffer, identity: &str) -> Option<Self> {
         let sections = Sections::open(content, identity)?;
         let rows = sections.rows();
         let texts: Vec<Texts> =
-            (0..TEXTS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;
+            (0..TEXT_COLUMNS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;
         let numbers = |field: Field| Numbers::open(&sections, field.column());
-        let places = [Piece::Offsets, Piece::Codes, Piece::Whole];
-        let [offsets, lengths, sizes] = places.map(|piece| sections.ints(FIELDS.len(), piece, rows as usize));
+        let locations = [SectionKind::Offsets, SectionKind::Codes, SectionKind::Whole];
+        let [offsets, lengths, sizes] =
+            locations.map(|kind| sections.packed(FIELDS.len(), kind, rows as usize));
         Some(Self {
             rows,
             texts: texts.try_into().ok()?,
@@ -91,15 +91,15 @@ impl Index {
             durations: numbers(Field::DurationMs)?,
             end_times: numbers(Field::EndTime)?,
             created: numbers(Field::CreatedAt)?,
-            places: [offsets?, lengths?, sizes?],
+            locations: [offsets?, lengths?, sizes?],
             sections,
         })
     }
 
-    /// Whether the columns in `needed` are as they were written. Each is read once, when it is first
-    /// asked about.
-    pub fn is_sound(&self, needed: Needed) -> bool {
-        self.sections.are_sound(needed.0)
+    /// Whether the columns of `projection` match their checksums. Each column is verified when it is first asked
+    /// for.
+    pub fn is_sound(&self, projection: Projection) -> bool {
+        self.sections.are_sound(projection.0)
     }
 
     /// Returns how many rows there are.
@@ -107,12 +107,12 @@ impl Index {
         self.rows
     }
 
-    /// Returns the size of the whole index.
+    /// Returns the size of the index in bytes.
     pub fn bytes(&self) -> u64 {
         self.sections.bytes()
     }
 
-    /// Returns the column of a text field; `None` for any other, `trace_id` too.
+    /// Returns the column of a text field; `None` for other fields and for `trace_id`.
     pub fn texts(&self, field: Field) -> Option<&Texts> {
         self.texts.get(field.column())
     }
@@ -122,7 +122,7 @@ impl Index {
         &self.ids
     }
 
-    /// Returns the column of a field of numbers or instants (microseconds since 1970); else `None`.
+    /// Returns the column of a field of integers or instants (microseconds since 1970); `None` for other fields.
     pub fn numbers(&self, field: Field) -> Option<&Numbers> {
         match field {
             Field::DurationMs => Some(&self.durations),
@@ -133,16 +133,13 @@ impl Index {
         }
     }
 
-    /// Returns the row in which a trace stands.
+    /// Returns the row of a trace.
     pub fn find(&self, trace_id: TraceId) -> Option<u32> {
         self.ids.find(trace_id)
     }
 
-    /// Returns where the document of a row begins, its length as it is stored, and its size decoded.
-    pub fn place(&self, row: usize) -> [u64; 3] {
-        [0, 1, 2].map(|at: usize| self.places[at].get(row))
+    /// Returns the location of a row's document: its offset, its stored length, and its decoded size.
+    pub fn document_location(&self, row: usize) -> [u64; 3] {
+        [0, 1, 2].map(|at: usize| self.locations[at].get(row))
     }
 }
-
-/// Whole numbers as they lie in an index.
-type Words<T> = ScalarBuffer<T>;

@@ -1,175 +1,61 @@
-//! Columns of whole numbers, each as narrow as its values allow.
+//! Columns of integers and instants.
 
 use std::ops::Range;
 
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::ScalarBuffer;
 
-use super::Words;
-use super::layout::{Piece, Sections};
+use super::layout::{SectionKind, Sections};
+use super::packed::{FixedWidth, PackedInts};
 
-/// So many rows have one least and one greatest number.
+/// Rows per zone: each zone keeps its minimum and maximum.
 pub(super) const ZONE: usize = 4_096;
 
-/// Numbers in one, two, four or eight bytes each, counted from a base.
-#[derive(Debug, Clone)]
-pub struct Ints {
-    base: i64,
-    above: Above,
-}
-
-/// What each number is above the base.
-#[derive(Debug, Clone)]
-enum Above {
-    U8(ScalarBuffer<u8>),
-    U16(ScalarBuffer<u16>),
-    U32(ScalarBuffer<u32>),
-    U64(ScalarBuffer<u64>),
-}
-
-/// Does the same with the numbers of every width.
-macro_rules! of_any_width {
-    ($above:expr, $values:ident => $body:expr) => {
-        match $above {
-            Above::U8($values) => $body,
-            Above::U16($values) => $body,
-            Above::U32($values) => $body,
-            Above::U64($values) => $body,
-        }
-    };
-}
-
-impl Ints {
-    pub(super) fn new(buffer: Buffer, width: u8, base: i64) -> Option<Self> {
-        let above = match width {
-            1 => Above::U8(buffer.into()),
-            2 => Above::U16(buffer.into()),
-            4 => Above::U32(buffer.into()),
-            8 => Above::U64(buffer.into()),
-            _ => return None,
-        };
-        Some(Self { base, above })
-    }
-
-    /// Returns the number at `place`, which must be there.
-    #[allow(clippy::useless_conversion, reason = "of the widest only")]
-    pub fn signed(&self, place: usize) -> i64 {
-        let above = of_any_width!(&self.above, values => u64::from(values[place]));
-        self.base.wrapping_add(above.cast_signed())
-    }
-
-    /// Returns the number at `place`, which must be there and not negative.
-    pub fn get(&self, place: usize) -> u64 {
-        self.signed(place).cast_unsigned()
-    }
-
-    /// Returns the code at `place`, which must be there and be one.
-    #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
-    pub fn code(&self, place: usize) -> u32 {
-        match &self.above {
-            Above::U8(values) => u32::from(values[place]),
-            Above::U16(values) => u32::from(values[place]),
-            Above::U32(values) => values[place],
-            Above::U64(values) => values[place] as u32,
-        }
-    }
-
-    /// Sets the bit of every place in `places` whose number lies between two, both included.
-    pub fn mark_between(&self, (first, last): (i64, i64), places: Range<usize>, words: &mut [u64]) {
-        let most = of_any_width!(&self.above, values => largest(values));
-        let top = self.base.saturating_add_unsigned(most);
-        if first > last || last < self.base || first > top {
-            return;
-        }
-        let low = first.max(self.base).wrapping_sub(self.base).cast_unsigned();
-        let high = last.min(top).wrapping_sub(self.base).cast_unsigned();
-        #[allow(clippy::cast_possible_truncation, reason = "both lie in what the width can hold")]
-        match &self.above {
-            Above::U8(values) => mark(values, (low as u8, high as u8), places, words),
-            Above::U16(values) => mark(values, (low as u16, high as u16), places, words),
-            Above::U32(values) => mark(values, (low as u32, high as u32), places, words),
-            Above::U64(values) => mark(values, (low, high), places, words),
-        }
-    }
-}
-
-/// Returns the greatest number of this width.
-fn largest<T>(_values: &ScalarBuffer<T>) -> u64
-where
-    T: arrow_buffer::ArrowNativeType,
-{
-    u64::MAX >> (64 - 8 * size_of::<T>())
-}
-
-fn mark<T: Copy + PartialOrd>(values: &[T], (low, high): (T, T), places: Range<usize>, words: &mut [u64]) {
-    let mut place = places.start;
-    while place < places.end {
-        let end = (place / 64 * 64 + 64).min(places.end);
-        words[place / 64] |= between(&values[place..end], low, high) << (place % 64);
-        place = end;
-    }
-}
-
-/// Returns a bit for each of at most 64 values: whether it lies between two. The comparisons are
-/// done many at a time, and eight answers become eight bits by one multiplication.
-#[allow(clippy::needless_bitwise_bool, reason = "without a branch to guess wrong")]
-fn between<T: Copy + PartialOrd>(values: &[T], low: T, high: T) -> u64 {
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let mut answers = [0_u8; 64];
-    for (answer, value) in answers.iter_mut().zip(values) {
-        *answer = u8::from((low <= *value) & (*value <= high));
-    }
-    let (eights, _) = answers.as_chunks::<8>();
-    let bytes = eights.iter().map(|eight| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56);
-    bytes.zip((0..).step_by(8)).fold(0, |bits, (byte, shift)| bits | byte << shift)
-}
-
-/// A field of numbers, or of instants in microseconds since 1970.
+/// A column of integers, or of instants in microseconds since 1970.
 #[derive(Debug)]
 pub struct Numbers {
-    values: Ints,
+    values: PackedInts,
     rows: usize,
-    order: Option<Words<u32>>,
-    zones: Option<Words<i64>>,
+    order: Option<FixedWidth<u32>>,
+    zones: Option<FixedWidth<i64>>,
 }
 
 impl Numbers {
     pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
         let rows = sections.rows() as usize;
-        let order: Option<Words<u32>> = sections.plain(column, Piece::Order);
-        let zones: Option<Words<i64>> = sections.plain(column, Piece::Zones);
+        let order: Option<FixedWidth<u32>> = sections.plain(column, SectionKind::Order);
+        let zones: Option<FixedWidth<i64>> = sections.plain(column, SectionKind::Zones);
         let is_whole = order.as_ref().is_none_or(|order| order.len() == rows)
             && zones.as_ref().is_none_or(|zones| zones.len() == 2 * rows.div_ceil(ZONE));
-        let values = sections.ints(column, Piece::Whole, rows)?;
+        let values = sections.packed(column, SectionKind::Whole, rows)?;
         is_whole.then_some(Self { values, rows, order, zones })
     }
 
-    /// Returns the number of a row.
+    /// Returns the value of a row.
     pub fn value(&self, row: usize) -> i64 {
         self.values.signed(row)
     }
 
-    /// Returns the rows in the order of their numbers, if that is kept.
+    /// Returns the rows in order of their values, if that order is stored.
     pub fn order(&self) -> Option<&ScalarBuffer<u32>> {
         self.order.as_ref()
     }
 
-    /// Returns the places in the order whose numbers lie between two, both included.
-    pub fn places_between(&self, order: &[u32], (first, last): (i64, i64)) -> Range<usize> {
+    /// Returns the positions in `order` whose values lie in a closed interval.
+    pub fn positions_between(&self, order: &[u32], (first, last): (i64, i64)) -> Range<usize> {
         let start = order.partition_point(|row| self.value(*row as usize) < first);
         let end = order.partition_point(|row| self.value(*row as usize) <= last);
         start..end.max(start)
     }
 
-    /// Returns the rows whose numbers lie between two, both included, in a column that falls from row
-    /// to row.
-    #[allow(clippy::cast_possible_truncation, reason = "rows are counted in 32 bits")]
+    /// Returns the rows whose values lie in a closed interval, in a column that is sorted in descending order.
+    #[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
     pub fn rows_between(&self, (first, last): (i64, i64)) -> Range<u32> {
         let start = self.first_row(|value| value <= last);
         let end = self.first_row(|value| value < first);
         start as u32..end.max(start) as u32
     }
 
-    /// Returns the first row, in a column that falls, for whose number `is_low` holds.
+    /// Returns the first row for whose value `is_low` holds, in a column that is sorted in descending order.
     pub fn first_row(&self, is_low: impl Fn(i64) -> bool) -> usize {
         let (mut low, mut high) = (0, self.rows);
         while low < high {
@@ -179,21 +65,21 @@ impl Numbers {
         low
     }
 
-    /// Sets the bit of every row whose number lies between two, both included. Whole blocks are
-    /// decided by their least and greatest number where those are kept.
-    pub fn mark_between(&self, span: (i64, i64), words: &mut [u64]) {
+    /// Sets the bit of every row whose value lies in a closed interval. Where zones are stored, they decide whole
+    /// zones.
+    pub fn mark_between(&self, interval: (i64, i64), words: &mut [u64]) {
         let Some(zones) = &self.zones else {
-            return self.values.mark_between(span, 0..self.rows, words);
+            return self.values.mark_between(interval, 0..self.rows, words);
         };
         for (zone, bounds) in zones.chunks_exact(2).enumerate() {
-            let places = zone * ZONE..((zone + 1) * ZONE).min(self.rows);
-            if bounds[1] < span.0 || bounds[0] > span.1 {
+            let positions = zone * ZONE..((zone + 1) * ZONE).min(self.rows);
+            if bounds[1] < interval.0 || bounds[0] > interval.1 {
                 continue;
             }
-            if span.0 <= bounds[0] && bounds[1] <= span.1 {
-                super::rows::fill(words, places);
+            if interval.0 <= bounds[0] && bounds[1] <= interval.1 {
+                super::row_set::fill(words, positions);
             } else {
-                self.values.mark_between(span, places, words);
+                self.values.mark_between(interval, positions, words);
             }
         }
     }

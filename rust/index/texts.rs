@@ -1,25 +1,24 @@
-//! A column of texts: its distinct values, sorted, and for each the rows that have it.
+//! A dictionary-encoded text column: the distinct values, sorted, and the rows of each.
 
 use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
-use super::Words;
-use super::layout::{Piece, Sections};
-use super::numbers::Ints;
+use super::layout::{SectionKind, Sections};
+use super::packed::{FixedWidth, PackedInts};
 
-/// A field of texts. A value's code is its place among the distinct values; the code after the last
-/// stands for a missing value.
+/// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
+/// missing value.
 #[derive(Debug)]
 pub struct Texts {
     values: Buffer,
-    offsets: Words<u32>,
-    codes: Ints,
-    starts: Words<u32>,
-    order: Words<u32>,
-    frequent_codes: Words<u32>,
-    frequent_bits: Words<u64>,
-    lower_case: Words<u8>,
+    offsets: FixedWidth<u32>,
+    codes: PackedInts,
+    starts: FixedWidth<u32>,
+    order: FixedWidth<u32>,
+    frequent_codes: FixedWidth<u32>,
+    frequent_bits: FixedWidth<u64>,
+    lower_case: FixedWidth<u8>,
     words: usize,
 }
 
@@ -27,14 +26,14 @@ impl Texts {
     pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
         let rows = sections.rows() as usize;
         let texts = Self {
-            values: sections.buffer(column, Piece::Values)?,
-            offsets: sections.plain(column, Piece::Offsets)?,
-            codes: sections.ints(column, Piece::Codes, rows)?,
-            starts: sections.plain(column, Piece::Starts)?,
-            order: sections.plain(column, Piece::Order)?,
-            frequent_codes: sections.plain(column, Piece::FrequentCodes)?,
-            frequent_bits: sections.plain(column, Piece::FrequentBits)?,
-            lower_case: sections.plain(column, Piece::LowerCase)?,
+            values: sections.buffer(column, SectionKind::Values)?,
+            offsets: sections.plain(column, SectionKind::Offsets)?,
+            codes: sections.packed(column, SectionKind::Codes, rows)?,
+            starts: sections.plain(column, SectionKind::Starts)?,
+            order: sections.plain(column, SectionKind::Order)?,
+            frequent_codes: sections.plain(column, SectionKind::FrequentCodes)?,
+            frequent_bits: sections.plain(column, SectionKind::FrequentBits)?,
+            lower_case: sections.plain(column, SectionKind::LowerCase)?,
             words: rows.div_ceil(64),
         };
         let is_whole = !texts.offsets.is_empty()
@@ -45,8 +44,8 @@ impl Texts {
         is_whole.then_some(texts)
     }
 
-    /// Returns how many distinct values there are, which is the code of a missing value too.
-    #[allow(clippy::cast_possible_truncation, reason = "there are no more values than rows")]
+    /// Returns the number of distinct values, which is also the code of a missing value.
+    #[allow(clippy::cast_possible_truncation, reason = "there are at most as many values as rows")]
     pub fn distinct(&self) -> u32 {
         (self.offsets.len() - 1) as u32
     }
@@ -57,17 +56,17 @@ impl Texts {
         &self.values.as_slice()[start as usize..end as usize]
     }
 
-    /// Returns all values one after another, and where each begins and the last one ends.
+    /// Returns all values, concatenated, and their offsets: where each begins, and where the last one ends.
     pub fn all(&self) -> (&[u8], &[u32]) {
         (self.values.as_slice(), &self.offsets)
     }
 
-    /// Whether no value has upper case or a letter beyond ASCII.
+    /// Whether all values are ASCII without upper case.
     pub fn is_lower_case(&self) -> bool {
         self.lower_case.first() == Some(&1)
     }
 
-    /// Returns the value of a row; bytes that are no text are none.
+    /// Returns the value of a row; `None` if it is missing or not UTF-8.
     pub fn text(&self, row: usize) -> Option<&str> {
         let code = self.code(row);
         (code < self.distinct()).then(|| std::str::from_utf8(self.value(code)).ok())?
@@ -78,7 +77,7 @@ impl Texts {
         self.codes.code(row)
     }
 
-    /// Returns the first code whose value is not below `text`; values are in the order of their bytes.
+    /// Returns the first code whose value satisfies `is_reached`, a predicate that is monotonic in byte order.
     pub fn first_code(&self, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
         let (mut low, mut high) = (0, self.distinct());
         while low < high {
@@ -88,7 +87,7 @@ impl Texts {
         low
     }
 
-    /// As [`Texts::first_code`], for values that are reached at `from` or soon behind it.
+    /// As [`Texts::first_code`], by galloping from the code `from`: fast if the result lies close behind it.
     pub fn first_code_from(&self, from: u32, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
         let (mut low, mut step) = (from, 1);
         while step < self.distinct() - low && !is_reached(self.value(low + step - 1)) {
@@ -109,18 +108,18 @@ impl Texts {
         (end - start) as usize
     }
 
-    /// Returns the rows of these codes: ascending for each code.
+    /// Returns the rows of these codes: ascending within each code.
     pub fn rows(&self, codes: &Range<u32>) -> ScalarBuffer<u32> {
         self.order.slice(self.starts[codes.start as usize] as usize, self.count(codes))
     }
 
-    /// Returns the rows of a code as a bitmap, if it is frequent.
+    /// Returns the rows of a code as a bitmap, if the code is frequent.
     pub fn bits(&self, code: u32) -> Option<&[u64]> {
-        let place = self.frequent_codes.binary_search(&code).ok()?;
-        Some(&self.frequent_bits[place * self.words..][..self.words])
+        let index = self.frequent_codes.binary_search(&code).ok()?;
+        Some(&self.frequent_bits[index * self.words..][..self.words])
     }
 
-    /// Returns the codes among these that have a bitmap.
+    /// Returns those of the codes that have a bitmap.
     pub fn frequent(&self, codes: &Range<u32>) -> &[u32] {
         let from = self.frequent_codes.partition_point(|code| *code < codes.start);
         let to = self.frequent_codes.partition_point(|code| *code < codes.end);

@@ -1,30 +1,30 @@
-//! The two identifiers of a span.
+//! Trace ids and span ids.
 
 use std::fmt;
 
-/// The 16 bytes that name a trace; never all zero.
+/// A trace id: 16 bytes, not all zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TraceId([u8; 16]);
 
-/// The 8 bytes that name a span within its trace; never all zero.
+/// A span id, unique within its trace: 8 bytes, not all zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpanId([u8; 8]);
 
 macro_rules! hexadecimal_id {
     ($id:ident, $length:literal) => {
         impl $id {
-            /// Returns the id made of `bytes`, or `None` if the length is wrong or every byte is zero.
+            /// Returns the id with these bytes, or `None` if the length is wrong or every byte is zero.
             pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
                 let bytes: [u8; $length] = bytes.try_into().ok()?;
                 (bytes != [0; $length]).then_some(Self(bytes))
             }
 
-            /// Returns the id that `text` spells in hexadecimal digits of either case.
+            /// Returns the id that `text` encodes in hexadecimal digits of either case.
             pub fn from_hex(text: &str) -> Option<Self> {
                 decode_hex(text).and_then(|bytes| Self::from_bytes(&bytes))
             }
 
-            /// Returns the bytes as they go over the wire.
+            /// Returns the bytes of the id.
             pub fn as_bytes(&self) -> &[u8; $length] {
                 &self.0
             }
@@ -52,7 +52,7 @@ macro_rules! hexadecimal_id {
 hexadecimal_id!(TraceId, 16);
 hexadecimal_id!(SpanId, 8);
 
-/// Returns the bytes that `text` spells in pairs of hexadecimal digits of either case.
+/// Returns the bytes that `text` encodes in pairs of hexadecimal digits of either case.
 pub(super) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let byte = |pair: &[u8]| match pair {

@@ -1,43 +1,44 @@
-//! How large may a request be, and what it is made of?
+//! The limits on requests and on the messages they consist of.
 //!
-//! A span is surveyed on the wire, before anything of it is decoded: two bytes can ask for an object
-//! of eighty, so it is known what decoding will cost before it is paid. A span over a limit is
-//! rejected and counted, never cut.
+//! A span is measured in its encoded form, before anything of it is decoded: two bytes can require an object of
+//! eighty, so the cost of decoding is known before it is paid. A span over a limit is rejected and counted, never
+//! truncated.
 
 use prost::encoding::WireType;
 
 use super::proto;
-use super::wire::{self, Field, Fields};
+use super::wire::{self, WireField, WireFields};
 
-/// The most bytes of a request body, inflated.
+/// Maximum size of a request body, inflated.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
-/// The most bytes that a request may take in memory once its spans are decoded, counting a copy of
-/// each resource and scope for every trace it occurs in. Spans of agents take two to three times what
-/// they take on the wire, so only a nearly full body of very small spans has to be sent in parts.
+/// Maximum memory of a request once its spans are decoded, in bytes, counting a copy of each resource and scope for
+/// every trace it occurs in. Agents' spans take two to three times their encoded size, so only a nearly full body
+/// of very small spans has to be split.
 pub const MAX_DECODED_BYTES: usize = 4 * MAX_BODY_BYTES;
-/// The most attributes of a span, an event, a link, a resource or a scope.
+/// Maximum number of attributes of a span, an event, a link, a resource or a scope.
 pub const MAX_ATTRIBUTES: usize = 1_024;
-/// The most events of a span.
+/// Maximum number of events of a span.
 pub const MAX_EVENTS: usize = 1_024;
-/// The most links of a span.
+/// Maximum number of links of a span.
 pub const MAX_LINKS: usize = 1_024;
-/// The most bytes of one text or value; of a list, all it holds as encoded.
+/// Maximum size of one text or value, in bytes; for a list, of its whole encoding.
 pub const MAX_VALUE_BYTES: usize = 4 << 20;
-/// How deep values may nest; a value that is no list has depth 1.
+/// Maximum nesting of values; a scalar has depth 1.
 pub const MAX_VALUE_DEPTH: usize = 32;
 
-/// Decoding a body takes at most about so many times its size, itself and what is kept of it included: measured
-/// with bodies of the smallest spans that are accepted.
-const MOST_TIMES: usize = 6;
+/// Upper bound of the memory that decoding takes, as a multiple of the body's size and including the body and its
+/// spans. Measured with bodies of the smallest spans that are accepted.
+const DECODE_MEMORY_FACTOR: usize = 6;
 
-/// Returns about how many bytes decoding a body takes at most, from how many were sent with which content encoding.
-pub fn most_taken(sent: usize, content_encoding: Option<&str>) -> u64 {
+/// Returns an upper bound of the memory that decoding a body takes, in bytes, from its encoded size and content
+/// encoding.
+pub fn max_decode_bytes(sent: usize, content_encoding: Option<&str>) -> u64 {
     let is_plain = content_encoding.is_none_or(|name| matches!(name.trim(), "" | "identity"));
     let body = if is_plain { sent.min(MAX_BODY_BYTES) } else { MAX_BODY_BYTES };
-    (body * MOST_TIMES) as u64
+    (body * DECODE_MEMORY_FACTOR) as u64
 }
 
-/// The messages a span, a resource or a scope is made of.
+/// The message types that spans, resources and scopes consist of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Span,
@@ -55,42 +56,42 @@ pub(super) enum Shape {
 
 impl Shape {
     /// Returns what a field of this message holds, if it is known.
-    fn kind(self, number: u32) -> Option<Kind> {
+    fn kind(self, number: u32) -> Option<FieldKind> {
         let kind = match (self, number) {
             (Self::Span, 9)
             | (Self::Event | Self::Scope, 3)
             | (Self::Link, 4)
-            | (Self::Resource | Self::KeyValueList, 1) => Kind::Part(Self::KeyValue),
-            (Self::Span, 11) => Kind::Part(Self::Event),
-            (Self::Span, 13) => Kind::Part(Self::Link),
-            (Self::Span, 15) => Kind::Part(Self::Status),
-            (Self::Resource, 3) => Kind::Part(Self::EntityRef),
-            (Self::KeyValue, 2) | (Self::ArrayValue, 1) => Kind::Part(Self::AnyValue),
-            (Self::AnyValue, 5) => Kind::Part(Self::ArrayValue),
-            (Self::AnyValue, 6) => Kind::Part(Self::KeyValueList),
+            | (Self::Resource | Self::KeyValueList, 1) => FieldKind::Part(Self::KeyValue),
+            (Self::Span, 11) => FieldKind::Part(Self::Event),
+            (Self::Span, 13) => FieldKind::Part(Self::Link),
+            (Self::Span, 15) => FieldKind::Part(Self::Status),
+            (Self::Resource, 3) => FieldKind::Part(Self::EntityRef),
+            (Self::KeyValue, 2) | (Self::ArrayValue, 1) => FieldKind::Part(Self::AnyValue),
+            (Self::AnyValue, 5) => FieldKind::Part(Self::ArrayValue),
+            (Self::AnyValue, 6) => FieldKind::Part(Self::KeyValueList),
             (Self::Span, 3 | 5)
             | (Self::Event | Self::Status, 2)
             | (Self::Link, 3)
             | (Self::EntityRef, 1..=4)
             | (Self::Scope, 1 | 2)
-            | (Self::KeyValue | Self::AnyValue, 1) => Kind::Text,
-            (Self::Span, 1 | 2 | 4) | (Self::Link, 1 | 2) | (Self::AnyValue, 7) => Kind::Bytes,
+            | (Self::KeyValue | Self::AnyValue, 1) => FieldKind::Text,
+            (Self::Span, 1 | 2 | 4) | (Self::Link, 1 | 2) | (Self::AnyValue, 7) => FieldKind::Bytes,
             (Self::Span, 6 | 10 | 12 | 14)
             | (Self::Event | Self::Scope, 4)
             | (Self::Link, 5)
             | (Self::Status | Self::KeyValue, 3)
             | (Self::Resource, 2)
-            | (Self::AnyValue, 2 | 3 | 8) => Kind::Number(WireType::Varint),
+            | (Self::AnyValue, 2 | 3 | 8) => FieldKind::Number(WireType::Varint),
             (Self::Span, 7 | 8) | (Self::Event, 1) | (Self::AnyValue, 4) => {
-                Kind::Number(WireType::SixtyFourBit)
+                FieldKind::Number(WireType::SixtyFourBit)
             }
-            (Self::Span, 16) | (Self::Link, 6) => Kind::Number(WireType::ThirtyTwoBit),
+            (Self::Span, 16) | (Self::Link, 6) => FieldKind::Number(WireType::ThirtyTwoBit),
             _ => return None,
         };
         Some(kind)
     }
 
-    /// Returns what the decoded message takes by itself, without what it points to.
+    /// Returns the size of the decoded message itself, without what it points to.
     fn own_bytes(self) -> usize {
         match self {
             Self::Span => size_of::<super::AcceptedSpan>() + size_of::<proto::Span>(),
@@ -107,7 +108,7 @@ impl Shape {
         }
     }
 
-    /// Returns how many messages of shape `part` this one may hold, and what they are then called.
+    /// Returns how many messages of shape `part` this one may hold, and the plural that an error message uses.
     fn limit(self, part: Self) -> Option<(usize, &'static str)> {
         match (self, part) {
             (Self::KeyValueList, _) => None,
@@ -123,16 +124,16 @@ impl Shape {
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FieldKind {
     Part(Shape),
     Text,
     Bytes,
     Number(WireType),
 }
 
-impl Kind {
-    /// Whether a decoder takes the field as it stands; a part is looked into by itself.
-    fn is_met_by(self, field: &Field<'_>) -> bool {
+impl FieldKind {
+    /// Whether a decoder accepts the field; a nested message is checked by itself.
+    fn is_met_by(self, field: &WireField<'_>) -> bool {
         match self {
             Self::Part(_) | Self::Bytes => field.wire_type == WireType::LengthDelimited,
             Self::Text => {
@@ -144,82 +145,82 @@ impl Kind {
     }
 }
 
-/// A message that was looked through.
+/// The result of surveying a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Survey {
-    /// How many bytes it takes once decoded.
+    /// Its size once decoded, in bytes.
     pub(super) bytes: usize,
-    /// Whether it surely can be decoded. What is not sound may still be.
+    /// Whether it certainly decodes. If not, only decoding it can tell.
     pub(super) is_sound: bool,
 }
 
-/// A message that is being surveyed.
-struct Place<'a> {
+/// A message being surveyed.
+struct OpenMessage<'a> {
     shape: Shape,
     message: &'a [u8],
-    fields: Fields<'a>,
-    /// How many values it lies in, itself included.
+    fields: WireFields<'a>,
+    /// How many values enclose it, itself included.
     value_depth: usize,
-    /// How many parts of each counted shape were met: attributes, events, links.
+    /// How many attributes, events and links it has had so far.
     counts: [usize; 3],
 }
 
-/// Looks through an encoded message.
+/// Measures an encoded message and checks it against the limits.
 ///
 /// # Errors
-/// The limit that is exceeded, or the fault in the encoding.
+/// The limit that is exceeded, or what is wrong with the encoding.
 pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<Survey, String> {
-    /// Of a deeper one only a decoder can say whether it is too deep.
+    /// Beyond this depth, only a decoder can tell whether the message nests too deeply.
     const SURELY_DECODED_DEPTH: usize = 64;
-    let mut surveyed = Survey { bytes: shape.own_bytes(), is_sound: true };
-    let mut path = Vec::with_capacity(4);
-    path.push(Place::new(shape, message));
-    while let Some(place) = path.last_mut() {
-        let Some(field) = place.fields.next() else {
-            path.pop();
+    let mut survey = Survey { bytes: shape.own_bytes(), is_sound: true };
+    let mut stack = Vec::with_capacity(4);
+    stack.push(OpenMessage::new(shape, message));
+    while let Some(open) = stack.last_mut() {
+        let Some(field) = open.fields.next() else {
+            stack.pop();
             continue;
         };
-        let field = field.map_err(|fault| wire::describe(&fault))?;
-        let kind = place.shape.kind(field.number);
-        surveyed.is_sound &= kind.is_none_or(|kind| kind.is_met_by(&field));
+        let field = field.map_err(|error| wire::describe_error(&error))?;
+        let kind = open.shape.kind(field.number);
+        survey.is_sound &= kind.is_none_or(|kind| kind.is_met_by(&field));
         if field.wire_type != WireType::LengthDelimited {
             continue;
         }
         let content = field.content;
-        let part = if let Some(Kind::Part(part)) = kind { Some(part) } else { None };
-        let is_value = part.is_none() || place.shape == Shape::AnyValue;
+        let part = if let Some(FieldKind::Part(part)) = kind { Some(part) } else { None };
+        let is_value = part.is_none() || open.shape == Shape::AnyValue;
         if is_value && content.len() > MAX_VALUE_BYTES {
             let length = content.len();
-            let owner = owner_of(&path);
+            let owner = owner_of(&stack);
             return Err(format!("{owner} of {length} bytes, expected at most {MAX_VALUE_BYTES}"));
         }
         let Some(part) = part else {
-            // Text of a repeated field takes an object each, however short.
-            surveyed.bytes += content.len() + size_of::<String>();
+            // Each text of a repeated field takes an object, however short.
+            survey.bytes += content.len() + size_of::<String>();
             continue;
         };
-        place.count(part)?;
-        surveyed.bytes += part.own_bytes();
-        let value_depth = place.value_depth + usize::from(part == Shape::AnyValue);
+        open.count(part)?;
+        survey.bytes += part.own_bytes();
+        let value_depth = open.value_depth + usize::from(part == Shape::AnyValue);
         if value_depth > MAX_VALUE_DEPTH {
-            let owner = owner_of(&path);
+            let owner = owner_of(&stack);
             return Err(format!("{owner} nested deeper than {MAX_VALUE_DEPTH}"));
         }
-        surveyed.is_sound &= path.len() < SURELY_DECODED_DEPTH;
-        path.push(Place { value_depth, ..Place::new(part, content) });
+        survey.is_sound &= stack.len() < SURELY_DECODED_DEPTH;
+        stack.push(OpenMessage { value_depth, ..OpenMessage::new(part, content) });
     }
-    Ok(surveyed)
+    Ok(survey)
 }
 
-/// Returns how people call what the path leads to: the attribute it lies in, if it lies in one.
-fn owner_of(path: &[Place<'_>]) -> String {
-    let Some(attribute) = path.iter().find(|place| place.shape == Shape::KeyValue) else {
+/// Returns the name of the innermost message for an error message: the attribute it belongs to, if there is one.
+fn owner_of(stack: &[OpenMessage<'_>]) -> String {
+    let Some(attribute) = stack.iter().find(|open| open.shape == Shape::KeyValue) else {
         return "a field".to_owned();
     };
-    let key = Fields::of(attribute.message)
+    let key = WireFields::of(attribute.message)
         .find_map(|field| {
             let is_key =
-                |field: &Field<'_>| field.number == 1 && field.wire_type == WireType::LengthDelimited;
+                |field: &WireField<'_>| field.number == 1 && field.wire_type == WireType::LengthDelimited;
             field.ok().filter(is_key).map(|field| field.content)
         })
         .unwrap_or_default();
@@ -227,9 +228,9 @@ fn owner_of(path: &[Place<'_>]) -> String {
     format!("attribute `{}`", key.escape_debug())
 }
 
-impl<'a> Place<'a> {
+impl<'a> OpenMessage<'a> {
     fn new(shape: Shape, message: &'a [u8]) -> Self {
-        Self { shape, message, fields: Fields::of(message), value_depth: 0, counts: [0; 3] }
+        Self { shape, message, fields: WireFields::of(message), value_depth: 0, counts: [0; 3] }
     }
 
     fn count(&mut self, part: Shape) -> Result<(), String> {

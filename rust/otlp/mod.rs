@@ -1,12 +1,12 @@
-//! OTLP bytes -> spans: how does a request body become spans we can trust?
+//! Decodes OTLP requests into checked spans.
 //!
-//! A body is inflated within a limit, taken apart as protobuf or JSON, and each span is checked:
-//! what passes is kept as the bytes it came in, what does not is counted and named. The format is
-//! OTLP 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
+//! A body is inflated within a limit, split into spans as protobuf or JSON, and each span is checked by itself: an
+//! accepted span is kept as the bytes it arrived in, a rejected one is counted and described. The format is OTLP
+//! 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
 
-pub mod answer;
 pub mod check;
-pub mod glance;
+pub mod decoded;
+pub mod encoding;
 pub mod ids;
 pub mod inflate;
 mod json;
@@ -14,132 +14,14 @@ pub mod limits;
 #[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated")]
 #[rustfmt::skip]
 pub mod proto;
+mod request;
+pub mod response;
+pub mod span_ref;
 pub mod wire;
 
-pub use glance::Glance;
+pub use decoded::{AcceptedSpan, DecodedRequest};
+pub use encoding::Encoding;
 pub use ids::{SpanId, TraceId};
+pub use request::{decode, split_message};
+pub use span_ref::SpanRef;
 pub use wire::{Origin, WireSpan};
-
-use bytes::Bytes;
-
-use crate::error::{Error, Result};
-
-/// One accepted span: checked, and kept as it came.
-#[derive(Debug)]
-pub struct AcceptedSpan {
-    /// The trace it belongs to.
-    pub trace_id: TraceId,
-    /// The span itself.
-    pub span_id: SpanId,
-    /// The bytes that are stored.
-    pub wire: WireSpan,
-}
-
-/// What one request brought.
-#[derive(Debug, Default)]
-pub struct Export {
-    /// The spans that passed every check, in order of arrival.
-    pub spans: Vec<AcceptedSpan>,
-    /// A `TracesData` message of just these spans, if they came in one.
-    pub message: Option<Bytes>,
-    /// How many spans did not pass.
-    pub rejected: u64,
-    /// Why the first of them did not, or empty.
-    pub reason: String,
-}
-
-/// The encoding of a request and of its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// `application/x-protobuf`.
-    Protobuf,
-    /// `application/json`.
-    Json,
-}
-
-impl Encoding {
-    /// Returns the encoding that a `Content-Type` header names; parameters and case do not matter.
-    ///
-    /// # Errors
-    /// [`Error::MediaType`] for any other type.
-    ///
-    /// # Examples
-    /// ```
-    /// use spanwise::otlp::Encoding;
-    /// assert_eq!(Encoding::of("Application/JSON; charset=utf-8").unwrap(), Encoding::Json);
-    /// assert!(Encoding::of("text/plain").is_err());
-    /// ```
-    pub fn of(content_type: &str) -> Result<Self> {
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        match [Self::Protobuf, Self::Json]
-            .into_iter()
-            .find(|known| known.media_type().eq_ignore_ascii_case(essence))
-        {
-            Some(encoding) => Ok(encoding),
-            None => Err(Error::MediaType(format!(
-                "unsupported content type `{essence}`, expected `{}` or `{}`",
-                Self::Protobuf.media_type(),
-                Self::Json.media_type()
-            ))),
-        }
-    }
-
-    /// Returns the `Content-Type` of an answer in this encoding.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Protobuf => "application/x-protobuf",
-            Self::Json => "application/json",
-        }
-    }
-}
-
-/// Returns what an export request brought: its spans, each checked by itself, as of `now_nanos` since
-/// 1970. `content_type` and `content_encoding` are the request's headers.
-///
-/// # Errors
-/// [`Error::MediaType`] for a content type or encoding that is not served, [`Error::TooLarge`] if the
-/// body or what it decodes to is over its limit, [`Error::Decode`] if the body as a whole cannot be
-/// read. Of a request that fails nothing may be kept.
-pub fn decode(
-    body: Bytes,
-    content_type: &str,
-    content_encoding: Option<&str>,
-    now_nanos: u64,
-) -> Result<Export> {
-    let encoding = Encoding::of(content_type)?;
-    let body = inflate::inflate(body, content_encoding)?;
-    let mut intake = check::Intake::new(now_nanos);
-    match encoding {
-        Encoding::Protobuf => wire::walk(&body, |span| intake.take(Ok(span)))?,
-        Encoding::Json => json::walk(&body, |span| intake.take(span))?,
-    }
-    Ok(intake.finish(Some(body).filter(|_| encoding == Encoding::Protobuf)))
-}
-
-/// Returns the spans of a whole message, unchecked and of whatever size it is; how many of them cannot be
-/// turned into protobuf, and why the first of those cannot.
-///
-/// # Errors
-/// [`Error::Decode`] if the message as a whole cannot be read.
-pub fn spans_of(body: &Bytes, encoding: Encoding) -> Result<(Vec<WireSpan>, u64, String)> {
-    let (mut spans, mut rejected, mut first) = (Vec::new(), 0, String::new());
-    match encoding {
-        Encoding::Protobuf => wire::walk(body, |span| {
-            spans.push(span);
-            Ok(())
-        })?,
-        Encoding::Json => json::walk(body, |span| {
-            match span {
-                Ok(span) => spans.push(span),
-                Err(reason) => {
-                    rejected += 1;
-                    if rejected == 1 {
-                        first = check::clip(&reason);
-                    }
-                }
-            }
-            Ok(())
-        })?,
-    }
-    Ok((spans, rejected, first))
-}

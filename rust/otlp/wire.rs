@@ -1,9 +1,8 @@
-//! Spans as bytes: taking a `TracesData` message apart and putting one together.
+//! Splits an encoded `TracesData` message into spans, and joins spans into one.
 //!
-//! An export request, a document and a write-ahead entry are all the same message on the wire
-//! (`TracesData` and `ExportTraceServiceRequest` have one layout), so this is the only code that
-//! knows it. A message is walked in place: what a hostile sender repeats ten million times in
-//! two bytes each must not become ten million objects.
+//! An OTLP request, a document and a WAL entry have the same wire format (`TracesData` and
+//! `ExportTraceServiceRequest` have one layout), and only this file reads and writes it. A message is walked in
+//! group: what a hostile sender repeats ten million times in two bytes each must not become ten million objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,20 +16,20 @@ use prost::encoding::{
 
 use crate::error::{Error, Result};
 
-/// What a span shares with the spans that one library of one program sent beside it.
+/// The resource and instrumentation scope of a span, which it shares with other spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
     /// An encoded `Resource` message; empty if there was none.
     pub resource: Bytes,
-    /// The schema of the resource.
+    /// The schema URL of the resource.
     pub resource_schema_url: String,
     /// An encoded `InstrumentationScope` message; empty if there was none.
     pub scope: Bytes,
-    /// The schema of the scope's spans.
+    /// The schema URL of the scope's spans.
     pub scope_schema_url: String,
 }
 
-/// One span as it came: an encoded `Span` message and where it came from.
+/// A span as it arrived: an encoded `Span` message and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WireSpan {
     /// The encoded `Span` message, unknown fields included.
@@ -39,27 +38,28 @@ pub struct WireSpan {
     pub origin: Arc<Origin>,
 }
 
-/// A field as it lies in a message.
-pub(super) struct Field<'a> {
+/// A field of an encoded message.
+pub(super) struct WireField<'a> {
     pub(super) number: u32,
     pub(super) wire_type: WireType,
-    /// What follows the key; of a length-delimited field what follows the length.
+    /// The bytes after the key; for a length-delimited field, those after the length.
     pub(super) content: &'a [u8],
 }
 
-/// The fields of an encoded message, in order; nobody may read on after a fault.
-pub(super) struct Fields<'a> {
+/// Iterates over the fields of an encoded message, in order. Iteration must stop at the first error.
+pub(super) struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     /// Returns the fields of `message`.
     pub(super) fn of(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
-    /// Returns the next field if it is one of nearly all: a number below 16 and less than 16 KiB, or eight bytes.
-    fn read_common(&mut self) -> Option<Field<'a>> {
+    /// Returns the next field if it has the most common form: a number below 16, and either less than 16 KiB of
+    /// length-delimited content or eight fixed bytes.
+    fn read_common(&mut self) -> Option<WireField<'a>> {
         const LENGTH_DELIMITED: u8 = WireType::LengthDelimited as u8;
         const SIXTY_FOUR_BIT: u8 = WireType::SixtyFourBit as u8;
         let (key, rest) = self.rest.split_first().filter(|(key, _)| (8..0x80).contains(*key))?;
@@ -75,10 +75,10 @@ impl<'a> Fields<'a> {
             _ => return None,
         };
         self.rest = rest;
-        Some(Field { number: u32::from(key >> 3), wire_type, content })
+        Some(WireField { number: u32::from(key >> 3), wire_type, content })
     }
 
-    fn read(&mut self) -> std::result::Result<Field<'a>, DecodeError> {
+    fn read(&mut self) -> std::result::Result<WireField<'a>, DecodeError> {
         if let Some(field) = self.read_common() {
             return Ok(field);
         }
@@ -90,29 +90,29 @@ impl<'a> Fields<'a> {
                 usize::try_from(length).ok().and_then(|length| self.rest.split_at_checked(length))
             {
                 self.rest = rest;
-                return Ok(Field { number, wire_type, content });
+                return Ok(WireField { number, wire_type, content });
             }
-            // It is too short, and how that is said is not ours.
+            // The content is cut short: let prost word the error.
             self.rest = here;
         }
         skip_field(wire_type, number, &mut self.rest, DecodeContext::default())?;
-        Ok(Field { number, wire_type, content: &here[..here.len() - self.rest.len()] })
+        Ok(WireField { number, wire_type, content: &here[..here.len() - self.rest.len()] })
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = std::result::Result<Field<'a>, DecodeError>;
+impl<'a> Iterator for WireFields<'a> {
+    type Item = std::result::Result<WireField<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         (!self.rest.is_empty()).then(|| self.read())
     }
 }
 
-/// Calls `visit` with each span of an encoded `TracesData` message, in order, sharing its memory.
+/// Calls `visit` with each span of an encoded `TracesData` message, in order; the spans share its memory.
 ///
 /// # Errors
-/// [`Error::Decode`] if the message's frame is malformed, or what `visit` returns; either ends the
-/// walk. The spans themselves are not looked into.
+/// [`Error::Decode`] if the structure around the spans is malformed, or an error of `visit`; either ends the walk.
+/// The spans themselves are not decoded.
 pub fn walk(data: &Bytes, mut visit: impl FnMut(WireSpan) -> Result<()>) -> Result<()> {
     for resource_spans in contents(data, 1) {
         walk_resource(data, resource_spans?, &mut visit)?;
@@ -120,11 +120,11 @@ pub fn walk(data: &Bytes, mut visit: impl FnMut(WireSpan) -> Result<()>) -> Resu
     Ok(())
 }
 
-/// Returns the spans of an encoded `TracesData` message, in order, sharing its memory.
+/// Returns the spans of an encoded `TracesData` message, in order; the spans share its memory.
 ///
 /// # Errors
 /// As for [`walk`].
-#[allow(clippy::needless_pass_by_value, reason = "from here on the spans own the data")]
+#[allow(clippy::needless_pass_by_value, reason = "the spans take over the data")]
 pub fn split(data: Bytes) -> Result<Vec<WireSpan>> {
     let mut spans = Vec::new();
     walk(&data, |span| {
@@ -141,7 +141,7 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
         let scope_spans = scope_spans?;
         let scope_schema_url = text(last_content(scope_spans, 3)?)?;
         let scope = data.slice_ref(last_content(scope_spans, 1)?);
-        // Made for the first span only: a scope without spans costs two bytes to send.
+        // Created with the first span: a scope without spans costs its sender only two bytes.
         let mut origin = None;
         for span in contents(scope_spans, 2) {
             let origin = origin.get_or_insert_with(|| {
@@ -158,38 +158,37 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
     Ok(())
 }
 
-/// Returns the contents of every field of `message` that has this number.
+/// Returns the content of every field of `message` with this number.
 fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> {
-    Fields::of(message).filter_map(move |field| match field {
-        Ok(Field { number, .. }) if number != wanted => None,
-        Ok(Field { wire_type: WireType::LengthDelimited, content, .. }) => Some(Ok(content)),
-        Ok(Field { number, .. }) => {
+    WireFields::of(message).filter_map(move |field| match field {
+        Ok(WireField { number, .. }) if number != wanted => None,
+        Ok(WireField { wire_type: WireType::LengthDelimited, content, .. }) => Some(Ok(content)),
+        Ok(WireField { number, .. }) => {
             Some(Err(malformed(format!("field {number} that is not length-delimited"))))
         }
-        Err(fault) => Some(Err(malformed(describe(&fault)))),
+        Err(error) => Some(Err(malformed(describe_error(&error)))),
     })
 }
 
-/// Returns the content of the last field with this number, which is the one that counts; empty if
-/// there is none.
+/// Returns the content of the last field with this number, which is the one that counts; empty if there is none.
 fn last_content(message: &[u8], wanted: u32) -> Result<&[u8]> {
     contents(message, wanted).try_fold([].as_slice(), |_, content| content)
 }
 
 fn text(content: &[u8]) -> Result<&str> {
-    std::str::from_utf8(content).map_err(|fault| malformed(format!("text that is not UTF-8: {fault}")))
+    std::str::from_utf8(content).map_err(|error| malformed(format!("text that is not UTF-8: {error}")))
 }
 
-/// Returns what is wrong with an encoded message.
-pub(super) fn describe(fault: &DecodeError) -> String {
-    fault.to_string().replacen("failed to decode Protobuf message", "malformed protobuf", 1)
+/// Returns the text of a decoding error.
+pub(super) fn describe_error(error: &DecodeError) -> String {
+    error.to_string().replacen("failed to decode Protobuf message", "malformed protobuf", 1)
 }
 
 fn malformed(found: impl std::fmt::Display) -> Error {
     Error::Decode(format!("expected OTLP trace data as protobuf, got {found}"))
 }
 
-/// Gives each of `spans` memory of its own, so that nothing holds on to the message they came from.
+/// Copies each of `spans` into memory of its own, so that nothing keeps the original message alive.
 pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
     let mut copies: HashMap<*const Origin, Arc<Origin>> = HashMap::new();
     for span in spans {
@@ -204,14 +203,14 @@ pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
     }
 }
 
-/// Returns an encoded `TracesData` message of `spans`, grouped by resource and within it by scope,
-/// both in order of appearance, so that each stands in it once.
+/// Returns an encoded `TracesData` message of `spans`, grouped by resource and within it by scope, both in order of
+/// first appearance, so that each is encoded once.
 pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
     let mut groups = Groups::default();
     for span in spans {
         groups.spans_of(&span.origin).push(&span.bytes);
     }
-    let sizes: Vec<Vec<usize>> = groups.message.iter().map(Resource::scope_sizes).collect();
+    let sizes: Vec<Vec<usize>> = groups.message.iter().map(ResourceGroup::scope_sizes).collect();
     let bodies: Vec<usize> =
         groups.message.iter().zip(&sizes).map(|(resource, scopes)| resource.size(scopes)).collect();
     let mut message = Vec::with_capacity(bodies.iter().map(|body| field_size(*body)).sum());
@@ -232,40 +231,40 @@ pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
     message
 }
 
-/// The spans of one resource, by scope.
-struct Resource<'a> {
+/// The spans of one resource, grouped by scope.
+struct ResourceGroup<'a> {
     /// The encoded `Resource`.
     message: &'a [u8],
     schema_url: &'a str,
-    scopes: Vec<Scope<'a>>,
+    scopes: Vec<ScopeGroup<'a>>,
 }
 
-/// The spans of one scope of it.
-struct Scope<'a> {
+/// The spans of one scope.
+struct ScopeGroup<'a> {
     /// The encoded `InstrumentationScope`.
     message: &'a [u8],
     schema_url: &'a str,
     spans: Vec<&'a [u8]>,
 }
 
-impl Resource<'_> {
-    /// Returns the bytes of each `ScopeSpans` message.
+impl ResourceGroup<'_> {
+    /// Returns the size of each `ScopeSpans` message, in bytes.
     fn scope_sizes(&self) -> Vec<usize> {
-        let size = |scope: &Scope<'_>| {
+        let size = |scope: &ScopeGroup<'_>| {
             let spans: usize = scope.spans.iter().map(|span| field_size(span.len())).sum();
             present_size(scope.message) + spans + present_size(scope.schema_url.as_bytes())
         };
         self.scopes.iter().map(size).collect()
     }
 
-    /// Returns the bytes of the `ResourceSpans` message.
+    /// Returns the size of the `ResourceSpans` message, in bytes.
     fn size(&self, scopes: &[usize]) -> usize {
         let scopes: usize = scopes.iter().map(|size| field_size(*size)).sum();
         present_size(self.message) + scopes + present_size(self.schema_url.as_bytes())
     }
 }
 
-/// Returns the bytes of a length-delimited field with a number below 16.
+/// Returns the encoded size of a length-delimited field with a number below 16.
 fn field_size(content: usize) -> usize {
     1 + encoded_len_varint(content as u64) + content
 }
@@ -279,7 +278,7 @@ fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
     encode_varint(content as u64, message);
 }
 
-/// Writes a field unless it is empty, which says the same.
+/// Writes a field unless it is empty, which means the same.
 fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
     if !content.is_empty() {
         open_field(message, number, content.len());
@@ -287,44 +286,44 @@ fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
     }
 }
 
-/// A message under construction, and where in it each origin's spans go.
+/// A message being built, and the group of each origin in it.
 #[derive(Default)]
 struct Groups<'a> {
-    message: Vec<Resource<'a>>,
+    message: Vec<ResourceGroup<'a>>,
     resources: HashMap<(&'a [u8], &'a str), usize>,
     scopes: HashMap<(usize, &'a [u8], &'a str), usize>,
-    /// Spares the hashing of whole resources: most spans share their origin with others.
+    /// Avoids hashing whole resources: most spans share their origin with others.
     known: HashMap<*const Origin, (usize, usize)>,
-    /// Spares even that: most spans share it with the one before.
+    /// Avoids even that lookup: most spans share their origin with the one before.
     last: Option<(*const Origin, (usize, usize))>,
 }
 
 impl<'a> Groups<'a> {
     fn spans_of(&mut self, origin: &'a Arc<Origin>) -> &mut Vec<&'a [u8]> {
-        let place = match self.last {
-            Some((last, place)) if last == Arc::as_ptr(origin) => place,
+        let group = match self.last {
+            Some((last, group)) if last == Arc::as_ptr(origin) => group,
             _ => match self.known.get(&Arc::as_ptr(origin)) {
-                Some(place) => *place,
-                None => self.place(origin),
+                Some(group) => *group,
+                None => self.group(origin),
             },
         };
-        self.last = Some((Arc::as_ptr(origin), place));
-        &mut self.message[place.0].scopes[place.1].spans
+        self.last = Some((Arc::as_ptr(origin), group));
+        &mut self.message[group.0].scopes[group.1].spans
     }
 
-    fn place(&mut self, origin: &'a Arc<Origin>) -> (usize, usize) {
+    fn group(&mut self, origin: &'a Arc<Origin>) -> (usize, usize) {
         let (resource, schema_url) = (origin.resource.as_ref(), origin.resource_schema_url.as_str());
-        let place = *self.resources.entry((resource, schema_url)).or_insert_with(|| {
-            self.message.push(Resource { message: resource, schema_url, scopes: Vec::new() });
+        let group = *self.resources.entry((resource, schema_url)).or_insert_with(|| {
+            self.message.push(ResourceGroup { message: resource, schema_url, scopes: Vec::new() });
             self.message.len() - 1
         });
-        let scopes = &mut self.message[place].scopes;
+        let scopes = &mut self.message[group].scopes;
         let (scope, schema_url) = (origin.scope.as_ref(), origin.scope_schema_url.as_str());
-        let in_resource = *self.scopes.entry((place, scope, schema_url)).or_insert_with(|| {
-            scopes.push(Scope { message: scope, schema_url, spans: Vec::new() });
+        let in_resource = *self.scopes.entry((group, scope, schema_url)).or_insert_with(|| {
+            scopes.push(ScopeGroup { message: scope, schema_url, spans: Vec::new() });
             scopes.len() - 1
         });
-        self.known.insert(Arc::as_ptr(origin), (place, in_resource));
-        (place, in_resource)
+        self.known.insert(Arc::as_ptr(origin), (group, in_resource));
+        (group, in_resource)
     }
 }

@@ -1,44 +1,45 @@
-//! The rows of one page, out of many parts that are each in result order.
+//! Merges the rows of one page out of many parts that are each in result order.
 //!
-//! A deep page costs what the first one costs: where it begins in every part is found by binary
-//! search on the order key, summing ranks (multi-sequence selection); only the page itself is merged.
+//! A deep page costs as much as the first one: binary search on the sort key finds where the page begins in every
+//! part, by summing ranks (multi-sequence selection); only the page itself is merged.
 
-use super::Window;
+use super::page::PageRequest;
 use super::selection::Selection;
 
-/// A row of the page: which selection, which row of its part.
-pub(super) type Place = (usize, usize);
+/// A row of the page: the selection it belongs to, and its row number in that part.
+pub(super) type PageRow = (usize, usize);
 
-/// Returns the rows of the page `window` asks for, in result order.
-pub(super) fn page_of(selections: &[Selection<'_>], window: Window) -> Vec<Place> {
-    let total: usize = selections.iter().map(|selection| selection.count).sum();
-    let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
-    if offset >= total {
+/// Returns the rows of the requested page, in result order.
+pub(super) fn page_of(selections: &[Selection<'_>], request: PageRequest) -> Vec<PageRow> {
+    let total_count: usize = selections.iter().map(|selection| selection.count).sum();
+    let offset = usize::try_from(request.offset()).unwrap_or(usize::MAX);
+    if offset >= total_count {
         return Vec::new();
     }
     let ranks = ranks_at(selections, offset);
-    let mut rests: Vec<_> =
+    let mut iterators: Vec<_> =
         selections.iter().zip(ranks).map(|(selection, rank)| selection.rows.from(rank)).collect();
-    let mut heads: Vec<Option<usize>> = rests.iter_mut().map(|rest| rest.next().map(row)).collect();
-    let mut places = Vec::with_capacity(window.limit);
-    while places.len() < window.limit {
-        let Some((first, row)) = earliest(selections, &heads) else { break };
-        places.push((first, row));
-        heads[first] = rests[first].next().map(self::row);
+    let mut next_rows: Vec<Option<usize>> =
+        iterators.iter_mut().map(|iterator| iterator.next().map(row)).collect();
+    let mut page = Vec::with_capacity(request.limit);
+    while page.len() < request.limit {
+        let Some((first, row)) = first_of_all(selections, &next_rows) else { break };
+        page.push((first, row));
+        next_rows[first] = iterators[first].next().map(self::row);
     }
-    places
+    page
 }
 
 fn row(row: u32) -> usize {
     row as usize
 }
 
-/// Returns, for every selection, how many of its rows are among the first `offset` of all.
+/// Returns how many rows of each selection are among the first `offset` of all.
 fn ranks_at(selections: &[Selection<'_>], offset: usize) -> Vec<usize> {
     let mut low = vec![0; selections.len()];
     let mut high: Vec<usize> = selections.iter().map(|selection| selection.count).collect();
     while low.iter().sum::<usize>() < offset {
-        let widest = (0..selections.len()).max_by_key(|at| high[*at] - low[*at]).unwrap_or_default();
+        let widest = (0..selections.len()).max_by_key(|part| high[*part] - low[*part]).unwrap_or_default();
         let pivot_rank = low[widest].midpoint(high[widest]);
         let Some(pivot_row) = selections[widest].select(pivot_rank) else { break };
         let pivot = selections[widest].key(pivot_row);
@@ -53,15 +54,15 @@ fn ranks_at(selections: &[Selection<'_>], offset: usize) -> Vec<usize> {
     low
 }
 
-/// Returns the earliest of the next rows, if any selection has one left.
-fn earliest(selections: &[Selection<'_>], heads: &[Option<usize>]) -> Option<Place> {
-    let mut best: Option<Place> = None;
-    for (at, head) in heads.iter().enumerate() {
-        let Some(row) = *head else { continue };
-        let key = selections[at].key(row);
+/// Returns the first of the next rows in result order, if any selection has one left.
+fn first_of_all(selections: &[Selection<'_>], next_rows: &[Option<usize>]) -> Option<PageRow> {
+    let mut best: Option<PageRow> = None;
+    for (part, next_row) in next_rows.iter().enumerate() {
+        let Some(row) = *next_row else { continue };
+        let key = selections[part].key(row);
         let is_earlier = best.is_none_or(|(other, other_row)| key < selections[other].key(other_row));
         if is_earlier {
-            best = Some((at, row));
+            best = Some((part, row));
         }
     }
     best

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::selection::Selection;
 use crate::error::Result;
-use crate::storage::{KnownSessions, Ordinals, Snapshot};
+use crate::storage::{GlobalOrdinals, KnownSessions, Snapshot};
 
 /// For each selection the number of every code of a session. Equal sessions have equal numbers.
 pub(super) struct Numbered<'a> {
-    ordinals: &'a Ordinals,
+    ordinals: &'a GlobalOrdinals,
     parts: Vec<Source>,
     end: usize,
 }
@@ -25,7 +25,7 @@ impl<'a> Numbered<'a> {
     /// # Errors
     /// Damage met while an index is built anew.
     pub(super) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
-        let ordinals = snapshot.ordinals()?;
+        let ordinals = snapshot.global_ordinals()?;
         // Sessions that no segment has are numbered behind the others, anew in every search.
         let mut others: HashMap<&[u8], u32> = HashMap::new();
         let mut parts = Vec::with_capacity(selections.len());

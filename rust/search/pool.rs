@@ -1,8 +1,8 @@
-//! The engine's own threads, one a core: how do many searches share them?
+//! The engine's search threads, one per core, shared by concurrent searches.
 //!
-//! A search goes in rounds: it hands over a few pieces of work for each thread, and the next ones when these are done. What
-//! another search handed over meanwhile comes first. So one that has a great deal to do makes no other wait for more
-//! than a round, and has all threads while nobody else wants them.
+//! A search runs in rounds: it submits a few items per thread, and the next ones when these are done. Items that
+//! other searches submitted meanwhile run first. So a large search delays the others by at most one round, and uses
+//! all threads when nobody else needs them.
 
 use std::sync::LazyLock;
 
@@ -17,21 +17,20 @@ static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
         .expect("threads can be started while the process starts")
 });
 
-/// Does `work` with every item and its place, on all threads; at most `share` items for each thread are begun
-/// before others come.
+/// Calls `work` with every item and its index, on all threads, in rounds of `per_thread` items per thread.
 ///
 /// # Errors
-/// One of those of `work`; what is not begun by then is not done.
+/// One of the errors of `work`; items that have not started by then are skipped.
 pub(super) fn in_rounds<'t, T: Sync, R: Send>(
     items: &'t [T],
-    share: usize,
+    per_thread: usize,
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let round = share * POOL.current_num_threads();
+    let round = per_thread * POOL.current_num_threads();
     let mut done = Vec::with_capacity(items.len());
     for (first, items) in items.chunks(round).enumerate() {
         let items = items.par_iter().enumerate();
-        let work = items.map(|(place, item)| work((first * round + place, item)));
+        let work = items.map(|(index, item)| work((first * round + index, item)));
         done.extend(POOL.install(|| work.collect::<Result<Vec<_>>>())?);
     }
     Ok(done)
@@ -49,19 +48,19 @@ mod tests {
         let round = 3 * POOL.current_num_threads();
         let ended = AtomicUsize::new(0);
         let items: Vec<usize> = (0..=4 * round).collect();
-        let done = in_rounds(&items, 3, |(place, item)| {
+        let done = in_rounds(&items, 3, |(index, item)| {
             let before = ended.load(Ordering::SeqCst);
             std::thread::yield_now();
             ended.fetch_add(1, Ordering::SeqCst);
-            Ok((place == *item && before >= place / round * round, *item))
+            Ok((index == *item && before >= index / round * round, *item))
         });
-        let done = done.expect("no fault");
+        let done = done.expect("no error");
         assert!(done.iter().all(|(is_in_round, _)| *is_in_round));
         assert!(done.iter().map(|(_, item)| *item).eq(items));
     }
 
     #[test]
-    fn a_fault_ends_the_rounds() {
+    fn an_error_ends_the_rounds() {
         let begun = AtomicUsize::new(0);
         let items = vec![(); 100 * POOL.current_num_threads()];
         let done = in_rounds(&items, 2, |_| -> Result<()> {

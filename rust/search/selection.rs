@@ -1,68 +1,72 @@
-//! Which rows of one part a filter selects, with rank and select over them.
+//! The rows of one part that a filter selects, with rank and select over them.
 
 use std::cmp::Ordering;
 
-use super::Cancel;
+use super::cancellation::CancellationToken;
 use super::pool::in_rounds;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::index::{Live, Needed};
-use crate::storage::{Part, Snapshot, View};
+use crate::index::{LiveRows, Projection};
+use crate::storage::{PartColumns, Snapshot, SnapshotPart};
 
-/// Where a row stands among all results: newest start first, then trace id ascending.
+/// The sort key of results: newest start first, then trace id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OrderKey<'a> {
+pub(super) struct SortKey<'a> {
     start_time: i64,
     trace_id: &'a [u8],
 }
 
-impl OrderKey<'_> {
-    /// Microseconds since 1970.
+impl SortKey<'_> {
+    /// Returns the start time in microseconds since 1970.
     pub(super) fn start_time(&self) -> i64 {
         self.start_time
     }
 }
 
-impl Ord for OrderKey<'_> {
+impl Ord for SortKey<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.start_time.cmp(&self.start_time).then_with(|| self.trace_id.cmp(other.trace_id))
     }
 }
 
-impl PartialOrd for OrderKey<'_> {
+impl PartialOrd for SortKey<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The selected rows of one part. Rows of a part stand in result order.
+/// The selected rows of one part. The rows of a part are in result order.
 pub(super) struct Selection<'a> {
-    /// The part they are rows of.
-    pub(super) part: &'a Part,
-    /// Its place in the snapshot.
-    pub(super) place: usize,
-    /// The rows that are selected.
-    pub(super) rows: Live,
-    /// How many rows are selected.
+    /// The part the rows belong to.
+    pub(super) part: &'a SnapshotPart,
+    /// The index of the part in the snapshot.
+    pub(super) index: usize,
+    /// The selected rows.
+    pub(super) rows: LiveRows,
+    /// Number of selected rows.
     pub(super) count: usize,
     /// The values of the part's rows.
-    pub(super) view: View,
+    pub(super) view: PartColumns,
 }
 
 impl<'a> Selection<'a> {
-    fn new((place, part): (usize, &'a Part), asked: (&Filter, Needed), cancel: &Cancel) -> Result<Self> {
-        let (filter, needed) = asked;
-        let rows = part.rows(filter, &|| cancel.check().is_ok())?;
-        Ok(Self { part, place, count: rows.count(), rows, view: part.view(needed)? })
+    fn new(
+        (index, part): (usize, &'a SnapshotPart),
+        query: (&Filter, Projection),
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
+        let (filter, projection) = query;
+        let rows = part.rows(filter, &|| cancel.is_cancelled())?;
+        Ok(Self { part, index, count: rows.count(), rows, view: part.columns(projection)? })
     }
 
-    /// Returns where `row` stands among all results.
-    pub(super) fn key(&self, row: usize) -> OrderKey<'_> {
-        OrderKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
+    /// Returns the sort key of `row`.
+    pub(super) fn key(&self, row: usize) -> SortKey<'_> {
+        SortKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
     }
 
-    /// Returns how many selected rows stand before `key`.
-    pub(super) fn rank(&self, key: &OrderKey<'_>) -> usize {
+    /// Returns the number of selected rows that come before `key`.
+    pub(super) fn rank(&self, key: &SortKey<'_>) -> usize {
         let (mut low, mut high) = (0, self.view.count());
         while low < high {
             let middle = low.midpoint(high);
@@ -75,35 +79,35 @@ impl<'a> Selection<'a> {
         self.rows.rank(u32::try_from(low).unwrap_or(u32::MAX))
     }
 
-    /// Returns the selected row with `rank` selected rows before it, if there are so many.
+    /// Returns the selected row with `rank` selected rows before it, if there is one.
     pub(super) fn select(&self, rank: usize) -> Option<usize> {
         self.rows.select(rank).map(|row| row as usize)
     }
 }
 
-/// So many rows of the head are looked at sooner than another thread is woken.
-const FEW_ROWS: usize = 1_024;
+/// With at most this many rows in the head, evaluating a light filter takes less time than waking another thread.
+const MAX_INLINE_ROWS: usize = 1_024;
 
-/// So many parts a thread are evaluated in one round.
-pub(super) const PARTS: usize = 2;
+/// Parts per thread that are evaluated in one round.
+pub(super) const PARTS_PER_THREAD: usize = 2;
 
-/// Returns what `filter` selects in every part, evaluated in parallel if that is worth it; parts without a match are left
-/// out. The columns that are `needed` of their rows may be read.
+/// Returns the rows that `filter` selects in every part, evaluated in parallel if that is worthwhile; parts without
+/// a match are left out. Only the columns of `projection` may be read from the result.
 pub(super) fn select<'a>(
     snapshot: &'a Snapshot,
     filter: &Filter,
-    needed: Needed,
-    cancel: &Cancel,
+    projection: Projection,
+    cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
-    let evaluate = |part: (usize, &'a Part)| {
+    let evaluate = |part: (usize, &'a SnapshotPart)| {
         cancel.check()?;
-        Selection::new(part, (filter, needed), cancel)
+        Selection::new(part, (filter, projection), cancel)
     };
     let parts = snapshot.parts();
-    let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= FEW_ROWS {
+    let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= MAX_INLINE_ROWS {
         parts.iter().enumerate().map(evaluate).collect::<Result<_>>()?
     } else {
-        in_rounds(parts, PARTS, evaluate)?
+        in_rounds(parts, PARTS_PER_THREAD, evaluate)?
     };
     Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
 }

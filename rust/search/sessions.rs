@@ -1,32 +1,33 @@
-//! Pages of sessions: the filter selects traces, then those with a session are grouped.
+//! Searches for sessions: the filter selects traces, which are then grouped by session.
 //!
-//! Sessions are known by numbers ([`crate::storage::Ordinals`]). How many there are is counted in
-//! bitmaps. Rows are walked newest first, side by side, and a session is where it is first
-//! met: so the page is found without a look at what comes behind it. Only the sessions of the page
-//! are looked at whole.
+//! Sessions are identified by numbers ([`crate::storage::GlobalOrdinals`]) and counted in bitmaps. Rows are read newest
+//! first across all parts, and a session takes the position of its first row, so the page is found without reading
+//! the rows behind it. Only the sessions of the page are read completely.
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::numbered::{Numbered, is_set, set};
+use super::cancellation::CancellationToken;
+use super::page::{Page, PageRequest};
 use super::pool::in_rounds;
-use super::selection::{OrderKey, PARTS, Selection, select};
-use super::{Cancel, Page, Window};
+use super::selection::{PARTS_PER_THREAD, Selection, SortKey, select};
+use super::session_numbers::{SessionNumbers, is_set, set};
+
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Needed, ones};
+use crate::index::{Projection, ones};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
 
-/// So many rows are walked between two looks at whether the search is still wanted.
-const STRIDE: usize = 1 << 14;
+/// Rows that are read between two checks for cancellation.
+const ROWS_PER_CHECK: usize = 1 << 14;
 
-/// So many sessions a thread are looked at in one round.
-const SESSIONS: usize = 64;
+/// Sessions per thread that are built in one round.
+const SESSIONS_PER_THREAD: usize = 64;
 
-/// One session as an answer shows it (specification, "`TraceSessionStats`").
+/// A session as the response shows it (`docs/reference/api.md#session-stats`).
 #[derive(Debug, Default, Serialize)]
 struct SessionRow<'a> {
     session_id: &'a str,
@@ -43,191 +44,206 @@ struct SessionRow<'a> {
     last_trace_at: String,
 }
 
-/// The fields of a session beside its own id, in the order of [`Member::details`].
-const DETAILS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field::WorkflowId];
+/// The fields of a session besides its id, in the order of [`SessionTrace::details`].
+const DETAIL_FIELDS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field::WorkflowId];
 
-/// Returns the page of sessions among the traces that `filter` selects: newest last trace first, then
+/// Returns the requested page of the sessions among the traces that `filter` matches: newest last trace first, then
 /// session id ascending.
 ///
 /// # Errors
-/// [`Error::Cancelled`]; damage met while an index is built anew.
-pub fn sessions(snapshot: &Snapshot, filter: &Filter, window: Window, cancel: &Cancel) -> Result<Page> {
-    let needed = DETAILS.into_iter().fold(Needed::ORDER.and(Field::SessionId), Needed::and);
-    let selections = select(snapshot, filter, needed, cancel)?;
-    // Not in the pool: a thread that waits there for others may take up another search, and that would
-    // wait for the numbers that this one is making.
-    let numbered = Numbered::new(snapshot, &selections)?;
-    let total_count = count(&selections, &numbered, cancel)?;
-    let page = cut(&selections, &numbered, window, cancel)?;
-    let described = |(_, session): (usize, &Place)| describe(&selections, &numbered, *session, cancel);
-    let rows: Vec<SessionRow<'_>> = in_rounds(&page, SESSIONS, described)?;
+/// [`Error::Cancelled`]; damage found while an index is rebuilt.
+pub fn sessions(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    request: PageRequest,
+    cancel: &CancellationToken,
+) -> Result<Page> {
+    let projection =
+        DETAIL_FIELDS.into_iter().fold(Projection::SORT_KEY.and(Field::SessionId), Projection::and);
+    let selections = select(snapshot, filter, projection, cancel)?;
+    // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the numbers
+    // that this one is computing.
+    let numbers = SessionNumbers::new(snapshot, &selections)?;
+    let total_count = count(&selections, &numbers, cancel)?;
+    let page = sessions_of_page(&selections, &numbers, request, cancel)?;
+    let build = |(_, session): (usize, &SessionRef)| session_row(&selections, &numbers, *session, cancel);
+    let rows: Vec<SessionRow<'_>> = in_rounds(&page, SESSIONS_PER_THREAD, build)?;
     let data = serde_json::to_vec(&rows)
-        .map_err(|fault| Error::Batch(format!("a session row cannot be printed: {fault}")))?;
+        .map_err(|error| Error::Batch(format!("a session row cannot be printed: {error}")))?;
     Ok(Page { data, total_count })
 }
 
-/// Returns how many sessions have a selected row. Those that only one segment has are counted by its own codes.
-fn count(selections: &[Selection<'_>], numbered: &Numbered<'_>, cancel: &Cancel) -> Result<u64> {
+/// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes.
+fn count(
+    selections: &[Selection<'_>],
+    numbers: &SessionNumbers<'_>,
+    cancel: &CancellationToken,
+) -> Result<u64> {
     let is_every =
-        numbered.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbered));
+        numbers.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbers));
     let codes_of_part = |(part, selection): (usize, &Selection<'_>)| -> Result<Vec<u64>> {
         cancel.check()?;
         let mut codes = vec![0; selection.view.session_codes().div_ceil(64)];
-        if !is_every || !numbered.is_segment(part) {
+        if !is_every || !numbers.is_segment(part) {
             selection.view.for_each_session(&selection.rows, |code| _ = set(&mut codes, code));
         }
         Ok(codes)
     };
-    let codes: Vec<Vec<u64>> = in_rounds(selections, PARTS, codes_of_part)?;
-    let mut total = if is_every { numbered.sealed() } else { 0 };
-    let mut met = vec![0; numbered.end().div_ceil(64)];
+    let codes: Vec<Vec<u64>> = in_rounds(selections, PARTS_PER_THREAD, codes_of_part)?;
+    let mut total = if is_every { numbers.sealed() } else { 0 };
+    let mut seen = vec![0; numbers.end().div_ceil(64)];
     for (part, own) in codes.iter().enumerate() {
-        let numbers = numbered.of_part(part);
-        for (place, own) in own.iter().enumerate() {
-            let only = !numbered.shared(part).map_or(u64::MAX, |shared| shared[place]);
+        let part_numbers = numbers.of_part(part);
+        for (word, own) in own.iter().enumerate() {
+            let only = !numbers.shared(part).map_or(u64::MAX, |shared| shared[word]);
             total += u64::from((own & only).count_ones());
-            for code in ones(place, own & !only).map(|code| code as usize) {
-                let is_counted = !numbered.is_segment(part)
-                    && match numbered.only_segment(part, code) {
+            for code in ones(word, own & !only).map(|code| code as usize) {
+                let is_counted = !numbers.is_segment(part)
+                    && match numbers.only_segment(part, code) {
                         Some((segment, code)) => is_every || is_set(&codes[segment], code),
-                        None => is_every && numbered.is_sealed(part, code),
+                        None => is_every && numbers.is_sealed(part, code),
                     };
-                total += u64::from(!is_counted && set(&mut met, numbers[code] as usize));
+                total += u64::from(!is_counted && set(&mut seen, part_numbers[code] as usize));
             }
         }
     }
     Ok(total)
 }
 
-/// Tells whether all sessions of a segment have a selected row: nothing but hidden rows is missing, and
-/// their sessions have others. Of a batch of the head nothing is asked.
-fn has_every_session<'a>(numbered: &'a Numbered<'_>) -> impl Fn((usize, &Selection<'_>)) -> bool + 'a {
-    /// More hidden rows than this are not looked at one by one.
-    const FEW: usize = 1 << 14;
+/// Returns a test whether all sessions of a segment have a selected row: only deleted rows are missing, and their
+/// sessions have other rows. It holds for every batch of the head.
+fn has_every_session<'a>(numbers: &'a SessionNumbers<'_>) -> impl Fn((usize, &Selection<'_>)) -> bool + 'a {
+    /// With more deleted rows than this, they are not checked one by one.
+    const MAX_DELETED: usize = 1 << 14;
     |(part, selection)| {
-        if !numbered.is_segment(part) {
+        if !numbers.is_segment(part) {
             return true;
         }
         let view = &selection.view;
         let all = 0..u32::try_from(view.count()).unwrap_or(u32::MAX);
-        let Some(hidden) = selection.rows.missing_from(&all).filter(|hidden| hidden.len() <= FEW) else {
+        let Some(deleted) = selection.rows.missing_from(&all).filter(|deleted| deleted.len() <= MAX_DELETED)
+        else {
             return false;
         };
         let mut codes: Vec<usize> =
-            hidden.iter().filter_map(|row| view.session_code(*row as usize)).collect();
+            deleted.iter().filter_map(|row| view.session_code(*row as usize)).collect();
         codes.sort_unstable();
-        codes.chunk_by(|one, other| one == other).all(|alike| alike.len() < view.rows_of_code(alike[0]))
+        codes.chunk_by(|one, other| one == other).all(|tied| tied.len() < view.rows_of_code(tied[0]))
     }
 }
 
 /// A session: a selection that has it, and its code there.
-type Place = (usize, usize);
+type SessionRef = (usize, usize);
 
-/// Returns the sessions of one page, in order.
-fn cut(
+/// Returns the sessions of the requested page, in order.
+fn sessions_of_page(
     selections: &[Selection<'_>],
-    numbered: &Numbered<'_>,
-    window: Window,
-    cancel: &Cancel,
-) -> Result<Vec<Place>> {
-    let offset = usize::try_from(window.offset()).unwrap_or(usize::MAX);
-    let end = offset.saturating_add(window.limit);
-    let mut walk = Walk::new(selections);
-    let mut met = vec![0; numbered.end().div_ceil(64)];
-    let (mut before, mut alike, mut page) = (0, Vec::<Place>::new(), Vec::new());
+    numbers: &SessionNumbers<'_>,
+    request: PageRequest,
+    cancel: &CancellationToken,
+) -> Result<Vec<SessionRef>> {
+    let offset = usize::try_from(request.offset()).unwrap_or(usize::MAX);
+    let end = offset.saturating_add(request.limit);
+    let mut rows = NewestFirst::new(selections);
+    let mut seen = vec![0; numbers.end().div_ceil(64)];
+    let (mut before, mut tied, mut page) = (0, Vec::<SessionRef>::new(), Vec::new());
     let mut instant = None;
     for step in 0_usize.. {
-        if step % STRIDE == 0 {
+        if step % ROWS_PER_CHECK == 0 {
             cancel.check()?;
         }
-        let next = walk.step();
+        let next = rows.next_row();
         let start = next.map(|(part, row)| selections[part].view.start_time(row));
         if start != instant {
-            // All that begin at one instant are ordered among themselves before the page is cut.
-            let count = alike.len();
+            // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
+            let count = tied.len();
             if before + count > offset {
-                alike.sort_unstable_by_key(|(part, code)| selections[*part].view.session(*code));
+                tied.sort_unstable_by_key(|(part, code)| selections[*part].view.session(*code));
                 let first = offset.saturating_sub(before);
-                page.extend(alike.iter().skip(first).take(end - before.max(offset)));
+                page.extend(tied.iter().skip(first).take(end - before.max(offset)));
             }
             before += count;
-            alike.clear();
+            tied.clear();
             instant = start;
         }
         let Some((part, row)) = next.filter(|_| before < end) else { return Ok(page) };
         let Some(code) = selections[part].view.session_code(row) else { continue };
-        if set(&mut met, numbered.of_part(part)[code] as usize) {
-            alike.push((part, code));
+        if set(&mut seen, numbers.of_part(part)[code] as usize) {
+            tied.push((part, code));
         }
     }
     Ok(page)
 }
 
-/// Walks the selected rows of all parts, newest first.
-struct Walk<'a> {
+/// The selected rows of all parts, newest first.
+struct NewestFirst<'a> {
     selections: &'a [Selection<'a>],
-    rests: Vec<Box<dyn Iterator<Item = u32> + Send + 'a>>,
-    heads: Vec<Option<(i64, usize)>>,
+    iterators: Vec<Box<dyn Iterator<Item = u32> + Send + 'a>>,
+    next_rows: Vec<Option<(i64, usize)>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> NewestFirst<'a> {
     fn new(selections: &'a [Selection<'a>]) -> Self {
-        let rests = selections.iter().map(|selection| selection.rows.from(0)).collect();
-        let mut walk = Self { selections, rests, heads: vec![None; selections.len()] };
-        (0..selections.len()).for_each(|part| walk.advance(part));
-        walk
+        let iterators = selections.iter().map(|selection| selection.rows.from(0)).collect();
+        let mut rows = Self { selections, iterators, next_rows: vec![None; selections.len()] };
+        (0..selections.len()).for_each(|part| rows.advance(part));
+        rows
     }
 
     fn advance(&mut self, part: usize) {
-        let row = self.rests[part].next().map(|row| row as usize);
-        self.heads[part] = row.map(|row| (self.selections[part].view.start_time(row), row));
+        let row = self.iterators[part].next().map(|row| row as usize);
+        self.next_rows[part] = row.map(|row| (self.selections[part].view.start_time(row), row));
     }
 
-    /// Returns the part and the row of the next one.
-    fn step(&mut self) -> Option<(usize, usize)> {
-        let heads = self.heads.iter().enumerate();
-        let newest = heads.filter_map(|(part, head)| head.map(|(start, row)| (start, part, row)));
+    /// Returns the part and the number of the next row.
+    fn next_row(&mut self) -> Option<(usize, usize)> {
+        let next_rows = self.next_rows.iter().enumerate();
+        let newest = next_rows.filter_map(|(part, head)| head.map(|(start, row)| (start, part, row)));
         let (_, part, row) = newest.max_by_key(|(start, _, _)| *start)?;
         self.advance(part);
         Some((part, row))
     }
 }
 
-/// A selected row of a session that the page shows.
-struct Member<'a> {
-    key: OrderKey<'a>,
-    /// Values of [`DETAILS`].
+/// A selected trace of a session on the page.
+struct SessionTrace<'a> {
+    key: SortKey<'a>,
+    /// The values of [`DETAIL_FIELDS`].
     details: [Option<&'a str>; 4],
 }
 
-/// Returns the selected rows of a session.
-fn members<'a>(selections: &'a [Selection<'a>], numbered: &Numbered<'_>, session: Place) -> Vec<Member<'a>> {
-    let mut members = Vec::new();
-    let having = selections.iter().enumerate().filter(|(part, _)| numbered.may_have(*part, session));
+/// Returns the selected traces of a session, newest first.
+fn traces_of<'a>(
+    selections: &'a [Selection<'a>],
+    numbers: &SessionNumbers<'_>,
+    session: SessionRef,
+) -> Vec<SessionTrace<'a>> {
+    let mut traces = Vec::new();
+    let having = selections.iter().enumerate().filter(|(part, _)| numbers.may_have(*part, session));
     let session = selections[session.0].view.session(session.1);
     for (_, part) in having {
         for row in part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row)) {
             let row = row as usize;
-            let details = DETAILS.map(|field| part.view.text(field, row));
-            members.push(Member { key: part.key(row), details });
+            let details = DETAIL_FIELDS.map(|field| part.view.text(field, row));
+            traces.push(SessionTrace { key: part.key(row), details });
         }
     }
-    members.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-    members
+    traces.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    traces
 }
 
-/// Returns the finished row of a session, of which at least one row is selected.
-fn describe<'a>(
+/// Returns the response row of a session that has at least one selected trace.
+fn session_row<'a>(
     selections: &'a [Selection<'a>],
-    numbered: &Numbered<'_>,
-    session: Place,
-    cancel: &Cancel,
+    numbers: &SessionNumbers<'_>,
+    session: SessionRef,
+    cancel: &CancellationToken,
 ) -> Result<SessionRow<'a>> {
     cancel.check()?;
-    let members = members(selections, numbered, session);
-    let latest = |at: usize| members.iter().find_map(|member| member.details[at]);
+    let traces = traces_of(selections, numbers, session);
+    let latest = |at: usize| traces.iter().find_map(|trace| trace.details[at]);
     let mut seen = HashSet::new();
-    let in_order = members.iter().rev().filter_map(|member| member.details[1]);
+    let in_order = traces.iter().rev().filter_map(|trace| trace.details[1]);
     let agents: Vec<&str> = in_order.filter(|agent| seen.insert(*agent)).collect();
     let mut row = SessionRow {
         session_id: std::str::from_utf8(selections[session.0].view.session(session.1)).unwrap_or_default(),
@@ -235,13 +251,13 @@ fn describe<'a>(
         agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
         team_id: latest(2),
         workflow_id: latest(3),
-        total_traces: members.len(),
+        total_traces: traces.len(),
         ..SessionRow::default()
     };
-    for (printed, member) in
-        [(&mut row.first_trace_at, members.last()), (&mut row.last_trace_at, members.first())]
+    for (printed, trace) in
+        [(&mut row.first_trace_at, traces.last()), (&mut row.last_trace_at, traces.first())]
     {
-        write_instant(printed, member.map_or(0, |member| member.key.start_time()));
+        write_instant(printed, trace.map_or(0, |trace| trace.key.start_time()));
     }
     Ok(row)
 }

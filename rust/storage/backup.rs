@@ -1,16 +1,16 @@
 //! Backup: a store is copied while another process writes to it.
 //!
-//! Why the copy is one state of the store, and holds everything acknowledged before the backup began:
+//! Why the copy is one state of the store, with everything that was acknowledged before the backup began:
 //!
-//! 1. The newest manifest is read. It is complete: it names every segment, and says up to which number
-//!    the write-ahead is contained in them. No object ever changes.
-//! 2. The segments' files are opened, and only then the write-ahead after that number is listed and
-//!    read. What was acknowledged before the listing is in it, or in the segments.
-//! 3. An object goes only after a newer manifest is durable. So if one is missing, the newest manifest
-//!    is another one now, and all begins again with it. If it is still the same, the missing object is
-//!    damage. What is open stays readable, so from here on the writer may do as it likes.
-//! 4. All is written, verified on the way, and the manifest last: a copy that did not finish is no
-//!    store and is refused as one.
+//! 1. The newest manifest is read. It names every segment, and the WAL number up to which the WAL is contained in them.
+//!    Objects never change.
+//! 2. The segments' files are opened, and only then the WAL after that number is listed and read. What was acknowledged
+//!    before the listing is in it, or in the segments.
+//! 3. An object is deleted only after a newer manifest is durable. So if one is missing and there is a newer
+//!    manifest, the backup begins again with that one; if there is none, the missing object is damage. Open objects
+//!    stay readable, so from here on the writer may do anything.
+//! 4. Everything is written and verified on the way, the manifest last: without it an unfinished copy cannot be opened
+//!    as a store.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::{self, FileRecord, Manifest};
-use crate::storage::objects::location::Place;
-use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, Put, PutPayload, put};
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::options::Options;
-use crate::storage::segment::documents::verify_size;
+use crate::storage::segment::verify::verify_size;
 use crate::storage::wal;
 
-/// What a backup holds.
+/// What a backup has copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Copied {
-    /// The number of the manifest it was made by.
+pub struct BackupReport {
+    /// The number of the manifest that was copied.
     pub manifest: u64,
-    /// Segments. Those that were set aside are not copied.
+    /// Segments. Quarantined ones are not copied.
     pub segments: u64,
-    /// Write-ahead objects that are not folded into segments.
+    /// WAL objects that are not contained in segments.
     pub wal_objects: u64,
-    /// Everything acknowledged up to this write-ahead object is in the backup.
+    /// Everything that was acknowledged up to this WAL number is in the backup.
     pub wal_through: u64,
     /// Bytes copied.
     pub bytes: u64,
@@ -45,26 +45,26 @@ pub struct Copied {
 ///
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
-/// empty, [`Error::Busy`] if the store moves on faster than it can be read, [`Error::Storage`].
-pub(crate) fn backup(source: &dyn Objects, target: &Place) -> Result<Copied> {
-    const TRIES: usize = 64;
-    refuse_unless_empty(target)?;
-    for _ in 0..TRIES {
+/// empty, [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
+pub(crate) fn backup(source: &dyn Objects, target: &StoreLocation) -> Result<BackupReport> {
+    const MAX_TRIES: usize = 64;
+    expect_empty(target)?;
+    for _ in 0..MAX_TRIES {
         let Some(newest) = Manifest::newest(source)? else {
             return Err(Error::Options("expected a store, found no manifest".into()));
         };
-        match Original::open(source, &newest) {
-            Ok(original) => {
-                return original.write(&newest, target.prepared(&mut Options::default())?.as_ref());
+        match BackupSource::open(source, &newest) {
+            Ok(opened) => {
+                return opened.write(&newest, target.open_or_create(&mut Options::default())?.as_ref());
             }
             Err(_) if newest.is_superseded(source) => {}
-            Err(fault) => return Err(fault),
+            Err(error) => return Err(error),
         }
     }
-    Err(Error::Busy("the store moves on faster than it can be read".into()))
+    Err(Error::Busy("the store changes faster than it can be read".into()))
 }
 
-fn refuse_unless_empty(target: &Place) -> Result<()> {
+fn expect_empty(target: &StoreLocation) -> Result<()> {
     if let Some(folder) = target.folder() {
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::Options(format!(
@@ -74,7 +74,7 @@ fn refuse_unless_empty(target: &Place) -> Result<()> {
         }
         return Ok(());
     }
-    let objects = target.existing()?;
+    let objects = target.open_existing()?;
     for folder in ["manifest", "segments", "wal"] {
         if let Some(found) = objects.list(folder)?.first() {
             return Err(Error::Options(format!("expected an empty bucket, found `{}`", found.path)));
@@ -83,14 +83,14 @@ fn refuse_unless_empty(target: &Place) -> Result<()> {
     Ok(())
 }
 
-/// What is to be copied, beyond the reach of its writer.
-struct Original {
+/// The opened objects to copy, which stay readable whatever their writer does.
+struct BackupSource {
     files: Vec<(String, FileRecord, Arc<dyn ObjectReader>)>,
-    /// The objects after those that are folded, in order.
+    /// The WAL objects after the checkpoint, in order.
     wal: Vec<Bytes>,
 }
 
-impl Original {
+impl BackupSource {
     fn open(source: &dyn Objects, manifest: &Manifest) -> Result<Self> {
         let named = manifest.segments.iter().flat_map(|segment| segment.files().collect::<Vec<_>>());
         let files = named.map(|(path, record)| {
@@ -98,41 +98,43 @@ impl Original {
             Ok((path, record, object))
         });
         let files = files.collect::<Result<_>>()?;
-        let through = wal::newest(source, manifest.wal_folded_through)?;
-        let wal = (manifest.wal_folded_through + 1..=through).map(|number| wal::content(source, number));
+        let through = wal::newest(source, manifest.wal_checkpoint)?;
+        let wal = (manifest.wal_checkpoint + 1..=through).map(|number| wal::content(source, number));
         Ok(Self { files, wal: wal.collect::<Result<_>>()? })
     }
 
-    fn write(self, manifest: &Manifest, target: &dyn Objects) -> Result<Copied> {
-        let mut copied = Copied {
+    fn write(self, manifest: &Manifest, target: &dyn Objects) -> Result<BackupReport> {
+        let mut report = BackupReport {
             manifest: manifest.number,
             segments: manifest.segments.len() as u64,
             wal_objects: self.wal.len() as u64,
-            wal_through: manifest.wal_folded_through + self.wal.len() as u64,
+            wal_through: manifest.wal_checkpoint + self.wal.len() as u64,
             bytes: 0,
         };
         for (path, record, object) in &self.files {
             copy_file(path, *record, object.as_ref(), target.create(path)?)?;
-            copied.bytes += record.bytes;
+            report.bytes += record.bytes;
         }
-        for (number, content) in (manifest.wal_folded_through + 1..).zip(&self.wal) {
+        for (number, content) in (manifest.wal_checkpoint + 1..).zip(&self.wal) {
             create(target, &wal::path(number), &content.clone().into())?;
-            copied.bytes += content.len() as u64;
+            report.bytes += content.len() as u64;
         }
         create(target, &manifest::path(manifest.number), &manifest.encode().into())?;
-        Ok(copied)
+        Ok(report)
     }
 }
 
 fn create(target: &dyn Objects, path: &str, content: &PutPayload) -> Result<()> {
-    match put(target, path, content) {
-        Put::Done => Ok(()),
-        Put::Taken => Err(Error::Options(format!("somebody else writes to the backup, found by `{path}`"))),
-        Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
+    match put_verified(target, path, content) {
+        PutOutcome::Created => Ok(()),
+        PutOutcome::Conflict => {
+            Err(Error::Options(format!("another process writes to the backup, found by `{path}`")))
+        }
+        PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => Err(error),
     }
 }
 
-/// Copies a file piece by piece, and compares what was copied with its record.
+/// Copies a file piece by piece and compares the content with its record.
 fn copy_file(
     path: &str,
     record: FileRecord,

@@ -1,42 +1,44 @@
-//! Checking: every object the newest manifest names is read and verified; nothing is written.
+//! Checking a store: every object that the newest manifest names is read and verified; nothing is written.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::storage::manifest::quarantined::QuarantinedSegment;
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::Cache;
-use crate::storage::segment::{Segment, read_hidden};
-use crate::storage::state::open_segments::Aside;
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::wal;
 
-/// What a check read.
+/// What a check has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct CheckReport {
     /// The number of the newest manifest.
     pub manifest: u64,
-    /// Live segments.
+    /// LiveRows segments.
     pub segments: u64,
-    /// Rows of the segments that are not hidden.
+    /// LiveRows rows of the segments.
     pub sealed_traces: u64,
-    /// Rows of the segments that are hidden.
-    pub hidden_rows: u64,
-    /// Write-ahead objects that are not folded into segments.
+    /// Deleted rows of the segments.
+    #[serde(rename = "hidden_rows")]
+    pub deleted_rows: u64,
+    /// WAL objects that are not contained in segments.
     pub wal_objects: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// Segments that were set aside and are in no answer; they are not read.
-    pub aside: Vec<Aside>,
+    /// Damaged segments that no search returns; they are not read.
+    #[serde(rename = "aside")]
+    pub quarantined: Vec<QuarantinedSegment>,
 }
 
-/// Reads and verifies a store. A store at work may move on meanwhile; then it is read again.
+/// Reads and verifies a store. If another process changes it meanwhile, it is read again.
 ///
 /// # Errors
 /// The first damage found; [`Error::Options`] if there is no store.
-pub(crate) fn check(objects: &dyn Objects) -> Result<Report> {
-    const TRIES: usize = 8;
+pub(crate) fn check(objects: &dyn Objects) -> Result<CheckReport> {
+    const MAX_TRIES: usize = 8;
     let mut newest = Manifest::newest(objects)?;
-    for _ in 1..TRIES {
+    for _ in 1..MAX_TRIES {
         let Some(manifest) = &newest else {
             return Err(Error::Options("expected a store, found no manifest".into()));
         };
@@ -47,17 +49,17 @@ pub(crate) fn check(objects: &dyn Objects) -> Result<Report> {
         }
         newest = present;
     }
-    Err(Error::Busy("the store moves on faster than it can be checked".into()))
+    Err(Error::Busy("the store changes faster than it can be checked".into()))
 }
 
-fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> {
-    let aside = manifest.aside.iter().map(Aside::of).collect();
-    let mut report = Report { manifest: manifest.number, aside, ..Report::default() };
+fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<CheckReport> {
+    let quarantined = manifest.quarantined.iter().map(QuarantinedSegment::of).collect();
+    let mut report = CheckReport { manifest: manifest.number, quarantined, ..CheckReport::default() };
     for record in &manifest.segments {
         check_segment(objects, record, &mut report)?;
     }
-    let folded_through = manifest.wal_folded_through;
-    for number in folded_through + 1..=wal::newest(objects, folded_through)? {
+    let checkpoint = manifest.wal_checkpoint;
+    for number in checkpoint + 1..=wal::newest(objects, checkpoint)? {
         let (_, bytes) = wal::read(objects, number)?;
         report.wal_objects += 1;
         report.bytes += bytes;
@@ -65,16 +67,16 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<Report> 
     Ok(report)
 }
 
-fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Report) -> Result<()> {
-    let segment = Segment::open(objects, &Cache::default(), record)?;
-    let hidden = read_hidden(objects, record)?;
+fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut CheckReport) -> Result<()> {
+    let segment = Segment::open(objects, &IndexCache::default(), record)?;
+    let deleted = read_deletion_vector(objects, record)?;
     segment.verify_documents()?;
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
-    report.sealed_traces += record.rows - hidden.len();
-    report.hidden_rows += hidden.len();
+    report.sealed_traces += record.rows - deleted.len();
+    report.deleted_rows += deleted.len();
     report.bytes += record.traces.bytes + record.documents.bytes;
-    report.bytes += record.hidden.map_or(0, |hidden| hidden.file.bytes);
+    report.bytes += record.deletion_vector.map_or(0, |deleted| deleted.file.bytes);
     report.bytes += record.dictionary.map_or(0, |dictionary| dictionary.bytes);
     Ok(())
 }

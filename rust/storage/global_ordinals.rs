@@ -1,10 +1,10 @@
-//! One number for each session, whatever segments it occurs in.
+//! Global ordinals of sessions: one number per session across all segments.
 //!
-//! A segment knows its sessions by codes of its own. Numbers that all segments share are found once for
-//! a set of segments, by walking their sorted sessions side by side; so a search compares sessions without
-//! looking at their ids. When segments come and go, those that stay keep their numbers: the sessions of a
-//! new one are looked for among the others. Most sessions lie within one segment; which do not is known, so
-//! that a search counts the others by the segment's own codes.
+//! Each segment has its own session codes. Global ordinals are computed once for a set of segments, by merging their
+//! sorted sessions, so that a search compares sessions by number instead of by id. When segments are added or removed,
+//! the remaining ones keep their ordinals, and the sessions of a new segment are looked up in the others. Most
+//! sessions occur in one segment only. Those that do not are marked, so that a search counts the others by the
+//! segment's own codes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,91 +16,91 @@ use rayon::prelude::*;
 use crate::index::{Index, Texts};
 use crate::schema::Field;
 
-/// For each code of a session the first segment that has the session, and its code there; `None` if none has it.
+/// For each session code, the first segment that has the session and its code there; `None` if no segment has it.
 pub type KnownSessions = Arc<[Option<(usize, u32)>]>;
 
-/// The sessions of some segments, each with a number.
+/// The ordinals of the sessions of some segments.
 #[derive(Debug)]
-pub struct Ordinals {
-    /// Tells these numbers from any others.
+pub struct GlobalOrdinals {
+    /// Distinguishes these ordinals from any others.
     id: u64,
     segments: Vec<Arc<Index>>,
-    /// For each segment the number of every code.
-    of_codes: Vec<Arc<[u32]>>,
-    /// For each segment a bit for every code, set if another segment has the session too.
+    /// For each segment, the ordinal of every code.
+    by_code: Vec<Arc<[u32]>>,
+    /// For each segment, a bit per code that is set if another segment has the session as well.
     shared: Vec<Vec<u64>>,
-    /// All numbers are below.
+    /// Greater than all ordinals.
     end: u32,
-    /// How many of them are the number of a session.
+    /// The number of sessions; some ordinals below `end` may be unused.
     count: u32,
 }
 
-/// Numbers that segments had in an earlier state. Segments that are gone are not held.
+/// The ordinals of an earlier set of segments. Does not keep removed segments alive.
 #[derive(Debug)]
-pub(crate) struct Earlier {
-    of_segments: Vec<(Weak<Index>, Arc<[u32]>)>,
+pub(crate) struct PreviousOrdinals {
+    by_segment: Vec<(Weak<Index>, Arc<[u32]>)>,
     end: u32,
 }
 
-/// Stands for a number that is not known yet.
-const UNKNOWN: u32 = u32::MAX;
+/// A placeholder for an ordinal that is not assigned yet.
+const UNASSIGNED: u32 = u32::MAX;
 
-impl Ordinals {
-    /// Numbers the sessions of `segments`, whose session ids are sound; as `earlier` did, if most of them
-    /// were numbered there.
-    pub(crate) fn new(segments: Vec<Arc<Index>>, earlier: Option<&Earlier>) -> Self {
+impl GlobalOrdinals {
+    /// Computes the ordinals of the sessions of `segments`, whose session ids must be verified. Extends the `previous`
+    /// ordinals if these cover most sessions.
+    pub(crate) fn new(segments: Vec<Arc<Index>>, previous: Option<&PreviousOrdinals>) -> Self {
         let texts: Vec<&Texts> = segments.iter().filter_map(|index| index.texts(Field::SessionId)).collect();
-        let (of_codes, end) = earlier
-            .and_then(|earlier| earlier.extended(&segments, &texts))
-            .unwrap_or_else(|| numbered(&texts));
-        Self::of(segments, of_codes, end)
+        let (by_code, end) = previous
+            .and_then(|previous| previous.extend(&segments, &texts))
+            .unwrap_or_else(|| merge_all(&texts));
+        Self::from_codes(segments, by_code, end)
     }
 
-    fn of(segments: Vec<Arc<Index>>, of_codes: Vec<Arc<[u32]>>, end: u32) -> Self {
+    fn from_codes(segments: Vec<Arc<Index>>, by_code: Vec<Arc<[u32]>>, end: u32) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let mut holders = vec![0_u8; end as usize];
-        for number in of_codes.iter().flat_map(|numbers| numbers.iter()) {
-            let holders = &mut holders[*number as usize];
+        for ordinal in by_code.iter().flat_map(|ordinals| ordinals.iter()) {
+            let holders = &mut holders[*ordinal as usize];
             *holders = holders.saturating_add(1);
         }
-        let shared = of_codes.par_iter().map(|numbers| {
-            let shared = |number: &u32| u64::from(holders[*number as usize] > 1);
-            let word = |numbers: &[u32]| numbers.iter().rev().fold(0, |word, own| word << 1 | shared(own));
-            numbers.chunks(64).map(word).collect()
+        let shared = by_code.par_iter().map(|ordinals| {
+            let shared = |ordinal: &u32| u64::from(holders[*ordinal as usize] > 1);
+            let word = |ordinals: &[u32]| ordinals.iter().rev().fold(0, |word, own| word << 1 | shared(own));
+            ordinals.chunks(64).map(word).collect()
         });
         let shared = shared.collect();
         let count = holders.iter().filter(|holders| **holders > 0).count();
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), segments, of_codes, shared, end, count }
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), segments, by_code, shared, end, count }
     }
 
-    /// Returns these numbers for later states.
-    pub(crate) fn earlier(&self) -> Earlier {
-        let known = self.segments.iter().map(Arc::downgrade).zip(self.of_codes.iter().cloned());
-        Earlier { of_segments: known.collect(), end: self.end }
+    /// Returns these ordinals as the base for those of later segments.
+    pub(crate) fn to_previous(&self) -> PreviousOrdinals {
+        let known = self.segments.iter().map(Arc::downgrade).zip(self.by_code.iter().cloned());
+        PreviousOrdinals { by_segment: known.collect(), end: self.end }
     }
 
-    /// Returns how many sessions there are.
+    /// Returns the number of sessions.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Returns a number above those of all sessions.
+    /// Returns a number greater than all ordinals.
     pub fn end(&self) -> u32 {
         self.end
     }
 
-    /// Returns how many segments there are.
+    /// Returns the number of segments.
     pub fn segments(&self) -> usize {
-        self.of_codes.len()
+        self.by_code.len()
     }
 
-    /// Returns the number of every code of a segment; segments stand in the order of a snapshot.
+    /// Returns the ordinal of every code of a segment. Segments are in the order of the snapshot.
     pub fn of_segment(&self, segment: usize) -> &[u32] {
-        &self.of_codes[segment]
+        &self.by_code[segment]
     }
 
-    /// Returns a bit for every code of a segment: whether other segments have that session too.
+    /// Returns a bit per code of a segment: whether another segment has the session as well.
     pub fn shared(&self, segment: usize) -> &[u64] {
         &self.shared[segment]
     }
@@ -109,7 +109,7 @@ impl Ordinals {
         self.id
     }
 
-    /// Returns the first segment that has a session, and its code there.
+    /// Returns the first segment that has a session, and the session's code there.
     pub(crate) fn find(&self, session: &[u8]) -> Option<(usize, u32)> {
         self.segments.iter().enumerate().find_map(|(segment, index)| {
             let texts = index.texts(Field::SessionId)?;
@@ -119,83 +119,84 @@ impl Ordinals {
     }
 }
 
-impl Earlier {
-    /// Returns the numbers of every segment and where they end, if most sessions are numbered already.
-    fn extended(&self, segments: &[Arc<Index>], texts: &[&Texts]) -> Option<(Vec<Arc<[u32]>>, u32)> {
+impl PreviousOrdinals {
+    /// Returns the ordinals of every segment and their end, or `None` if too few sessions have one already.
+    fn extend(&self, segments: &[Arc<Index>], texts: &[&Texts]) -> Option<(Vec<Arc<[u32]>>, u32)> {
         let known = |index: &Arc<Index>| {
             let is_it = |(known, _): &&(Weak<Index>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(index));
-            self.of_segments.iter().find(is_it).map(|(_, numbers)| numbers.clone())
+            self.by_segment.iter().find(is_it).map(|(_, ordinals)| ordinals.clone())
         };
-        let mut of_codes: Vec<Option<Arc<[u32]>>> = segments.iter().map(known).collect();
+        let mut by_code: Vec<Option<Arc<[u32]>>> = segments.iter().map(known).collect();
         let all: usize = texts.iter().map(|texts| texts.distinct() as usize).sum();
-        let old: usize = of_codes.iter().flatten().map(|numbers| numbers.len()).sum();
-        // Numbers of segments that are gone are not given out again.
+        let old: usize = by_code.iter().flatten().map(|ordinals| ordinals.len()).sum();
+        // The ordinals of removed segments are not reused, so too many may be unused by now.
         if 2 * old < all || self.end as usize > 2 * all {
             return None;
         }
         let mut end = self.end;
-        for place in 0..segments.len() {
-            if of_codes[place].is_none() {
+        for segment in 0..segments.len() {
+            if by_code[segment].is_none() {
                 let others =
-                    texts.iter().zip(&of_codes).filter_map(|(texts, own)| Some((*texts, own.as_deref()?)));
-                let mut numbers = looked_up(texts[place], &others.collect::<Vec<_>>());
-                for number in numbers.iter_mut().filter(|number| **number == UNKNOWN) {
-                    (*number, end) = (end, end + 1);
+                    texts.iter().zip(&by_code).filter_map(|(texts, own)| Some((*texts, own.as_deref()?)));
+                let mut ordinals = look_up_common(texts[segment], &others.collect::<Vec<_>>());
+                for ordinal in ordinals.iter_mut().filter(|ordinal| **ordinal == UNASSIGNED) {
+                    (*ordinal, end) = (end, end + 1);
                 }
-                of_codes[place] = Some(numbers.into());
+                by_code[segment] = Some(ordinals.into());
             }
         }
-        Some((of_codes.into_iter().flatten().collect(), end))
+        Some((by_code.into_iter().flatten().collect(), end))
     }
 }
 
-/// Returns the number of every session of a segment that one of the others has too; [`UNKNOWN`] of those that
-/// none has.
-fn looked_up(own: &Texts, others: &[(&Texts, &[u32])]) -> Vec<u32> {
-    let found = others.par_iter().map(|(texts, numbers)| {
+/// Returns the ordinal of every session of a segment that one of the others has as well, and [`UNASSIGNED`] for the
+/// rest.
+fn look_up_common(own: &Texts, others: &[(&Texts, &[u32])]) -> Vec<u32> {
+    let found = others.par_iter().map(|(texts, ordinals)| {
         let mut common = Vec::new();
         let swapped = texts.distinct() < own.distinct();
-        let (few, many) = if swapped { (*texts, own) } else { (own, *texts) };
-        let mut place = 0;
-        for code in 0..few.distinct() {
-            let text = few.value(code);
-            place = many.first_code_from(place, |other| other >= text);
-            if place < many.distinct() && many.value(place) == text {
-                let (own, other) = if swapped { (place, code) } else { (code, place) };
-                common.push((own, numbers[other as usize]));
+        let (smaller, larger) = if swapped { (*texts, own) } else { (own, *texts) };
+        let mut position = 0;
+        for code in 0..smaller.distinct() {
+            let text = smaller.value(code);
+            position = larger.first_code_from(position, |other| other >= text);
+            if position < larger.distinct() && larger.value(position) == text {
+                let (own, other) = if swapped { (position, code) } else { (code, position) };
+                common.push((own, ordinals[other as usize]));
             }
         }
         common
     });
-    let mut numbers = vec![UNKNOWN; own.distinct() as usize];
-    for (code, number) in found.collect::<Vec<_>>().into_iter().flatten() {
-        numbers[code as usize] = number;
+    let mut ordinals = vec![UNASSIGNED; own.distinct() as usize];
+    for (code, ordinal) in found.collect::<Vec<_>>().into_iter().flatten() {
+        ordinals[code as usize] = ordinal;
     }
-    numbers
+    ordinals
 }
 
-/// Returns the numbers of every segment, from zero in the order of the sessions, and where they end.
-fn numbered(texts: &[&Texts]) -> (Vec<Arc<[u32]>>, u32) {
-    let bounds = cuts(texts);
-    let pieces: Vec<Piece> =
-        bounds.par_windows(2).map(|pair| Piece::numbered(texts, &pair[0], &pair[1])).collect();
-    let (mut of_codes, mut end) = (vec![Vec::new(); texts.len()], 0);
-    for piece in pieces {
-        for (all, own) in of_codes.iter_mut().zip(piece.of_codes) {
-            all.extend(own.into_iter().map(|number| number + end));
+/// Returns the ordinals of every segment, in the order of the sessions, and their end.
+fn merge_all(texts: &[&Texts]) -> (Vec<Arc<[u32]>>, u32) {
+    let bounds = range_bounds(texts);
+    let ranges: Vec<SessionRange> =
+        bounds.par_windows(2).map(|pair| SessionRange::merge(texts, &pair[0], &pair[1])).collect();
+    let (mut by_code, mut end) = (vec![Vec::new(); texts.len()], 0);
+    for range in ranges {
+        for (all, own) in by_code.iter_mut().zip(range.by_code) {
+            all.extend(own.into_iter().map(|ordinal| ordinal + end));
         }
-        end += piece.count;
+        end += range.count;
     }
-    (of_codes.into_iter().map(Arc::from).collect(), end)
+    (by_code.into_iter().map(Arc::from).collect(), end)
 }
 
-/// Returns, for each of a few neighbouring pieces of all sessions, the first code of every segment.
-fn cuts(texts: &[&Texts]) -> Vec<Vec<u32>> {
-    const PIECES: u32 = 8;
+/// Splits all sessions into a few contiguous ranges, to be merged in parallel. Returns the first code of every segment
+/// in each range, and the codes after the last range.
+fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
+    const RANGES: u32 = 8;
     let largest = texts.iter().max_by_key(|texts| texts.distinct());
-    let between = (1..PIECES).filter_map(|piece| {
-        let largest = largest.filter(|largest| largest.distinct() > PIECES)?;
-        let cut = largest.value(largest.distinct() / PIECES * piece);
+    let between = (1..RANGES).filter_map(|range| {
+        let largest = largest.filter(|largest| largest.distinct() > RANGES)?;
+        let cut = largest.value(largest.distinct() / RANGES * range);
         Some(texts.iter().map(|texts| texts.first_code(|text| text >= cut)).collect())
     });
     let first = std::iter::once(vec![0; texts.len()]);
@@ -203,51 +204,53 @@ fn cuts(texts: &[&Texts]) -> Vec<Vec<u32>> {
     first.chain(between).chain(last).collect()
 }
 
-/// Some neighbouring sessions, numbered from zero.
-struct Piece {
-    of_codes: Vec<Vec<u32>>,
+/// A contiguous range of sessions, with ordinals that start at zero.
+struct SessionRange {
+    by_code: Vec<Vec<u32>>,
     count: u32,
 }
 
-impl Piece {
-    fn numbered(texts: &[&Texts], from: &[u32], to: &[u32]) -> Self {
+impl SessionRange {
+    /// Merges the sessions of every segment from the codes `from` up to the codes `to`.
+    fn merge(texts: &[&Texts], from: &[u32], to: &[u32]) -> Self {
         let common = common_prefix(texts, from, to);
         let next = |segment: usize, code: u32| {
             let text = texts[segment].value(code);
-            Reverse((leading(text, common), text, segment, code))
+            Reverse((sort_key(text, common), text, segment, code))
         };
-        let mut of_codes: Vec<Vec<u32>> =
+        let mut by_code: Vec<Vec<u32>> =
             from.iter().zip(to).map(|(from, to)| Vec::with_capacity((to - from) as usize)).collect();
-        let begun = (0..texts.len()).filter(|segment| from[*segment] < to[*segment]);
-        let mut heads: BinaryHeap<_> = begun.map(|segment| next(segment, from[segment])).collect();
+        let non_empty = (0..texts.len()).filter(|segment| from[*segment] < to[*segment]);
+        let mut heads: BinaryHeap<_> = non_empty.map(|segment| next(segment, from[segment])).collect();
         let (mut count, mut last) = (0, None);
         while let Some(mut head) = heads.peek_mut() {
             let Reverse((_, text, segment, code)) = *head;
             if last != Some(text) {
                 (count, last) = (count + 1, Some(text));
             }
-            of_codes[segment].push(count - 1);
+            by_code[segment].push(count - 1);
             if code + 1 < to[segment] {
                 *head = next(segment, code + 1);
             } else {
                 std::collections::binary_heap::PeekMut::pop(head);
             }
         }
-        Self { of_codes, count }
+        Self { by_code, count }
     }
 }
 
-/// Returns how many bytes all texts of a piece begin with.
+/// Returns the length of the prefix that all sessions of a range share.
 fn common_prefix(texts: &[&Texts], from: &[u32], to: &[u32]) -> usize {
     let ends = texts.iter().zip(from.iter().zip(to)).filter(|(_, (from, to))| from < to);
     let ends: Vec<&[u8]> =
         ends.flat_map(|(texts, (from, to))| [texts.value(*from), texts.value(*to - 1)]).collect();
-    let (Some(least), Some(greatest)) = (ends.iter().min(), ends.iter().max()) else { return 0 };
-    least.iter().zip(greatest.iter()).take_while(|(one, other)| one == other).count()
+    let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) else { return 0 };
+    first.iter().zip(last.iter()).take_while(|(one, other)| one == other).count()
 }
 
-/// Returns eight bytes of a text as a number in the order of texts; unequal numbers tell texts apart.
-fn leading(text: &[u8], common: usize) -> u64 {
+/// Returns the eight bytes after the common prefix as a number that sorts like the texts. Different numbers mean
+/// different texts.
+fn sort_key(text: &[u8], common: usize) -> u64 {
     let mut bytes = [0; 8];
     let rest = text.get(common..).unwrap_or_default();
     let length = rest.len().min(8);

@@ -1,27 +1,26 @@
-//! Objects, write-ahead, head, segments: where does a trace live, and what survives a crash?
+//! The storage engine: traces in a write-ahead log, a head in memory, and immutable segments.
 //!
-//! A trace lives in exactly one row of a [`Snapshot`] that is not hidden: a row of the head, or a row
-//! of a sealed segment. The head is memory, rebuilt from the write-ahead ([`wal`]): a request is
-//! acknowledged once its spans are durable there. A segment is two immutable files, the rows and the
-//! documents, and it is live once a [`manifest`] names it. When spans come for a trace that stands
-//! somewhere already, the whole trace moves to a new row, and the old one is hidden.
+//! Each trace is in exactly one live row of a [`Snapshot`]: a row of the head, or a row of a sealed segment. The head
+//! is rebuilt from the write-ahead log (`wal.rs`): a request is acknowledged once its spans are durable there. A
+//! segment is two immutable files, the rows and the documents, and is live once a manifest names it. When spans
+//! come for a stored trace, the whole trace moves to a new row, and the old row is deleted.
 //!
-//! What survives a crash is what the newest manifest names, and the write-ahead after the number it
-//! says is folded. So a set of hidden rows may only be durable together with the segment that
-//! supersedes them: rows hidden on behalf of the head are hidden in memory alone, and the replay
-//! finds their traces in the old place, merges, and hides them again.
+//! After a crash the store is what the newest manifest names, and the log after the manifest's checkpoint. So a
+//! deletion vector may become durable only together with the segment that supersedes its rows: rows that are
+//! superseded by the head are deleted in memory alone, and a replay finds their traces in the old rows, merges, and
+//! deletes them again.
 //!
 //! ```text
-//! ingest -> arrivals (what would change) -> commit -> writing (write-ahead put, publish) -> head
-//! head -> cut -> seal (a segment's files) -> fold -> install (manifest), publish -> segments
-//! segments -> plan -> merge (a segment's files) -> compact -> install (manifest), publish -> segments
-//! import -> adopt (a segment's files) -> install (manifest), publish -> segments
-//! delete (rows are hidden) -> install (manifest), publish -> segments
-//! open -> recover (claim, fence, replay, sweep)
+//! ingest -> merge_spans -> group_commit (WAL put, publish) -> head
+//! head -> cut -> flush (a segment's files) -> manifest_commit, publish -> segments
+//! segments -> compaction_picker -> compact (a segment's files) -> manifest_commit, publish -> segments
+//! import -> bulk_load (a segment's files) -> manifest_commit, publish -> segments
+//! delete (deletion vectors) -> manifest_commit, publish -> segments
+//! open -> claim, fence, replay, sweep
 //! ```
 //!
-//! Everything durable is created once, never changed, and checksummed ([`objects`]). What is not as
-//! it was written is named as damage; nothing is ever answered with a silently smaller store.
+//! Everything durable is created once, never changed, and checksummed ([`objects`]). Whatever differs from what was
+//! written is reported as damage; no result silently comes from a smaller store.
 
 mod backup;
 mod check;
@@ -36,19 +35,21 @@ mod priority;
 mod segment;
 pub mod snapshot;
 mod state;
+mod stats;
 pub mod store;
 mod threads;
 mod wal;
 mod workers;
 
-pub use backup::Copied;
-pub use check::Report;
-pub use global_ordinals::{KnownSessions, Ordinals};
+pub use backup::BackupReport;
+pub use check::CheckReport;
+pub use global_ordinals::{GlobalOrdinals, KnownSessions};
 pub use manifest::ImportRecord;
+pub use manifest::quarantined::QuarantinedSegment;
 pub use objects::Objects;
-pub use objects::local::Folder;
+pub use objects::local::LocalFolder;
 pub use options::Options;
-pub use snapshot::columns::View;
-pub use snapshot::{Part, Snapshot};
-pub use state::open_segments::Aside;
-pub use store::{Ingested, Stats, TraceStore};
+pub use snapshot::columns::PartColumns;
+pub use snapshot::{Snapshot, SnapshotPart};
+pub use stats::Stats;
+pub use store::{IngestReport, TraceStore};

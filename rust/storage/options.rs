@@ -1,4 +1,4 @@
-//! What a store can be told when it is opened, and where it may lie.
+//! The options of a store, and the addresses of local ones.
 
 use std::path::PathBuf;
 
@@ -6,49 +6,48 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// When the head is cut, when new spans are refused, and what segments become.
+/// The options a store is opened with: when it seals, when it rejects spans, and how large its segments become.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// A generation of the head is cut at this many bytes of write-ahead.
+    /// A generation of the head is cut at this many bytes of WAL objects.
     pub seal_bytes: u64,
-    /// A generation is cut at this many write-ahead objects.
+    /// A generation is cut at this many WAL objects.
     pub seal_objects: u64,
     /// A generation is cut this many seconds after its first trace.
     pub seal_seconds: u64,
-    /// Spans are refused while more bytes of write-ahead than this are not sealed.
+    /// Spans are rejected while more bytes of WAL objects than this are unsealed.
     pub max_unsealed_bytes: u64,
-    /// Spans are refused while those that are not sealed take more memory than this; a generation is cut at a
-    /// quarter of it.
+    /// Spans are rejected while the head takes more bytes of memory than this; a generation is cut at a quarter of it.
     pub max_head_bytes: u64,
-    /// Spans are refused while more write-ahead objects than this are not sealed.
+    /// Spans are rejected while more WAL objects than this are unsealed.
     pub max_unsealed_objects: u64,
-    /// Requests are refused while more bytes than this wait to be written.
+    /// Requests are rejected while more bytes than this wait to be written.
     pub max_waiting_bytes: u64,
-    /// Requests wait while decoding others takes more bytes than this.
+    /// Requests wait while decoding other requests takes more bytes of memory than this.
     pub max_decoding_bytes: u64,
-    /// Segments are merged into segments of at most about this many traces.
+    /// Merges produce segments of at most about this many traces.
     pub max_segment_traces: u64,
-    /// Segments are merged into segments of at most about this many bytes of documents.
+    /// Merges produce segments of at most about this many bytes of documents.
     pub max_segment_bytes: u64,
-    /// At so many segments the smallest are merged before another is sealed, however large they become.
+    /// With this many segments the smallest are merged before another is sealed, however large they become.
     pub max_segments: u64,
-    /// Traces that started more than so many seconds ago are deleted, soon after they are that old.
+    /// Traces that started more than this many seconds ago are deleted, soon after they are that old.
     pub retain_seconds: Option<u64>,
-    /// The oldest traces are deleted while the sealed documents, as they are stored, have more bytes.
+    /// The oldest traces are deleted while the stored documents of sealed traces have more bytes than this.
     pub retain_bytes: Option<u64>,
-    /// Spans are refused while the disk of a local store has less than this free; 0 never refuses.
+    /// Spans are rejected while the disk of a local store has fewer free bytes than this; 0 never rejects.
     pub min_free_bytes: u64,
-    /// Where the indexes of segments are kept, which are no truth: a folder that belongs to this store
-    /// alone. By default `cache` in a local store's own folder.
+    /// The folder of cached segment indexes, which belongs to this store alone. By default `cache` in a local store's
+    /// own folder. Everything in it can be rebuilt.
     pub cache_dir: Option<PathBuf>,
-    /// So many bytes of documents that were read lately are kept there, if the store is in a bucket.
+    /// For a store in a bucket, how many bytes of recently read documents are cached there.
     pub cache_bytes: u64,
-    /// Whether a place without a store is refused; otherwise a store begins there.
+    /// Whether opening an address without a store fails; otherwise a store is created there.
     pub existing: bool,
-    /// Whether opening sets damaged segments aside instead of refusing.
+    /// Whether opening quarantines damaged segments instead of failing.
     pub recover: bool,
-    /// Whether the cache belongs to another process: it is read, and never written.
+    /// Whether the cache belongs to another process, so that it is only read.
     #[serde(skip)]
     pub is_cache_foreign: bool,
 }
@@ -79,16 +78,16 @@ impl Default for Options {
     }
 }
 
-/// The addresses that are served.
+/// The supported addresses, for error messages.
 #[cfg(feature = "cloud")]
-const SERVED: &str = "a folder, or an address that begins with `file://`, `s3://`, `gs://` or `az://`";
+const SUPPORTED: &str = "a folder, or an address that begins with `file://`, `s3://`, `gs://` or `az://`";
 #[cfg(not(feature = "cloud"))]
-const SERVED: &str = "a folder or a `file://` address";
+const SUPPORTED: &str = "a folder or a `file://` address";
 
 /// Returns the folder that an address names: a path, or `file://` and an absolute path.
 ///
 /// # Errors
-/// [`Error::Options`] for any other scheme; the message does not repeat what may be a secret.
+/// [`Error::Options`] for any other scheme. The message repeats nothing that may be a secret.
 pub(crate) fn folder_of(url: &str) -> Result<PathBuf> {
     let Some((scheme, rest)) = url.split_once("://") else {
         if url.is_empty() {
@@ -97,7 +96,7 @@ pub(crate) fn folder_of(url: &str) -> Result<PathBuf> {
         return Ok(PathBuf::from(url));
     };
     if !scheme.eq_ignore_ascii_case("file") {
-        return Err(Error::Options(format!("expected {SERVED}, got `{scheme}://`")));
+        return Err(Error::Options(format!("expected {SUPPORTED}, got `{scheme}://`")));
     }
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     match percent_decoded(path) {

@@ -1,31 +1,31 @@
-//! Upkeep steps back: what no caller waits for runs at a low priority, in threads of its own.
+//! The low priority of background work that no caller waits for.
 //!
-//! Sealing and merging take seconds of all cores. In threads like any other they took every second turn
-//! from searches; at this niceness a search that wakes up goes first, and upkeep has what is left.
+//! Sealing and merging take seconds of all cores. At normal priority they took every second time slice from searches;
+//! at this niceness a search that wakes up runs first, and background work has what is left.
 
 use std::sync::LazyLock;
 
-/// A thread as nice as this has about a tenth of the weight of one that is not.
+/// A thread this nice has about a tenth of the weight of a normal one.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// Where upkeep does what can be done in pieces, one thread a core.
+/// Low-priority threads, one for each core, for background work that is done in parallel.
 pub(crate) static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
-        .thread_name(|number| format!("spanwise-upkeep-{number}"))
-        .start_handler(|_| step_back())
+        .thread_name(|number| format!("spanwise-lowpri-{number}"))
+        .start_handler(|_| lower())
         .build()
         .expect("threads can be started while the process starts")
 });
 
-/// Lowers the priority of this thread, for good.
+/// Lowers the priority of this thread permanently.
 #[cfg(target_os = "linux")]
-pub(crate) fn step_back() {
+pub(crate) fn lower() {
     use rustix::process::setpriority_process;
-    // Where it is not allowed, upkeep is as it would be without.
-    let _as_before = setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+    // Where that is not allowed, background work runs at normal priority.
+    let _unchanged = setpriority_process(Some(rustix::thread::gettid()), NICENESS);
 }
 
-/// Elsewhere the priority of one thread cannot be told apart from that of its process.
+/// Does nothing: other systems have one priority for all threads of a process.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn step_back() {}
+pub(crate) fn lower() {}

@@ -1,8 +1,7 @@
-//! The threads of a store: started when it is opened, ended when it is closed.
+//! The threads of a store: started when it is opened, joined when it is closed.
 //!
-//! The committer alone changes the store. The others write files or ask for something, and tell it.
+//! The committer alone changes the store. The others write files or send commands, and report to it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -10,104 +9,85 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Sender, bounded, unbounded};
 
 use crate::error::{Error, Result};
-use crate::storage::committer::commit_interval::Pace;
-use crate::storage::committer::compaction::Compaction;
-use crate::storage::committer::group_commit;
-use crate::storage::committer::ingest_rate::Pressure;
-use crate::storage::committer::publish::Published;
-use crate::storage::committer::{Claim, Committer, Order};
+use crate::storage::committer::{Committer, Workers};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::Cache;
-use crate::storage::state::State;
-use crate::storage::workers::compact;
-use crate::storage::workers::flush;
-use crate::storage::workers::reclaim;
-use crate::storage::workers::retention;
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::snapshot::published::Published;
+use crate::storage::state::StoreState;
+use crate::storage::state::claim::Claim;
+use crate::storage::state::command::Command;
+use crate::storage::workers::{compact, flush, reclaim, retention, wal_writer};
 
 /// What runs until the store is closed.
 #[derive(Debug)]
 pub(crate) struct Threads {
     committer: JoinHandle<()>,
-    /// Those that end by themselves once the committer has.
+    /// The threads that end by themselves once the committer has.
     others: Vec<JoinHandle<()>>,
-    /// Tells the merging thread to give up what it is at.
+    /// Makes the merging thread abandon its merge.
     is_closing: Arc<AtomicBool>,
-    /// Ends the thread of retention when dropped.
+    /// Ends the retention thread when dropped.
     retention: Sender<()>,
 }
 
 impl Threads {
-    /// Publishes the state of a store, and starts what works on it; also returns the way to the committer.
+    /// Publishes the state of a store and starts its threads. Also returns the channel to the committer.
     ///
     /// # Errors
-    /// [`Error::Storage`] if there are no more threads.
+    /// [`Error::Storage`] if the operating system starts no more threads.
     pub(crate) fn start(
         objects: Arc<dyn Objects>,
         options: Options,
-        (claim, state): (Claim, State),
+        opened: (Claim, StoreState),
         published: &Arc<Published>,
-    ) -> Result<(Self, Sender<Order>)> {
-        let no_thread = |fault: std::io::Error| Error::storage("a thread of the store", fault);
-        let (orders, asked) = unbounded();
-        let (cuts, cut) = unbounded();
-        let (merges, due) = unbounded();
-        let (retention, closing) = bounded(0);
-        let is_closing = Arc::new(AtomicBool::new(false));
-        let cache = Cache::of(&options);
-        let sealing = flush::start(objects.clone(), cache.clone(), cut, orders.clone()).map_err(no_thread)?;
-        let merging = compact::start((objects.clone(), cache), due, orders.clone(), is_closing.clone());
-        let merging = merging.map_err(no_thread)?;
-        let retained = options.clone();
-        let pace = Pace::new(objects.commit_interval());
-        let pressure = Pressure::new(&options, objects.as_ref());
-        let (writing, writer) = group_commit::start(objects.clone(), published.clone()).map_err(no_thread)?;
-        let (removing, removal) = reclaim::start(objects.clone(), Cache::of(&options)).map_err(no_thread)?;
-        let mut committer = Committer {
-            objects,
-            options,
-            claim,
-            state,
-            published: published.clone(),
-            cuts,
-            is_sealing: false,
-            retry_at: None,
-            seal_fault: None,
-            stopped: None,
-            flushes: Vec::new(),
-            held_back: VecDeque::new(),
-            compaction: Compaction::new(merges),
-            pace,
-            pressure,
-            writer,
-            removal,
-            may_fold: true,
-        };
-        committer.publish();
-        let retaining = retention::start(&retained, published.clone(), orders.clone(), closing);
-        let retaining = retaining.map_err(no_thread)?;
-        let committer = std::thread::Builder::new()
-            .name("spanwise-commit".into())
-            .spawn(move || committer.run(&asked))
-            .map_err(no_thread)?;
-        let others = [writing, sealing, merging].into_iter().chain(removing).chain(retaining).collect();
-        Ok((Self { committer, others, is_closing, retention }, orders))
+    ) -> Result<(Self, Sender<Command>)> {
+        let started = Self::spawn(objects, options, opened, published);
+        started.map_err(|error| Error::storage("a thread of the store", error))
     }
 
-    /// Whether the committer can be asked for anything.
-    pub(crate) fn are_at_work(&self) -> bool {
+    fn spawn(
+        objects: Arc<dyn Objects>,
+        options: Options,
+        opened: (Claim, StoreState),
+        published: &Arc<Published>,
+    ) -> std::io::Result<(Self, Sender<Command>)> {
+        let (commands, received) = unbounded();
+        let (seals, seal_tasks) = unbounded();
+        let (merges, merge_tasks) = unbounded();
+        let (retention, retention_end) = bounded(0);
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let storage = (objects.clone(), IndexCache::of(&options));
+        let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
+        let merging = compact::start(storage.clone(), merge_tasks, commands.clone(), is_closing.clone())?;
+        let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
+        let (reclaiming, reclaimer) = reclaim::start(storage)?;
+        let workers = Workers { seals, merges, wal_writer, reclaimer };
+        let retention_options = options.clone();
+        let committer = Committer::new(objects, options, opened, published.clone(), workers);
+        let retaining =
+            retention::start(&retention_options, published.clone(), commands.clone(), retention_end)?;
+        let committer = std::thread::Builder::new()
+            .name("spanwise-commit".into())
+            .spawn(move || committer.run(&received))?;
+        let others = [writing, sealing, merging].into_iter().chain(reclaiming).chain(retaining).collect();
+        Ok((Self { committer, others, is_closing, retention }, commands))
+    }
+
+    /// Whether the committer still executes commands.
+    pub(crate) fn are_running(&self) -> bool {
         !self.committer.is_finished()
     }
 
-    /// Ends the threads: what waits is still written, a merge under way is given up.
+    /// Ends the threads: what waits is still written, a running merge is abandoned.
     ///
     /// # Errors
     /// [`Error::Stopped`] if one of them had died.
-    pub(crate) fn end(self, orders: &Sender<Order>) -> Result<()> {
+    pub(crate) fn end(self, commands: &Sender<Command>) -> Result<()> {
         self.is_closing.store(true, Ordering::Relaxed);
         drop(self.retention);
-        // A committer that has died takes no order; joining it tells.
-        let _died = orders.send(Order::Close);
+        // A committer that has died takes no command; joining it reports that.
+        let _died = commands.send(Command::Close);
         let threads = [self.committer].into_iter().chain(self.others);
         let ended: Vec<_> = threads.map(JoinHandle::join).collect();
         if ended.iter().any(std::result::Result::is_err) {

@@ -1,4 +1,6 @@
-//! The write-ahead: one object per group commit, the only place where what was just acknowledged is durable.
+//! The write-ahead log (WAL): one object per group commit, which makes the group durable until it is sealed.
+//!
+//! See `docs/reference/storage.md#write-ahead-log`.
 //!
 //! ```text
 //! header   magic `SPANWAL1`, format u32, requests u32, number u64, writer 16 bytes,
@@ -6,9 +8,9 @@
 //! request  receipt time i64 (microseconds since 1970), bytes of the spans u64, the spans: one OTLP
 //!          `TracesData` message
 //! ```
-//! All numbers are little endian. Objects are numbered without gaps, so a hole is damage; an object
-//! is created whole, so a short one is damage too. A header without requests is a fence: it takes
-//! the number from the writer before.
+//! All integers are little endian. Objects are numbered without gaps, so a gap is damage; an object is created whole,
+//! so a short one is damage too. An object without requests is a fence: it takes a number away from the writer
+//! before.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use ulid::Ulid;
@@ -21,27 +23,27 @@ const FORMAT: u32 = 1;
 const HEADER_BYTES: usize = 56;
 const REQUEST_HEADER_BYTES: usize = 16;
 
-/// The size of a fence, and of no other object.
+/// The size of a fence, which no other object has.
 pub(crate) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
 
-/// No object is larger: a group is closed at a fraction of this, and so is a request.
+/// The limit of an object's size; groups and requests are limited to a fraction of it.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// The accepted spans of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct WalEntry {
     /// When the request was received: microseconds since 1970.
     pub(crate) received: i64,
     /// An encoded `TracesData` message.
     pub(crate) spans: Bytes,
 }
 
-/// One write-ahead object, read and verified.
+/// A WAL object, read and verified.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WalObject {
     pub(crate) number: u64,
     pub(crate) writer: Ulid,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<WalEntry>,
 }
 
 /// Returns the path of the object with this number.
@@ -49,7 +51,7 @@ pub(crate) fn path(number: u64) -> String {
     format!("wal/{number:020}.wal")
 }
 
-/// Returns the number that a path spells, or `None` if it is no write-ahead object's path.
+/// Returns the number in a path, or `None` if it is not the path of a WAL object.
 pub(crate) fn number_of(path: &str) -> Option<u64> {
     let digits = path.strip_prefix("wal/")?.strip_suffix(".wal")?;
     let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -57,13 +59,13 @@ pub(crate) fn number_of(path: &str) -> Option<u64> {
 }
 
 /// Returns the size of an object.
-pub(crate) fn bytes_of(entries: &[Entry]) -> u64 {
+pub(crate) fn bytes_of(entries: &[WalEntry]) -> u64 {
     let body: usize = entries.iter().map(|entry| REQUEST_HEADER_BYTES + entry.spans.len()).sum();
     (HEADER_BYTES + body) as u64
 }
 
-/// Returns the content of an object; the spans in it are those of `entries`, not copied.
-pub(crate) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> PutPayload {
+/// Returns the content of an object, which shares the memory of the entries' spans.
+pub(crate) fn encode(number: u64, writer: Ulid, entries: &[WalEntry]) -> PutPayload {
     let mut pieces = Vec::with_capacity(1 + 2 * entries.len());
     pieces.push(Bytes::new());
     for entry in entries {
@@ -87,7 +89,7 @@ pub(crate) fn encode(number: u64, writer: Ulid, entries: &[Entry]) -> PutPayload
     pieces.into_iter().collect()
 }
 
-/// What a header says.
+/// The decoded header of an object.
 struct Header {
     requests: u32,
     writer: Ulid,
@@ -95,18 +97,17 @@ struct Header {
     body_checksum: u32,
 }
 
-/// Returns the number of the newest object, be it there or folded and gone.
+/// Returns the number of the newest object, or `checkpoint` if none is newer.
 ///
 /// # Errors
 /// [`Error::Storage`].
-pub(crate) fn newest(objects: &dyn Objects, folded_through: u64) -> Result<u64> {
+pub(crate) fn newest(objects: &dyn Objects, checkpoint: u64) -> Result<u64> {
     let listed = objects.list("wal")?;
     let numbers = listed.iter().filter_map(|object| number_of(&object.path));
-    Ok(numbers.max().map_or(folded_through, |newest| newest.max(folded_through)))
+    Ok(numbers.max().map_or(checkpoint, |newest| newest.max(checkpoint)))
 }
 
-/// Reads an object that must be there and have this number; its entries share its memory. Returns it
-/// with its size.
+/// Reads the object with this number, which must exist. Its entries share its memory. Also returns its size in bytes.
 ///
 /// # Errors
 /// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format,
@@ -119,7 +120,7 @@ pub(crate) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64
     Ok((WalObject { number, writer: header.writer, entries }, bytes))
 }
 
-/// Reads some objects at once, in order.
+/// Reads several objects in parallel; the results are in order.
 ///
 /// # Errors
 /// Each as [`read`].
@@ -129,12 +130,12 @@ pub(crate) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Resul
     }
     std::thread::scope(|scope| {
         let reading: Vec<_> = numbers.iter().map(|number| scope.spawn(|| read(objects, *number))).collect();
-        let died = || Err(Error::storage("wal", "a thread that read has died"));
+        let died = || Err(Error::storage("wal", "a reading thread has died"));
         reading.into_iter().map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
     })
 }
 
-/// Returns the content of an object, verified.
+/// Returns the verified content of an object.
 ///
 /// # Errors
 /// As [`read`].
@@ -142,7 +143,7 @@ pub(crate) fn content(objects: &dyn Objects, number: u64) -> Result<Bytes> {
     read_verified(objects, number).map(|(_, content)| content)
 }
 
-/// Reads an object; its header is verified, and its size compared with it, before the body is read.
+/// Reads an object. Its header is verified, and compared with its size, before its body is read.
 fn read_verified(objects: &dyn Objects, number: u64) -> Result<(Header, Bytes)> {
     let path = path(number);
     let damage = |offset: u64, message: &str| Error::damage(&path, offset, message);
@@ -160,7 +161,7 @@ fn read_verified(objects: &dyn Objects, number: u64) -> Result<(Header, Bytes)> 
         return Err(damage(bytes.min(header.body_bytes.saturating_add(HEADER_BYTES as u64)), &message));
     }
     let length = usize::try_from(bytes).ok().filter(|_| bytes <= MAX_BYTES);
-    let length = length.ok_or_else(|| damage(MAX_BYTES, "the object is larger than any that is written"))?;
+    let length = length.ok_or_else(|| damage(MAX_BYTES, "the object is larger than the limit"))?;
     let mut content = BytesMut::zeroed(length);
     content[..HEADER_BYTES].copy_from_slice(&encoded);
     object.read_at(HEADER_BYTES as u64, &mut content[HEADER_BYTES..])?;
@@ -188,15 +189,15 @@ fn decode_header(number: u64, content: &[u8; HEADER_BYTES]) -> Result<Header> {
     }
     let requests = header.get_u32_le();
     if header.get_u64_le() != number {
-        return Err(damage(16, "the header has another number than the name"));
+        return Err(damage(16, "the number in the header is not that in the name"));
     }
     let writer = Ulid::from(header.get_u128());
     let body_bytes = header.get_u64_le();
     Ok(Header { requests, writer, body_bytes, body_checksum: header.get_u32_le() })
 }
 
-/// Returns the entries of a body, or the offset inside the object at which it is malformed.
-fn decode_entries(requests: u32, mut body: Bytes) -> std::result::Result<Vec<Entry>, usize> {
+/// Returns the entries of a body, or the offset in the object at which it is malformed.
+fn decode_entries(requests: u32, mut body: Bytes) -> std::result::Result<Vec<WalEntry>, usize> {
     let end = HEADER_BYTES + body.len();
     let mut entries = Vec::new();
     for _ in 0..requests {
@@ -209,7 +210,7 @@ fn decode_entries(requests: u32, mut body: Bytes) -> std::result::Result<Vec<Ent
         if spans > body.len() {
             return Err(offset);
         }
-        entries.push(Entry { received, spans: body.split_to(spans) });
+        entries.push(WalEntry { received, spans: body.split_to(spans) });
     }
     if body.is_empty() { Ok(entries) } else { Err(end - body.len()) }
 }

@@ -1,14 +1,15 @@
-//! A trace and its spans as finished JSON (specification, "`TraceDetail`", "`TraceNode`").
+//! Writes traces and spans as JSON (`docs/reference/api.md#trace-detail`, `docs/reference/api.md#trace-node`).
 //!
-//! Fields that have no value are left out; `tree` is always there. Members stand in the order of
-//! the specification's tables. The tree is written with an explicit stack: each span is decoded
-//! once, written, and dropped before its children are.
+//! Fields without a value are left out; `tree` is always present. Members are in the order of the reference tables.
+//! The tree is written with an explicit stack: each span is decoded once, written, and dropped before its children
+//! are.
 
 use std::sync::Arc;
 
-use super::json::Json;
-use super::node::{Node, Surroundings};
-use super::origins::Origins;
+use super::extra::write_extra_data;
+use super::json::JsonWriter;
+use super::node::{Node, TreeContext};
+use super::origins::OriginWriter;
 use super::row::run_root;
 use super::steps::StepTypes;
 use super::tree::Forest;
@@ -21,18 +22,19 @@ use crate::time::format_duration;
 /// Appends `trace` as a `TraceDetail` object.
 ///
 /// # Errors
-/// [`crate::error::Error::Decode`] if a kept span cannot be read; `out` is then as it was.
+/// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
-        let row = TraceRow::within(trace, &forest);
-        let summary = Summary::of(trace.spans(), &forest)?;
-        let mut json = Json::new(out);
+        let row = TraceRow::in_forest(trace, &forest);
+        let summary = RunContent::of(trace.spans(), &forest)?;
+        let mut json = JsonWriter::new(out);
         json.begin_object();
         write_row(&mut json, &row, &summary);
         json.key("tree");
         json.begin_array();
-        Tree { spans: trace.spans(), forest: &forest, row: &row, origins: Origins::default() }.write(out)?;
+        TreeWriter { spans: trace.spans(), forest: &forest, row: &row, origins: OriginWriter::default() }
+            .write(out)?;
         out.extend_from_slice(b"]}");
         Ok(())
     })
@@ -41,39 +43,39 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
 /// Appends `trace` as a `TraceSummary` object: a `TraceDetail` without output, error and tree.
 ///
 /// # Errors
-/// [`crate::error::Error::Decode`] if a kept span cannot be read; `out` is then as it was.
+/// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
-        let row = TraceRow::within(trace, &forest);
-        let input = Summary::of(trace.spans(), &forest)?.input;
-        let mut json = Json::new(out);
+        let row = TraceRow::in_forest(trace, &forest);
+        let input = RunContent::of(trace.spans(), &forest)?.input;
+        let mut json = JsonWriter::new(out);
         json.begin_object();
-        write_row(&mut json, &row, &Summary { input, ..Summary::default() });
+        write_row(&mut json, &row, &RunContent { input, ..RunContent::default() });
         json.end_object();
         Ok(())
     })
 }
 
-/// Appends one span as a `TraceNode` object without children; returns whether the trace has it.
+/// Appends one span as a `TraceNode` object without children; returns whether the trace has the span.
 ///
 /// # Errors
-/// [`crate::error::Error::Decode`] if the kept span cannot be read; `out` is then as it was.
+/// [`crate::error::Error::Decode`] if the stored span cannot be decoded; `out` is then unchanged.
 pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<bool> {
     let spans = trace.spans();
-    let Ok(place) = spans.binary_search_by(|span| span.span_id.cmp(&span_id)) else { return Ok(false) };
+    let Ok(index) = spans.binary_search_by(|span| span.span_id.cmp(&span_id)) else { return Ok(false) };
     all_or_nothing(out, |out| {
         let forest = Forest::of(spans);
-        let parent = forest.parent(place);
+        let parent = forest.parent(index);
         let step_types =
             parent.map(|parent| Node::of(&spans[parent])).transpose()?.and_then(|node| node.steps());
-        let row = TraceRow::within(trace, &forest);
-        let around = Surroundings { row: &row, is_root: parent.is_none(), step_types: step_types.as_ref() };
-        let mut node = Node::of(&spans[place])?;
-        let mut json = Json::new(out);
+        let row = TraceRow::in_forest(trace, &forest);
+        let context = TreeContext { row: &row, is_root: parent.is_none(), step_types: step_types.as_ref() };
+        let mut node = Node::of(&spans[index])?;
+        let mut json = JsonWriter::new(out);
         json.begin_object();
         node.write_head(&mut json);
-        node.write_tail(&mut json, &around, &mut Origins::default());
+        write_tail(&mut json, &mut node, &context, &mut OriginWriter::default());
         json.end_object();
         Ok(true)
     })
@@ -84,18 +86,30 @@ fn all_or_nothing<T>(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Resu
     write(out).inspect_err(|_| out.truncate(length))
 }
 
-/// What a trace shows of its spans' content (design, section 5).
+/// Writes the members of a node after its children. `extra_data` comes last, because it holds what the others have
+/// not shown.
+fn write_tail<'a>(
+    json: &mut JsonWriter<'_>,
+    node: &mut Node<'a>,
+    context: &TreeContext<'_>,
+    origins: &mut OriginWriter<'a>,
+) {
+    node.write_tail(json, context);
+    write_extra_data(json, node, context.is_root, origins);
+}
+
+/// The input, output and error of a trace (`docs/reference/traces.md#run-root`).
 #[derive(Default)]
-struct Summary {
+struct RunContent {
     input: Option<String>,
     output: Option<String>,
     error: Option<String>,
 }
 
-impl Summary {
+impl RunContent {
     fn of(spans: &[Arc<Span>], forest: &Forest) -> Result<Self> {
-        let Some(place) = run_root(spans, forest) else { return Ok(Self::default()) };
-        let mut run = Node::of(&spans[place])?;
+        let Some(index) = run_root(spans, forest) else { return Ok(Self::default()) };
+        let mut run = Node::of(&spans[index])?;
         let input = run.input();
         let failed = spans.iter().filter(|span| span.is_error);
         let earliest_failed = failed.min_by(|one, other| one.sibling_order(other));
@@ -108,10 +122,10 @@ impl Summary {
             return Ok(Self { input, output: None, error });
         }
         let is_chain = run.is_chain();
-        // A chain whose output is Python's `None` has none.
+        // Python's `None` as the output of a chain means that it has none.
         let mut output = run.output().filter(|output| !(is_chain && output == "None"));
         if output.is_none() && is_chain {
-            let children = forest.children(place).iter().map(|child| &spans[*child]);
+            let children = forest.children(index).iter().map(|child| &spans[*child]);
             if let Some(last) = children.max_by_key(|span| span.effective_end()) {
                 output = Node::of(last)?.output();
             }
@@ -120,7 +134,7 @@ impl Summary {
     }
 }
 
-fn write_row(json: &mut Json<'_>, row: &TraceRow, summary: &Summary) {
+fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &RunContent) {
     json.text_member("trace_id", &row.trace_id.to_string());
     json.text_member("name", &row.name);
     json.text_member("status", STATUSES[usize::from(row.is_error)]);
@@ -141,37 +155,37 @@ fn write_row(json: &mut Json<'_>, row: &TraceRow, summary: &Summary) {
     json.instant_member("created_at", row.created_at);
 }
 
-/// The tree on its way into a buffer.
-struct Tree<'a> {
+/// Writes the tree of a trace.
+struct TreeWriter<'a> {
     spans: &'a [Arc<Span>],
     forest: &'a Forest,
     row: &'a TraceRow,
-    origins: Origins<'a>,
+    origins: OriginWriter<'a>,
 }
 
-/// A family being written: the siblings still to come, and what closes their parent.
-struct Family<'a> {
-    coming: std::slice::Iter<'a, usize>,
-    /// Where, in the bytes kept back, the parent's tail begins.
+/// Siblings being written, and what follows the last of them.
+struct Siblings<'a> {
+    remaining: std::slice::Iter<'a, usize>,
+    /// Where in the buffer of tails the tail of their parent begins.
     tail: usize,
     step_types: Option<StepTypes>,
     is_first: bool,
 }
 
-impl<'a> Family<'a> {
+impl<'a> Siblings<'a> {
     fn of(members: &'a [usize], tail: usize, step_types: Option<StepTypes>) -> Self {
-        Self { coming: members.iter(), tail, step_types, is_first: true }
+        Self { remaining: members.iter(), tail, step_types, is_first: true }
     }
 }
 
-impl Tree<'_> {
-    /// Appends the roots with all that stands below them, with commas between.
+impl TreeWriter<'_> {
+    /// Appends the roots and everything below them, separated by commas.
     fn write(mut self, out: &mut Vec<u8>) -> Result<()> {
-        // A node's tail stands after its children, but is written with the node and kept back here.
+        // The members after a node's children are written with the node and kept here until the children are done.
         let mut tails: Vec<u8> = Vec::new();
-        let mut open = vec![Family::of(self.forest.roots(), 0, None)];
+        let mut open = vec![Siblings::of(self.forest.roots(), 0, None)];
         while let Some(family) = open.last_mut() {
-            let Some(place) = family.coming.next() else {
+            let Some(index) = family.remaining.next() else {
                 let tail = family.tail;
                 open.pop();
                 if !open.is_empty() {
@@ -185,22 +199,22 @@ impl Tree<'_> {
             if !std::mem::take(&mut family.is_first) {
                 out.push(b',');
             }
-            let mut node = Node::of(&self.spans[*place])?;
-            let mut json = Json::new(out);
+            let mut node = Node::of(&self.spans[*index])?;
+            let mut json = JsonWriter::new(out);
             json.begin_object();
             node.write_head(&mut json);
-            let is_root = self.forest.parent(*place).is_none();
-            let around = Surroundings { row: self.row, is_root, step_types: family.step_types.as_ref() };
-            let children = self.forest.children(*place);
+            let is_root = self.forest.parent(*index).is_none();
+            let context = TreeContext { row: self.row, is_root, step_types: family.step_types.as_ref() };
+            let children = self.forest.children(*index);
             if children.is_empty() {
-                node.write_tail(&mut json, &around, &mut self.origins);
+                write_tail(&mut json, &mut node, &context, &mut self.origins);
                 json.end_object();
             } else {
                 json.key("spans");
                 json.begin_array();
                 let tail = tails.len();
-                node.write_tail(&mut Json::resumed(&mut tails), &around, &mut self.origins);
-                open.push(Family::of(children, tail, node.steps()));
+                write_tail(&mut JsonWriter::in_object(&mut tails), &mut node, &context, &mut self.origins);
+                open.push(Siblings::of(children, tail, node.steps()));
             }
         }
         Ok(())

@@ -1,9 +1,9 @@
-//! What instrumented programs say, and under which names.
+//! The attribute names that instrumented programs use, and what is read from them.
 //!
-//! Four dialects are understood: `OpenInference`, agno's own attributes, OpenTelemetry's `GenAI`
-//! conventions (old names and new), and plain spans. [`TABLE`] is all there is to know about their
-//! names: for each fact the attributes that may tell it, of which the first present wins. An empty
-//! text is not present. What no line of the table names is shown as it was sent.
+//! Four dialects are supported: `OpenInference`, agno's own attributes, OpenTelemetry's `GenAI` conventions (old
+//! and new names), and plain spans. [`TABLE`] holds all knowledge of their names: for each attribute its names, of
+//! which the first present one wins. An empty text counts as absent. Attributes that no line of the table names are
+//! shown as they were sent.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,14 +13,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::node_type::NodeType;
-use crate::otlp::Glance;
-use crate::otlp::glance::Scalar;
+use crate::otlp::SpanRef;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
+use crate::otlp::span_ref::ValueRef;
 
-/// One thing a span can tell, whatever its dialect calls it.
+/// An attribute of a span, whatever name a dialect has for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants are explained by their lines in the table")]
-pub enum Fact {
+pub enum Attribute {
     Kind,
     Operation,
     RunId,
@@ -48,29 +48,29 @@ pub enum Fact {
     ErrorType,
 }
 
-/// The mapping: each fact with the attributes that tell it, in order of precedence.
-pub const TABLE: [(Fact, &[&str]); 25] = [
-    (Fact::Kind, &["openinference.span.kind"]),
-    (Fact::Operation, &["gen_ai.operation.name"]),
-    (Fact::RunId, &["agno.run.id"]),
-    (Fact::SessionId, &["gen_ai.conversation.id", "session.id", "agno.session.id"]),
-    (Fact::UserId, &["user.id", "enduser.id", "agno.user.id"]),
-    (Fact::AgentId, &["agno.agent.id", "gen_ai.agent.id"]),
-    (Fact::AgentName, &["gen_ai.agent.name", "agent.name"]),
-    (Fact::TeamId, &["agno.team.id", "team.id"]),
-    (Fact::WorkflowId, &["agno.workflow.id", "gen_ai.workflow.name"]),
-    (Fact::Metadata, &["metadata"]),
-    (Fact::Model, &["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"]),
+/// The table: each attribute with its names, in order of precedence.
+pub const TABLE: [(Attribute, &[&str]); 25] = [
+    (Attribute::Kind, &["openinference.span.kind"]),
+    (Attribute::Operation, &["gen_ai.operation.name"]),
+    (Attribute::RunId, &["agno.run.id"]),
+    (Attribute::SessionId, &["gen_ai.conversation.id", "session.id", "agno.session.id"]),
+    (Attribute::UserId, &["user.id", "enduser.id", "agno.user.id"]),
+    (Attribute::AgentId, &["agno.agent.id", "gen_ai.agent.id"]),
+    (Attribute::AgentName, &["gen_ai.agent.name", "agent.name"]),
+    (Attribute::TeamId, &["agno.team.id", "team.id"]),
+    (Attribute::WorkflowId, &["agno.workflow.id", "gen_ai.workflow.name"]),
+    (Attribute::Metadata, &["metadata"]),
+    (Attribute::Model, &["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"]),
     (
-        Fact::InputTokens,
+        Attribute::InputTokens,
         &["llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"],
     ),
     (
-        Fact::OutputTokens,
+        Attribute::OutputTokens,
         &["llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"],
     ),
     (
-        Fact::Input,
+        Attribute::Input,
         &[
             "input.value",
             "gen_ai.input.messages",
@@ -83,7 +83,7 @@ pub const TABLE: [(Fact, &[&str]); 25] = [
         ],
     ),
     (
-        Fact::Output,
+        Attribute::Output,
         &[
             "output.value",
             "gen_ai.output.messages",
@@ -93,77 +93,78 @@ pub const TABLE: [(Fact, &[&str]); 25] = [
             "gen_ai.completion",
         ],
     ),
-    (Fact::ToolName, &["tool.name", "gen_ai.tool.name"]),
-    (Fact::ToolParameters, &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments"]),
-    (Fact::Description, &["agno.workflow.description"]),
-    (Fact::StepsCount, &["agno.workflow.steps_count"]),
-    (Fact::Steps, &["agno.workflow.steps"]),
-    (Fact::StepTypes, &["agno.workflow.step_types"]),
-    (Fact::StepName, &["graph.node.name"]),
-    (Fact::StepType, &["agno.step.type"]),
-    (Fact::ErrorMessage, &["exception.message"]),
-    (Fact::ErrorType, &["error.type"]),
+    (Attribute::ToolName, &["tool.name", "gen_ai.tool.name"]),
+    (Attribute::ToolParameters, &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments"]),
+    (Attribute::Description, &["agno.workflow.description"]),
+    (Attribute::StepsCount, &["agno.workflow.steps_count"]),
+    (Attribute::Steps, &["agno.workflow.steps"]),
+    (Attribute::StepTypes, &["agno.workflow.step_types"]),
+    (Attribute::StepName, &["graph.node.name"]),
+    (Attribute::StepType, &["agno.step.type"]),
+    (Attribute::ErrorMessage, &["exception.message"]),
+    (Attribute::ErrorType, &["error.type"]),
 ];
 
-/// The facts that an attribute tells, and how early it stands in each fact's line.
-type Told = Vec<(Fact, usize)>;
+/// The attributes that a name stands for, each with the rank of the name in the attribute's line.
+type RankedAttributes = Vec<(Attribute, usize)>;
 
-/// What the attribute of each name tells.
-static PRECEDENCE: LazyLock<HashMap<&'static [u8], Told>> = LazyLock::new(|| {
-    let mut told: HashMap<_, Told> = HashMap::default();
-    for (fact, names) in TABLE {
+/// The entries of the table by name.
+static BY_NAME: LazyLock<HashMap<&'static [u8], RankedAttributes>> = LazyLock::new(|| {
+    let mut by_name: HashMap<_, RankedAttributes> = HashMap::default();
+    for (attribute, names) in TABLE {
         for (rank, name) in names.iter().enumerate() {
-            told.entry(name.as_bytes()).or_default().push((fact, rank));
+            by_name.entry(name.as_bytes()).or_default().push((attribute, rank));
         }
     }
-    told
+    by_name
 });
 
-/// Which attribute of a list tells which fact.
+/// Finds the attributes of a span by what they mean.
 #[derive(Debug, Clone)]
-pub struct Findings {
-    /// By fact: the rank of the attribute's name in the table, and its place in the list.
-    places: [Option<(usize, usize)>; TABLE.len()],
+pub struct AttributeIndex {
+    /// By attribute: the rank of its name in the table, and its position in the list.
+    positions: [Option<(usize, usize)>; TABLE.len()],
 }
 
-impl Findings {
-    /// Returns what `attributes` tell.
+impl AttributeIndex {
+    /// Indexes `attributes`.
     pub fn of(attributes: &[KeyValue]) -> Self {
-        Self::among(attributes.iter().map(|attribute| (attribute.key.as_bytes(), is_present(attribute))))
+        Self::from_presence(
+            attributes.iter().map(|attribute| (attribute.key.as_bytes(), is_present(attribute))),
+        )
     }
 
-    /// Returns what attributes tell of which the name is known, and whether each says anything.
-    fn among<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
-        let mut places = [None; TABLE.len()];
-        for (place, (key, is_present)) in attributes.enumerate() {
-            let Some(told) = PRECEDENCE.get(key) else { continue };
+    /// Indexes attributes given as their keys and whether each has a value.
+    fn from_presence<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
+        let mut positions = [None; TABLE.len()];
+        for (position, (key, is_present)) in attributes.enumerate() {
+            let Some(named) = BY_NAME.get(key) else { continue };
             if !is_present {
                 continue;
             }
-            for (fact, rank) in told {
-                let seat: &mut Option<(usize, usize)> = &mut places[*fact as usize];
-                if seat.is_none_or(|(present, _)| *rank < present) {
-                    *seat = Some((*rank, place));
+            for (attribute, rank) in named {
+                let best: &mut Option<(usize, usize)> = &mut positions[*attribute as usize];
+                if best.is_none_or(|(present, _)| *rank < present) {
+                    *best = Some((*rank, position));
                 }
             }
         }
-        Self { places }
+        Self { positions }
     }
 
-    /// Returns the place of the attribute that tells `fact`.
-    pub fn place(&self, fact: Fact) -> Option<usize> {
-        self.places[fact as usize].map(|(_, place)| place)
+    /// Returns the position of the value of `attribute` in the list.
+    pub fn position(&self, attribute: Attribute) -> Option<usize> {
+        self.positions[attribute as usize].map(|(_, position)| position)
     }
 
-    /// Returns the value, among the same `attributes`, that tells `fact`.
-    pub fn value<'a>(&self, attributes: &'a [KeyValue], fact: Fact) -> Option<&'a Value> {
-        attributes[self.place(fact)?].value.as_ref()?.value.as_ref()
+    /// Returns the value of `attribute`; `attributes` must be the indexed list.
+    pub fn value<'a>(&self, attributes: &'a [KeyValue], attribute: Attribute) -> Option<&'a Value> {
+        attributes[self.position(attribute)?].value.as_ref()?.value.as_ref()
     }
 
-    /// Returns the text that tells `fact`; numbers and truth values are spelled out, and anything
-    /// larger is no text.
-    pub fn text<'a>(&self, attributes: &'a [KeyValue], fact: Fact) -> Option<Cow<'a, str>> {
-        match self.value(attributes, fact)? {
+    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
+    pub fn text<'a>(&self, attributes: &'a [KeyValue], attribute: Attribute) -> Option<Cow<'a, str>> {
+        match self.value(attributes, attribute)? {
             Value::StringValue(text) => Some(Cow::Borrowed(text)),
             Value::IntValue(number) => Some(Cow::Owned(number.to_string())),
             Value::DoubleValue(number) => Some(Cow::Owned(number.to_string())),
@@ -173,7 +174,7 @@ impl Findings {
     }
 }
 
-/// Whether an attribute says anything: an empty text does not.
+/// Whether an attribute has a value; an empty text counts as none.
 fn is_present(attribute: &KeyValue) -> bool {
     match &attribute.value {
         Some(AnyValue { value: Some(Value::StringValue(text)) }) => !text.is_empty(),
@@ -182,44 +183,46 @@ fn is_present(attribute: &KeyValue) -> bool {
     }
 }
 
-/// Whether a value says anything: an empty text does not.
-fn says_anything(value: Scalar<'_>) -> bool {
-    !matches!(value, Scalar::Missing | Scalar::Text(b""))
+/// Whether there is a value; an empty text counts as none.
+fn has_value(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Missing | ValueRef::Text(b""))
 }
 
-/// Returns a value as text, as [`Findings::text`] does.
-fn text_of(value: Scalar<'_>) -> Option<Cow<'_, str>> {
+/// Returns a value as text, like [`AttributeIndex::text`].
+fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
     match value {
-        Scalar::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
-        Scalar::Whole(number) => Some(Cow::Owned(number.to_string())),
-        Scalar::Double(number) => Some(Cow::Owned(number.to_string())),
-        Scalar::Truth(truth) => Some(Cow::Owned(truth.to_string())),
-        Scalar::Other | Scalar::Missing => None,
+        ValueRef::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
+        ValueRef::Int(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Double(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Bool(truth) => Some(Cow::Owned(truth.to_string())),
+        ValueRef::Other | ValueRef::Missing => None,
     }
 }
 
-/// Returns a value as a count: whole and not negative, else zero.
-fn count_of(value: Scalar<'_>) -> u64 {
+/// Returns a value as a count: a non-negative number, truncated; else zero.
+fn count_of(value: ValueRef<'_>) -> u64 {
     match value {
-        Scalar::Whole(number) => u64::try_from(number).unwrap_or(0),
+        ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-        Scalar::Double(number) => number as u64,
-        Scalar::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0),
+        ValueRef::Double(number) => number as u64,
+        ValueRef::Text(text) => {
+            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+        }
         _ => 0,
     }
 }
 
-/// What the dialects read from one span's attributes; held in memory for every span of the head,
-/// so large texts are not among them.
+/// What rows and trees need of one span. It is held in memory for every span of the head, so large texts are not
+/// part of it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct SpanSummary {
     /// The span's name.
     pub name: Box<str>,
-    /// What kind of work it stands for.
+    /// What kind of operation it is.
     pub node_type: NodeType,
-    /// Whether it may be a run root: an agent, team, workflow or chain at work.
+    /// Whether it can be the run root: an agent, team, workflow or chain that runs.
     pub is_run: bool,
-    /// Whether it uses any dialect's attributes at all.
+    /// Whether it has attributes of any dialect.
     pub has_dialect: bool,
     /// The run's id.
     pub run_id: Option<Box<str>>,
@@ -233,68 +236,70 @@ pub struct Facts {
     pub team_id: Option<Box<str>>,
     /// The workflow's id, or its name if it has none.
     pub workflow_id: Option<Box<str>>,
-    /// Tokens a model read; zero unless the span is a model's.
+    /// Input tokens; zero unless the span is a model call.
     pub input_tokens: u64,
-    /// Tokens a model wrote; zero unless the span is a model's.
+    /// Output tokens; zero unless the span is a model call.
     pub output_tokens: u64,
 }
 
-impl Facts {
-    /// Returns the facts of one span.
-    pub fn read(span: &Glance<'_>) -> Self {
+impl SpanSummary {
+    /// Returns the summary of a span.
+    pub fn of(span: &SpanRef<'_>) -> Self {
         let attributes = &span.attributes;
-        let told = attributes.iter().map(|attribute| (attribute.key, says_anything(attribute.value)));
-        let findings = Findings::among(told);
-        let value = |fact| findings.place(fact).map_or(Scalar::Missing, |place| attributes[place].value);
-        let text = |fact| text_of(value(fact));
-        let id = |fact| text(fact).map(|text| Box::from(text.as_ref()));
-        let speaks =
+        let presence = attributes.iter().map(|attribute| (attribute.key, has_value(attribute.value)));
+        let index = AttributeIndex::from_presence(presence);
+        let value = |attribute| {
+            index.position(attribute).map_or(ValueRef::Missing, |position| attributes[position].value)
+        };
+        let text = |attribute| text_of(value(attribute));
+        let id = |attribute| text(attribute).map(|text| Box::from(text.as_ref()));
+        let uses_prefix =
             |prefix: &str| attributes.iter().any(|attribute| attribute.key.starts_with(prefix.as_bytes()));
 
-        let team_id: Option<Box<str>> = id(Fact::TeamId);
-        let is_agno = speaks("agno.");
-        let operation = text(Fact::Operation);
-        let node_type = match text(Fact::Kind) {
+        let team_id: Option<Box<str>> = id(Attribute::TeamId);
+        let is_agno = uses_prefix("agno.");
+        let operation = text(Attribute::Operation);
+        let node_type = match text(Attribute::Kind) {
             Some(kind) => NodeType::of_kind(&kind, team_id.is_some(), is_agno),
             None => operation.as_deref().map_or(NodeType::Unknown, NodeType::of_operation),
         };
-        let is_at_work = operation.as_deref() != Some("create_agent");
-        let is_run = is_at_work
+        let is_execution = operation.as_deref() != Some("create_agent");
+        let is_run = is_execution
             && matches!(node_type, NodeType::Agent | NodeType::Team | NodeType::Workflow | NodeType::Chain);
-        // A team and a workflow bear an agent's name too, their own.
+        // Teams and workflows also carry an agent name: their own.
         let name_of_agent = || {
             let is_own_name = matches!(node_type, NodeType::Team | NodeType::Workflow);
-            if is_own_name { None } else { id(Fact::AgentName) }
+            if is_own_name { None } else { id(Attribute::AgentName) }
         };
-        let mut facts = Self {
+        let mut summary = Self {
             name: String::from_utf8_lossy(span.name).into(),
             is_run,
-            has_dialect: is_agno || speaks("openinference.") || speaks("gen_ai."),
-            run_id: id(Fact::RunId),
-            session_id: id(Fact::SessionId),
-            user_id: id(Fact::UserId),
-            agent_id: id(Fact::AgentId).or_else(name_of_agent),
-            workflow_id: id(Fact::WorkflowId),
+            has_dialect: is_agno || uses_prefix("openinference.") || uses_prefix("gen_ai."),
+            run_id: id(Attribute::RunId),
+            session_id: id(Attribute::SessionId),
+            user_id: id(Attribute::UserId),
+            agent_id: id(Attribute::AgentId).or_else(name_of_agent),
+            workflow_id: id(Attribute::WorkflowId),
             team_id,
             ..Self::default()
         };
         if node_type.is_model() {
-            facts.input_tokens = count_of(value(Fact::InputTokens));
-            facts.output_tokens = count_of(value(Fact::OutputTokens));
+            summary.input_tokens = count_of(value(Attribute::InputTokens));
+            summary.output_tokens = count_of(value(Attribute::OutputTokens));
         }
-        facts.node_type = node_type;
-        if let Some(metadata) = text(Fact::Metadata) {
-            facts.read_metadata(&metadata);
+        summary.node_type = node_type;
+        if let Some(metadata) = text(Attribute::Metadata) {
+            summary.read_metadata(&metadata);
         }
-        facts
+        summary
     }
 
-    /// Takes session and user, if still unknown, from the JSON text of the attribute `metadata`.
+    /// Reads session and user, if still unknown, from the JSON text of the attribute `metadata`.
     fn read_metadata(&mut self, metadata: &str) {
         if self.session_id.is_some() && self.user_id.is_some() {
             return;
         }
-        // The members would also be read off a JSON array, by position.
+        // Serde would also read the members from a JSON array, by position.
         if !metadata.trim_start().starts_with('{') {
             return;
         }
@@ -306,7 +311,7 @@ impl Facts {
     }
 }
 
-/// The members of `metadata` that name a session or a user; whatever else is in it is passed over.
+/// The members of `metadata` that identify a session or a user; other members are ignored.
 #[derive(Deserialize)]
 struct MetadataIdentity<'a> {
     #[serde(rename = "session_id", borrow)]
@@ -317,7 +322,7 @@ struct MetadataIdentity<'a> {
     user: Option<&'a RawValue>,
 }
 
-/// Returns the id that a JSON text or number spells.
+/// Returns the id in a JSON string or number.
 fn id_of_json(json: &RawValue) -> Option<Box<str>> {
     let json = json.get();
     if json.starts_with('"') {

@@ -1,27 +1,26 @@
-//! The `extra_data` of a node: everything that was sent and has no place of its own, under the
-//! names of OTLP.
+//! The `extra_data` of a node: everything that was sent and is not shown elsewhere, under its OTLP names.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::json::Json;
+use super::json::{JsonWriter, present};
 use super::node::Node;
-use super::origins::Origins;
+use super::origins::OriginWriter;
 use super::row::micros;
 use crate::otlp::proto::{self, span::SpanKind, status::StatusCode};
 use crate::otlp::{SpanId, TraceId};
 
-/// Writes the member `extra_data`, if there is anything to say.
+/// Writes the member `extra_data` unless it is empty.
 pub(super) fn write_extra_data<'a>(
-    json: &mut Json<'_>,
+    json: &mut JsonWriter<'_>,
     node: &Node<'a>,
     is_root: bool,
-    origins: &mut Origins<'a>,
+    origins: &mut OriginWriter<'a>,
 ) {
     let mut inside = Vec::new();
-    let mut extra = Json::new(&mut inside);
+    let mut extra = JsonWriter::new(&mut inside);
     let message = &node.message;
-    extra.attributes_member("attributes", node.rest());
+    extra.attributes_member("attributes", node.unshown_attributes());
     extra.counted_member("dropped_attributes_count", message.dropped_attributes_count);
     write_events(&mut extra, &message.events);
     extra.counted_member("dropped_events_count", message.dropped_events_count);
@@ -29,7 +28,7 @@ pub(super) fn write_extra_data<'a>(
     extra.counted_member("dropped_links_count", message.dropped_links_count);
     write_status(&mut extra, node);
     write_kind(&mut extra, message.kind);
-    // A root with a parent is an orphan, or the place where a circle was cut.
+    // A root with a parent is an orphan, or the span at which a cycle was cut.
     if is_root && let Some(parent_id) = node.span.parent_id {
         extra.text_member("parent_span_id", &parent_id.to_string());
     }
@@ -39,12 +38,12 @@ pub(super) fn write_extra_data<'a>(
     if !inside.is_empty() {
         json.key("extra_data");
         json.begin_object();
-        json.finished(&inside);
+        json.raw(&inside);
         json.end_object();
     }
 }
 
-fn write_events(extra: &mut Json<'_>, events: &[proto::span::Event]) {
+fn write_events(extra: &mut JsonWriter<'_>, events: &[proto::span::Event]) {
     if events.is_empty() {
         return;
     }
@@ -61,7 +60,7 @@ fn write_events(extra: &mut Json<'_>, events: &[proto::span::Event]) {
     extra.end_array();
 }
 
-fn write_links(extra: &mut Json<'_>, links: &[proto::span::Link]) {
+fn write_links(extra: &mut JsonWriter<'_>, links: &[proto::span::Link]) {
     if links.is_empty() {
         return;
     }
@@ -82,9 +81,9 @@ fn write_links(extra: &mut Json<'_>, links: &[proto::span::Link]) {
     extra.end_array();
 }
 
-/// Writes what `status` and `error` of the node do not tell: that a success was declared, a code
-/// unknown to us, the message of a span that did not fail.
-fn write_status(extra: &mut Json<'_>, node: &Node<'_>) {
+/// Writes the parts of the status that the node's `status` and `error` do not show: an explicit success, an unknown
+/// code, the message of a span that did not fail.
+fn write_status(extra: &mut JsonWriter<'_>, node: &Node<'_>) {
     let Some(status) = &node.message.status else { return };
     match StatusCode::try_from(status.code) {
         Ok(StatusCode::Unset | StatusCode::Error) => {}
@@ -96,14 +95,10 @@ fn write_status(extra: &mut Json<'_>, node: &Node<'_>) {
     }
 }
 
-fn write_kind(extra: &mut Json<'_>, kind: i32) {
+fn write_kind(extra: &mut JsonWriter<'_>, kind: i32) {
     match SpanKind::try_from(kind) {
         Ok(SpanKind::Unspecified) => {}
         Ok(known) => extra.text_member("kind", known.as_str_name().trim_start_matches("SPAN_KIND_")),
         Err(_) => extra.whole_member("kind", kind),
     }
-}
-
-pub(super) fn present(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
 }

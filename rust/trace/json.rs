@@ -1,9 +1,9 @@
-//! JSON written straight into a buffer, with commas where they belong.
+//! A JSON writer that appends to a byte buffer.
 //!
-//! OTLP values become JSON so that nothing is lost: bytes are base64 text, and numbers JSON does
-//! not know are the texts `NaN`, `Infinity` and `-Infinity`. OTLP forbids equal keys in one map,
-//! but senders slip: such a key is written once, its value an array of all that was sent for it,
-//! in order. Nesting is walked with an explicit stack.
+//! OTLP values are converted without loss: bytes become base64 text, and numbers that JSON cannot express become
+//! the texts `NaN`, `Infinity` and `-Infinity`. OTLP forbids repeated keys in a map, but senders make mistakes: a
+//! repeated key is written once, with an array of all values sent for it, in order. Nesting is walked with an
+//! explicit stack.
 
 use std::collections::HashMap;
 use std::vec;
@@ -14,20 +14,20 @@ use base64::engine::general_purpose::STANDARD;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 use crate::time::write_instant;
 
-/// A writer of JSON that remembers whether a comma is due.
-pub(super) struct Json<'a> {
+/// Writes JSON and tracks whether a comma is due.
+pub(super) struct JsonWriter<'a> {
     out: &'a mut Vec<u8>,
     is_comma_due: bool,
 }
 
-impl<'a> Json<'a> {
-    /// Returns a writer of one value at the end of `out`.
+impl<'a> JsonWriter<'a> {
+    /// Returns a writer that appends one value to `out`.
     pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, is_comma_due: false }
     }
 
-    /// Returns a writer that goes on in an object which already has members.
-    pub(super) fn resumed(out: &'a mut Vec<u8>) -> Self {
+    /// Returns a writer that continues an object which already has members.
+    pub(super) fn in_object(out: &'a mut Vec<u8>) -> Self {
         Self { out, is_comma_due: true }
     }
 
@@ -47,7 +47,7 @@ impl<'a> Json<'a> {
         self.end(b']');
     }
 
-    /// Writes a member's key; its value is written next.
+    /// Writes the key of a member; its value must be written next.
     pub(super) fn key(&mut self, key: &str) {
         self.text(key);
         self.out.push(b':');
@@ -59,8 +59,8 @@ impl<'a> Json<'a> {
         serde_json::to_writer(&mut *self.out, text).expect("a text is JSON, and a buffer takes it");
     }
 
-    /// Writes finished JSON.
-    pub(super) fn finished(&mut self, json: &[u8]) {
+    /// Writes JSON text as it is.
+    pub(super) fn raw(&mut self, json: &[u8]) {
         self.separate();
         self.out.extend_from_slice(json);
     }
@@ -70,7 +70,7 @@ impl<'a> Json<'a> {
         self.text(text);
     }
 
-    /// Writes a member only if it has a text.
+    /// Writes a text member, unless there is no text.
     pub(super) fn optional_member(&mut self, key: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.text_member(key, text);
@@ -79,24 +79,24 @@ impl<'a> Json<'a> {
 
     pub(super) fn whole_member(&mut self, key: &str, number: impl Into<i128>) {
         self.key(key);
-        self.finished(number.into().to_string().as_bytes());
+        self.raw(number.into().to_string().as_bytes());
     }
 
-    /// Writes a member only if its number is not zero.
+    /// Writes an integer member, unless it is zero.
     pub(super) fn counted_member(&mut self, key: &str, count: u32) {
         if count != 0 {
             self.whole_member(key, count);
         }
     }
 
-    /// Writes a member that is an instant, `micros` since 1970.
+    /// Writes an instant member; `micros` since 1970.
     pub(super) fn instant_member(&mut self, key: &str, micros: i64) {
         let mut text = String::with_capacity(27);
         write_instant(&mut text, micros);
         self.text_member(key, &text);
     }
 
-    /// Writes a member that is an object of `attributes`, only if there are any.
+    /// Writes a member with `attributes` as an object, unless there are none.
     pub(super) fn attributes_member<'v>(
         &mut self,
         key: &str,
@@ -112,7 +112,7 @@ impl<'a> Json<'a> {
     /// Writes `attributes` as an object.
     pub(super) fn attributes<'v>(&mut self, attributes: impl IntoIterator<Item = &'v KeyValue>) {
         self.begin_object();
-        self.walk(Walk::Members(members(attributes).into_iter()));
+        self.walk(OpenContainer::Members(map_entries(attributes).into_iter()));
     }
 
     /// Writes one OTLP value.
@@ -122,21 +122,21 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Writes what is left inside a container, and its end.
-    fn walk(&mut self, outermost: Walk<'_>) {
+    /// Writes the rest of a container, and its end.
+    fn walk(&mut self, outermost: OpenContainer<'_>) {
         let mut open = vec![outermost];
         while let Some(innermost) = open.last_mut() {
             let step = match innermost {
-                Walk::Items(items) => items.next().map(|item| self.begin_value(item)),
-                Walk::Members(members) => members.next().map(|member| self.begin_member(member)),
+                OpenContainer::Items(items) => items.next().map(|item| self.begin_value(item)),
+                OpenContainer::Members(entries) => entries.next().map(|entry| self.begin_member(entry)),
             };
             match (step, innermost) {
                 (Some(inside), _) => open.extend(inside),
-                (None, Walk::Items(_)) => {
+                (None, OpenContainer::Items(_)) => {
                     self.end_array();
                     open.pop();
                 }
-                (None, Walk::Members(_)) => {
+                (None, OpenContainer::Members(_)) => {
                     self.end_object();
                     open.pop();
                 }
@@ -144,36 +144,36 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Writes a plain value; of a container writes the beginning and returns what is inside.
-    fn begin_value<'v>(&mut self, value: Option<&'v Value>) -> Option<Walk<'v>> {
+    /// Writes a scalar; for a container writes its beginning and returns its content.
+    fn begin_value<'v>(&mut self, value: Option<&'v Value>) -> Option<OpenContainer<'v>> {
         match value {
-            None => self.finished(b"null"),
+            None => self.raw(b"null"),
             Some(Value::StringValue(text)) => self.text(text),
-            Some(Value::BoolValue(truth)) => self.finished(truth.to_string().as_bytes()),
-            Some(Value::IntValue(number)) => self.finished(number.to_string().as_bytes()),
-            Some(Value::StringValueStrindex(index)) => self.finished(index.to_string().as_bytes()),
+            Some(Value::BoolValue(truth)) => self.raw(truth.to_string().as_bytes()),
+            Some(Value::IntValue(number)) => self.raw(number.to_string().as_bytes()),
+            Some(Value::StringValueStrindex(index)) => self.raw(index.to_string().as_bytes()),
             Some(Value::DoubleValue(number)) => self.double(*number),
             Some(Value::BytesValue(bytes)) => self.text(&STANDARD.encode(bytes)),
             Some(Value::ArrayValue(array)) => {
                 self.begin_array();
                 let items: Vec<_> = array.values.iter().map(|item| item.value.as_ref()).collect();
-                return Some(Walk::Items(items.into_iter()));
+                return Some(OpenContainer::Items(items.into_iter()));
             }
             Some(Value::KvlistValue(map)) => {
                 self.begin_object();
-                return Some(Walk::Members(members(&map.values).into_iter()));
+                return Some(OpenContainer::Members(map_entries(&map.values).into_iter()));
             }
         }
         None
     }
 
-    fn begin_member<'v>(&mut self, member: Member<'v>) -> Option<Walk<'v>> {
-        self.key(member.key);
-        if let [value] = member.values.as_slice() {
+    fn begin_member<'v>(&mut self, entry: MapEntry<'v>) -> Option<OpenContainer<'v>> {
+        self.key(entry.key);
+        if let [value] = entry.values.as_slice() {
             return self.begin_value(*value);
         }
         self.begin_array();
-        Some(Walk::Items(member.values.into_iter()))
+        Some(OpenContainer::Items(entry.values.into_iter()))
     }
 
     fn double(&mut self, number: f64) {
@@ -206,39 +206,44 @@ impl<'a> Json<'a> {
     }
 }
 
-/// A container on the way: what is left of it.
-enum Walk<'v> {
+/// A container being written: the items that are left.
+enum OpenContainer<'v> {
     Items(vec::IntoIter<Option<&'v Value>>),
-    Members(vec::IntoIter<Member<'v>>),
+    Members(vec::IntoIter<MapEntry<'v>>),
 }
 
-/// A key with every value that was sent for it.
-struct Member<'v> {
+/// A key with every value sent for it.
+struct MapEntry<'v> {
     key: &'v str,
     values: Vec<Option<&'v Value>>,
 }
 
 /// Returns the entries of a map by key, in order of first appearance.
-fn members<'v>(entries: impl IntoIterator<Item = &'v KeyValue>) -> Vec<Member<'v>> {
-    let mut members: Vec<Member<'v>> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
+fn map_entries<'v>(entries: impl IntoIterator<Item = &'v KeyValue>) -> Vec<MapEntry<'v>> {
+    let mut merged: Vec<MapEntry<'v>> = Vec::new();
+    let mut indexes: HashMap<&str, usize> = HashMap::new();
     for entry in entries {
         let value = entry.value.as_ref().and_then(|any: &AnyValue| any.value.as_ref());
-        let place = *places.entry(&entry.key).or_insert(members.len());
-        match members.get_mut(place) {
-            Some(member) => member.values.push(value),
-            None => members.push(Member { key: &entry.key, values: vec![value] }),
+        let index = *indexes.entry(&entry.key).or_insert(merged.len());
+        match merged.get_mut(index) {
+            Some(entry) => entry.values.push(value),
+            None => merged.push(MapEntry { key: &entry.key, values: vec![value] }),
         }
     }
-    members
+    merged
 }
 
-/// Returns a value as text: a text as it is, anything else as its JSON.
+/// Returns a value as text: a string unchanged, any other value as JSON.
 pub(super) fn value_text(value: &Value) -> String {
     if let Value::StringValue(text) = value {
         return text.clone();
     }
     let mut json = Vec::new();
-    Json::new(&mut json).value(value);
+    JsonWriter::new(&mut json).value(value);
     String::from_utf8(json).expect("JSON is UTF-8")
+}
+
+/// Returns `text`, or `None` if it is empty.
+pub(super) fn present(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }

@@ -1,8 +1,8 @@
-//! Spans -> one trace row; span tree: what is a trace, once its spans are put together?
+//! Builds traces from spans: the row a trace is searched by, its document, and its tree.
 //!
-//! A [`Trace`] is an immutable set of spans. From it come the row that searches decide on
-//! ([`row`]), the document that is stored, and the tree that is shown ([`tree`], [`detail`]).
-//! What programs call things is known to one table ([`dialect`]).
+//! A [`Trace`] is an immutable set of spans. From it are derived the row that searches read ([`row`]), the document
+//! that is stored, and the tree that is shown ([`tree`], [`detail`]). The attribute names that instrumented
+//! programs use are listed in one table ([`dialect`]).
 
 pub mod detail;
 pub mod dialect;
@@ -26,45 +26,45 @@ pub use span::Span;
 use crate::error::Result;
 use crate::otlp::{SpanId, TraceId, wire};
 
-/// The most spans one trace may have.
+/// Maximum number of spans of a trace.
 pub const MAX_SPANS: usize = 100_000;
 
-/// All spans known of one trace, each once.
+/// All spans received for one trace, each once.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// The trace's id.
     pub trace_id: TraceId,
-    /// When its first span was received: microseconds since 1970.
+    /// When its first span was received, in microseconds since 1970.
     pub created_at: i64,
-    /// The spans in order of their ids.
+    /// The spans, ordered by id.
     spans: Vec<Arc<Span>>,
 }
 
 impl Trace {
-    /// Returns a trace without spans, first heard of at `created_at` (microseconds since 1970).
+    /// Returns a trace without spans, first received at `created_at` (microseconds since 1970).
     pub fn new(trace_id: TraceId, created_at: i64) -> Self {
         Self { trace_id, created_at, spans: Vec::new() }
     }
 
-    /// Returns the spans in order of their ids.
+    /// Returns the spans, ordered by id.
     pub fn spans(&self) -> &[Arc<Span>] {
         &self.spans
     }
 
     /// Returns the span with this id, if the trace has it.
     pub fn span(&self, span_id: SpanId) -> Option<&Arc<Span>> {
-        let place = self.spans.binary_search_by(|span| span.span_id.cmp(&span_id)).ok()?;
-        Some(&self.spans[place])
+        let index = self.spans.binary_search_by(|span| span.span_id.cmp(&span_id)).ok()?;
+        Some(&self.spans[index])
     }
 
-    /// Returns this trace with `arrivals` added. Of unequal copies of a span one stays
-    /// ([`Span::supersedes`]), so sending twice or in another order changes nothing.
+    /// Returns this trace with `arrivals` added. Of unequal copies of a span one is kept ([`Span::supersedes`]), so
+    /// the result does not depend on the order or repetition of arrivals.
     #[must_use]
     pub fn with(&self, arrivals: impl IntoIterator<Item = Arc<Span>>) -> Self {
         let mut newest: Vec<Arc<Span>> = arrivals.into_iter().collect();
         newest.sort_unstable_by(|one, other| {
             let in_order = one.span_id.cmp(&other.span_id);
-            // Of one id the copy that stays comes first.
+            // Of copies of one span, the one that is kept comes first.
             in_order.then_with(|| other.end.cmp(&one.end)).then_with(|| other.wire.cmp(&one.wire))
         });
         newest.dedup_by_key(|span| span.span_id);
@@ -73,13 +73,13 @@ impl Trace {
         }
         let mut spans = Vec::with_capacity(self.spans.len() + newest.len());
         let mut arrived = newest.into_iter().peekable();
-        for present in &self.spans {
-            while let Some(span) = arrived.next_if(|span| span.span_id < present.span_id) {
+        for existing in &self.spans {
+            while let Some(span) = arrived.next_if(|span| span.span_id < existing.span_id) {
                 spans.push(span);
             }
-            match arrived.next_if(|span| span.span_id == present.span_id) {
-                Some(span) if span.supersedes(present) => spans.push(span),
-                _ => spans.push(present.clone()),
+            match arrived.next_if(|span| span.span_id == existing.span_id) {
+                Some(span) if span.supersedes(existing) => spans.push(span),
+                _ => spans.push(existing.clone()),
             }
         }
         spans.extend(arrived);
@@ -91,10 +91,10 @@ impl Trace {
         wire::join(self.spans.iter().map(|span| &span.wire))
     }
 
-    /// Returns the trace that `document` holds.
+    /// Returns the trace stored in `document`.
     ///
     /// # Errors
-    /// [`crate::error::Error::Decode`] if the document is not what [`Trace::document`] writes.
+    /// [`crate::error::Error::Decode`] if the document was not written by [`Trace::document`].
     pub fn from_document(trace_id: TraceId, created_at: i64, document: Bytes) -> Result<Self> {
         let spans = wire::split(document)?
             .into_iter()

@@ -1,11 +1,9 @@
-//! One span as a node of the tree (specification, "`TraceNode`"), in two parts: what stands before
-//! its children and what stands after them. Between the two the span's message is already dropped.
+//! One span as a node of the tree (`docs/reference/api.md#trace-node`), written in two parts: the members before
+//! its children and those after them. The span's message is dropped in between.
 
-use super::dialect::{Fact, Findings};
-use super::extra::write_extra_data;
-use super::json::{Json, value_text};
+use super::dialect::{Attribute, AttributeIndex};
+use super::json::{JsonWriter, value_text};
 use super::node_type::NodeType;
-use super::origins::Origins;
 use super::row::micros;
 use super::steps::StepTypes;
 use super::{Span, TraceRow};
@@ -14,25 +12,25 @@ use crate::otlp::proto::{self, KeyValue, any_value::Value};
 use crate::schema::STATUSES;
 use crate::time::format_duration;
 
-/// The error of a span that failed without a word.
-const UNEXPLAINED: &str = "the span failed and did not say why";
+/// The error shown for a failed span that has no message.
+const UNKNOWN_ERROR: &str = "the span failed and did not say why";
 
-/// What a node must know of the tree around it.
-pub(super) struct Surroundings<'a> {
-    /// The trace's row, whose token totals a root shows.
+/// What a node needs to know of the tree around it.
+pub(super) struct TreeContext<'a> {
+    /// The row of the trace; a root shows its token totals.
     pub row: &'a TraceRow,
     /// Whether the node is a root of the tree.
     pub is_root: bool,
-    /// What the parent says of its steps.
+    /// The step types that the parent declares.
     pub step_types: Option<&'a StepTypes>,
 }
 
-/// A span with its message decoded, and a note of what has been shown of it.
+/// A span with its decoded message, which records which attributes have been shown.
 pub(super) struct Node<'a> {
     pub(super) span: &'a Span,
     pub(super) message: proto::Span,
-    findings: Findings,
-    /// By attribute: whether the node shows its value, so that it need not be repeated.
+    index: AttributeIndex,
+    /// By attribute: whether the node has shown its value, which then is not repeated.
     is_shown: Vec<bool>,
 }
 
@@ -40,27 +38,27 @@ impl<'a> Node<'a> {
     /// Returns the node of `span`.
     pub(super) fn of(span: &'a Span) -> Result<Self> {
         let message = span.message()?;
-        let findings = Findings::of(&message.attributes);
+        let index = AttributeIndex::of(&message.attributes);
         let is_shown = vec![false; message.attributes.len()];
-        Ok(Self { span, message, findings, is_shown })
+        Ok(Self { span, message, index, is_shown })
     }
 
-    /// Returns the input: the attribute that tells it, else a span event's, else numbered messages.
+    /// Returns the input: from the attribute, else from a span event, else from numbered messages.
     pub(super) fn input(&mut self) -> Option<String> {
-        self.content(Fact::Input, &["gen_ai.prompt.", "llm.input_messages."])
+        self.content_text(Attribute::Input, &["gen_ai.prompt.", "llm.input_messages."])
     }
 
-    /// Returns the output, from the same places.
+    /// Returns the output, from the same sources.
     pub(super) fn output(&mut self) -> Option<String> {
-        self.content(Fact::Output, &["gen_ai.completion.", "llm.output_messages."])
+        self.content_text(Attribute::Output, &["gen_ai.completion.", "llm.output_messages."])
     }
 
-    /// Whether the span calls itself a chain, whoever made it.
+    /// Whether the span declares itself a chain, whatever its dialect.
     pub(super) fn is_chain(&self) -> bool {
-        self.findings.text(&self.message.attributes, Fact::Kind).as_deref() == Some("CHAIN")
+        self.index.text(&self.message.attributes, Attribute::Kind).as_deref() == Some("CHAIN")
     }
 
-    /// Returns what went wrong; `None` if nothing did.
+    /// Returns the error; `None` if the span did not fail.
     pub(super) fn error(&mut self) -> Option<String> {
         if !self.span.is_error {
             return None;
@@ -68,20 +66,20 @@ impl<'a> Node<'a> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
             .filter(|message| !message.is_empty())
-            .or_else(|| self.show(Fact::ErrorMessage))
+            .or_else(|| self.take_text(Attribute::ErrorMessage))
             .or_else(|| self.exception())
-            .or_else(|| self.show(Fact::ErrorType))
-            .or_else(|| Some(UNEXPLAINED.to_owned()))
+            .or_else(|| self.take_text(Attribute::ErrorType))
+            .or_else(|| Some(UNKNOWN_ERROR.to_owned()))
     }
 
-    /// Writes the node up to its children.
-    pub(super) fn write_head(&mut self, json: &mut Json<'_>) {
+    /// Writes the members before the children.
+    pub(super) fn write_head(&mut self, json: &mut JsonWriter<'_>) {
         let span = self.span;
         let start = micros(span.start);
         let end = micros(span.effective_end());
         json.text_member("id", &span.span_id.to_string());
         json.text_member("name", &self.message.name);
-        json.text_member("type", span.facts.node_type.word());
+        json.text_member("type", span.summary.node_type.word());
         json.text_member("duration", &format_duration((end - start).max(0) / 1_000));
         json.instant_member("start_time", start);
         json.instant_member("end_time", end);
@@ -91,137 +89,136 @@ impl<'a> Node<'a> {
         json.optional_member("error", self.error().as_deref());
     }
 
-    /// Writes what stands after the children.
-    pub(super) fn write_tail(
-        &mut self,
-        json: &mut Json<'_>,
-        around: &Surroundings<'_>,
-        origins: &mut Origins<'a>,
-    ) {
-        json.optional_member("step_type", self.step_type(around.step_types).as_deref());
-        self.write_metadata(json, around);
-        self.note_kind();
-        write_extra_data(json, self, around.is_root, origins);
+    /// Writes the members after the children, except `extra_data`.
+    pub(super) fn write_tail(&mut self, json: &mut JsonWriter<'_>, context: &TreeContext<'_>) {
+        json.optional_member("step_type", self.step_type(context.step_types).as_deref());
+        self.write_metadata(json, context);
+        self.mark_kind();
     }
 
     /// Returns the attributes whose values the node has not shown.
-    pub(super) fn rest(&self) -> impl Iterator<Item = &KeyValue> {
+    pub(super) fn unshown_attributes(&self) -> impl Iterator<Item = &KeyValue> {
         let attributes = self.message.attributes.iter().zip(&self.is_shown);
         attributes.filter(|(_, is_shown)| !**is_shown).map(|(attribute, _)| attribute)
     }
 
-    /// Returns what this span says of the steps below it.
+    /// Returns the step types that this span declares for the spans below it.
     pub(super) fn steps(&self) -> Option<StepTypes> {
         let attributes = &self.message.attributes;
-        let names = self.findings.value(attributes, Fact::Steps)?;
-        StepTypes::of(names, self.findings.value(attributes, Fact::StepTypes)?)
+        let names = self.index.value(attributes, Attribute::Steps)?;
+        StepTypes::of(names, self.index.value(attributes, Attribute::StepTypes)?)
     }
 
     fn step_type(&mut self, of_parent: Option<&StepTypes>) -> Option<String> {
-        self.show(Fact::StepType).or_else(|| {
-            let name = self.findings.text(&self.message.attributes, Fact::StepName);
+        self.take_text(Attribute::StepType).or_else(|| {
+            let name = self.index.text(&self.message.attributes, Attribute::StepName);
             of_parent?.step_type(name.as_deref(), &self.message.name).map(str::to_owned)
         })
     }
 
-    /// Writes the named keys of this kind of node; what is zero or empty is left out.
-    fn write_metadata(&mut self, json: &mut Json<'_>, around: &Surroundings<'_>) {
-        let named: &[(&str, Fact)] = match self.span.facts.node_type {
-            NodeType::Agent | NodeType::Team => &[("run_id", Fact::RunId)],
+    /// Writes the `metadata` of this type of node; zero and empty values are left out.
+    fn write_metadata(&mut self, json: &mut JsonWriter<'_>, context: &TreeContext<'_>) {
+        let named: &[(&str, Attribute)] = match self.span.summary.node_type {
+            NodeType::Agent | NodeType::Team => &[("run_id", Attribute::RunId)],
             NodeType::Llm | NodeType::Embedding => &[
-                ("model", Fact::Model),
-                ("input_tokens", Fact::InputTokens),
-                ("output_tokens", Fact::OutputTokens),
+                ("model", Attribute::Model),
+                ("input_tokens", Attribute::InputTokens),
+                ("output_tokens", Attribute::OutputTokens),
             ],
-            NodeType::Tool => &[("tool_name", Fact::ToolName), ("parameters", Fact::ToolParameters)],
+            NodeType::Tool => {
+                &[("tool_name", Attribute::ToolName), ("parameters", Attribute::ToolParameters)]
+            }
             NodeType::Workflow | NodeType::Chain => &[
-                ("description", Fact::Description),
-                ("steps_count", Fact::StepsCount),
-                ("steps", Fact::Steps),
-                ("step_types", Fact::StepTypes),
+                ("description", Attribute::Description),
+                ("steps_count", Attribute::StepsCount),
+                ("steps", Attribute::Steps),
+                ("step_types", Attribute::StepTypes),
             ],
             NodeType::Other(_) | NodeType::Unknown => &[],
         };
-        let facts = &self.span.facts;
-        let ids = [("session_id", &facts.session_id), ("user_id", &facts.user_id)];
-        let row = around.row;
+        let summary = &self.span.summary;
+        let ids = [("session_id", &summary.session_id), ("user_id", &summary.user_id)];
+        let row = context.row;
         let totals = [("total_input_tokens", row.input_tokens), ("total_output_tokens", row.output_tokens)];
 
         let mut inside = Vec::new();
-        let mut members = Json::new(&mut inside);
-        for (key, fact) in named {
-            self.write_named(&mut members, key, *fact);
+        let mut members = JsonWriter::new(&mut inside);
+        for (key, attribute) in named {
+            self.write_named(&mut members, key, *attribute);
         }
         for (key, id) in ids {
             members.optional_member(key, id.as_deref());
         }
         for (key, total) in totals {
-            if around.is_root && total > 0 {
+            if context.is_root && total > 0 {
                 members.whole_member(key, total);
             }
         }
-        self.note_ids();
+        self.mark_ids();
         if !inside.is_empty() {
             json.key("metadata");
             json.begin_object();
-            json.finished(&inside);
+            json.raw(&inside);
             json.end_object();
         }
     }
 
-    fn write_named(&mut self, members: &mut Json<'_>, key: &str, fact: Fact) {
-        let Some(place) = self.findings.place(fact) else { return };
-        let Some(value) = value_of(&self.message.attributes[place]).filter(|value| !is_falsy(value)) else {
+    fn write_named(&mut self, members: &mut JsonWriter<'_>, key: &str, attribute: Attribute) {
+        let Some(position) = self.index.position(attribute) else { return };
+        let Some(value) = value_of(&self.message.attributes[position]).filter(|value| !is_falsy(value))
+        else {
             return;
         };
         members.key(key);
         members.value(value);
-        self.is_shown[place] = true;
+        self.is_shown[position] = true;
     }
 
-    /// Notes the session and the user as shown, if it is their attribute that was.
-    fn note_ids(&mut self) {
-        let facts = &self.span.facts;
-        for (fact, id) in [(Fact::SessionId, &facts.session_id), (Fact::UserId, &facts.user_id)] {
-            self.note_if_equal(fact, id.as_deref());
+    /// Marks the session and user attributes as shown if their values were.
+    fn mark_ids(&mut self) {
+        let summary = &self.span.summary;
+        for (attribute, id) in
+            [(Attribute::SessionId, &summary.session_id), (Attribute::UserId, &summary.user_id)]
+        {
+            self.mark_if_equal(attribute, id.as_deref());
         }
     }
 
-    /// Notes the kind as shown, if the node's type is that very word.
-    fn note_kind(&mut self) {
-        self.note_if_equal(Fact::Kind, Some(self.span.facts.node_type.word()));
+    /// Marks the kind as shown if the node's type is the same word.
+    fn mark_kind(&mut self) {
+        self.mark_if_equal(Attribute::Kind, Some(self.span.summary.node_type.word()));
     }
 
-    fn note_if_equal(&mut self, fact: Fact, shown: Option<&str>) {
-        let Some(place) = self.findings.place(fact) else { return };
-        if let Some(Value::StringValue(text)) = value_of(&self.message.attributes[place]) {
-            self.is_shown[place] |= Some(text.as_str()) == shown;
+    fn mark_if_equal(&mut self, attribute: Attribute, shown: Option<&str>) {
+        let Some(position) = self.index.position(attribute) else { return };
+        if let Some(Value::StringValue(text)) = value_of(&self.message.attributes[position]) {
+            self.is_shown[position] |= Some(text.as_str()) == shown;
         }
     }
 
-    /// Returns the text of an attribute and notes it as shown.
-    fn show(&mut self, fact: Fact) -> Option<String> {
-        let place = self.findings.place(fact)?;
-        let text = value_text(value_of(&self.message.attributes[place])?);
-        self.is_shown[place] = true;
+    /// Returns the text of an attribute and marks it as shown.
+    fn take_text(&mut self, attribute: Attribute) -> Option<String> {
+        let position = self.index.position(attribute)?;
+        let text = value_text(value_of(&self.message.attributes[position])?);
+        self.is_shown[position] = true;
         Some(text)
     }
 
-    fn content(&mut self, fact: Fact, prefixes: &[&str]) -> Option<String> {
-        self.show(fact)
-            .or_else(|| self.content_of_event(fact))
-            .or_else(|| prefixes.iter().find_map(|prefix| numbered(&self.message.attributes, prefix)))
+    fn content_text(&mut self, attribute: Attribute, prefixes: &[&str]) -> Option<String> {
+        self.take_text(attribute).or_else(|| self.content_of_event(attribute)).or_else(|| {
+            prefixes.iter().find_map(|prefix| numbered_messages(&self.message.attributes, prefix))
+        })
     }
 
-    /// Returns the content that older conventions put on a span event.
-    fn content_of_event(&self, fact: Fact) -> Option<String> {
+    /// Returns content that older conventions put on a span event.
+    fn content_of_event(&self, attribute: Attribute) -> Option<String> {
         self.message.events.iter().find_map(|event| {
-            let value = Findings::of(&event.attributes).value(&event.attributes, fact)?;
+            let value = AttributeIndex::of(&event.attributes).value(&event.attributes, attribute)?;
             Some(value_text(value))
         })
     }
 
-    /// Returns the message of the last exception: earlier ones may have been overcome.
+    /// Returns the message of the last exception; earlier ones may have been handled.
     fn exception(&self) -> Option<String> {
         let exceptions = self.message.events.iter().rev().filter(|event| event.name == "exception");
         exceptions.flat_map(|event| ["exception.message", "exception.type"].map(|key| (event, key))).find_map(
@@ -251,9 +248,9 @@ fn is_falsy(value: &Value) -> bool {
     }
 }
 
-/// Returns messages that were sent as one attribute per part, `<prefix><number>.<part>`, as the JSON
-/// text of an array of objects in order of their numbers. The attributes themselves stay where they are.
-fn numbered(attributes: &[KeyValue], prefix: &str) -> Option<String> {
+/// Returns messages that were sent as one attribute per part, `<prefix><number>.<part>`, as a JSON array of objects
+/// in order of their numbers. The attributes are not marked as shown.
+fn numbered_messages(attributes: &[KeyValue], prefix: &str) -> Option<String> {
     let mut parts: Vec<(u64, KeyValue)> = Vec::new();
     for attribute in attributes {
         let Some((number, part)) = attribute.key.strip_prefix(prefix).and_then(|rest| rest.split_once('.'))
@@ -269,7 +266,7 @@ fn numbered(attributes: &[KeyValue], prefix: &str) -> Option<String> {
     }
     parts.sort_by_key(|(number, _)| *number);
     let mut text = Vec::new();
-    let mut json = Json::new(&mut text);
+    let mut json = JsonWriter::new(&mut text);
     json.begin_array();
     for message in parts.chunk_by(|(one, _), (next, _)| one == next) {
         json.attributes(message.iter().map(|(_, part)| part));

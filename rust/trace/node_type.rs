@@ -1,15 +1,15 @@
-//! What kind of work a span stands for, in the words of the specification and of `OpenInference`.
+//! The type of a node, from `OpenInference` kinds and `GenAI` operations.
 
-/// What kind of work a span stands for: the `type` of a node.
+/// The `type` of a node: what kind of operation its span is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum NodeType {
-    /// An agent's run, or the making of an agent.
+    /// A run of an agent, or the creation of one.
     Agent,
     /// A run of several agents under a leader.
     Team,
-    /// A run of a fixed order of steps, or one of agno's steps.
+    /// A workflow run, or one of agno's steps.
     Workflow,
-    /// A chain that is not agno's.
+    /// A chain of another framework than agno.
     Chain,
     /// A call of a language model.
     Llm,
@@ -17,15 +17,15 @@ pub enum NodeType {
     Embedding,
     /// A call of a tool.
     Tool,
-    /// Any other kind of `OpenInference`, as it was sent.
+    /// Another `OpenInference` kind, as it was sent.
     Other(Box<str>),
-    /// A span that does not say.
+    /// A span without a type.
     #[default]
     Unknown,
 }
 
 impl NodeType {
-    /// Returns the word that is printed.
+    /// Returns the word shown for the type.
     pub fn word(&self) -> &str {
         match self {
             Self::Agent => "AGENT",
@@ -40,7 +40,7 @@ impl NodeType {
         }
     }
 
-    /// Whether the span is a call of a model; only such spans count tokens, since agents repeat sums.
+    /// Whether it is a model call. Only model calls count tokens, since agents repeat the sums.
     pub fn is_model(&self) -> bool {
         matches!(self, Self::Llm | Self::Embedding)
     }

@@ -1,8 +1,8 @@
-//! Where a trace's spans came from: the `resource` and the `scope` of each node.
+//! Writes the `resource` and the `scope` of each node.
 //!
-//! Most spans share one resource, and every node shows its own. But a resource may be large and a
-//! trace may have many spans, so repetition is bounded: beyond [`MAX_REPEATED_BYTES`] a node names,
-//! as `resource_of` or `scope_of`, the span at which the very same one stands.
+//! Most spans share one resource, and every node shows its own. Since a resource may be large and a trace may have
+//! many spans, the repetition is bounded: beyond [`MAX_REPEATED_BYTES`] a node refers, in `resource_of` or
+//! `scope_of`, to the span that shows the same one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,96 +13,95 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::Span;
-use super::extra::present;
-use super::json::Json;
+use super::json::{JsonWriter, present};
 use crate::otlp::{Origin, SpanId, proto};
 
-/// The most bytes of one answer that only repeat resources and scopes.
+/// Maximum size of repeated resources and scopes in one response, in bytes.
 const MAX_REPEATED_BYTES: usize = 16 << 20;
 
-/// The resources and scopes met so far.
+/// The resources and scopes written so far.
 #[derive(Default)]
-pub(super) struct Origins<'a> {
-    parts: Vec<Part>,
-    places: HashMap<Content<'a>, usize>,
-    /// The places by memory: large content that is shared is read once, not for each span.
-    places_in_memory: HashMap<(&'static str, *const u8, usize, &'a str), usize>,
-    known: HashMap<*const Origin, [Option<usize>; 2]>,
+pub(super) struct OriginWriter<'a> {
+    parts: Vec<OriginPart>,
+    part_indexes: HashMap<PartKey<'a>, usize>,
+    /// The indexes by memory address: large content that is shared is hashed once, not for each span.
+    indexes_by_address: HashMap<(&'static str, *const u8, usize, &'a str), usize>,
+    indexes_by_origin: HashMap<*const Origin, [Option<usize>; 2]>,
     repeated_bytes: usize,
 }
 
-/// What makes two parts the same: which one it is, its bytes, its schema.
-type Content<'a> = (&'static str, &'a Bytes, &'a str);
+/// What identifies a part: resource or scope, its encoding, its schema URL.
+type PartKey<'a> = (&'static str, &'a Bytes, &'a str);
 
-/// A resource or a scope.
-struct Part {
-    /// The member that names the span at which it stands.
+/// A resource or a scope, ready to be written.
+struct OriginPart {
+    /// The member that refers to the span that shows it.
     reference: &'static str,
-    /// The span at which it stands.
+    /// The span that shows it.
     first: SpanId,
-    /// The finished member, key included.
+    /// The JSON member, including its key.
     member: Vec<u8>,
     is_written: bool,
 }
 
-impl<'a> Origins<'a> {
-    /// Writes the members that tell where `span` came from.
-    pub(super) fn write(&mut self, extra: &mut Json<'_>, span: &'a Span) {
-        for place in self.places_of(span).into_iter().flatten() {
-            let part = &mut self.parts[place];
+impl<'a> OriginWriter<'a> {
+    /// Writes the members for the origin of `span`.
+    pub(super) fn write(&mut self, extra: &mut JsonWriter<'_>, span: &'a Span) {
+        for part_index in self.part_indexes_of(span).into_iter().flatten() {
+            let part = &mut self.parts[part_index];
             let repeated = self.repeated_bytes + part.member.len();
             if !part.is_written {
                 part.is_written = true;
-                extra.finished(&part.member);
+                extra.raw(&part.member);
             } else if repeated <= MAX_REPEATED_BYTES {
                 self.repeated_bytes = repeated;
-                extra.finished(&part.member);
+                extra.raw(&part.member);
             } else {
                 extra.text_member(part.reference, &part.first.to_string());
             }
         }
     }
 
-    fn places_of(&mut self, span: &'a Span) -> [Option<usize>; 2] {
+    fn part_indexes_of(&mut self, span: &'a Span) -> [Option<usize>; 2] {
         let origin = &span.wire.origin;
-        if let Some(places) = self.known.get(&Arc::as_ptr(origin)) {
-            return *places;
+        if let Some(part_indexes) = self.indexes_by_origin.get(&Arc::as_ptr(origin)) {
+            return *part_indexes;
         }
         let resource = (&origin.resource, origin.resource_schema_url.as_str());
         let scope = (&origin.scope, origin.scope_schema_url.as_str());
-        let places = [
-            self.place("resource_of", resource, span.span_id, write_resource),
-            self.place("scope_of", scope, span.span_id, write_scope),
+        let part_indexes = [
+            self.part_index("resource_of", resource, span.span_id, write_resource),
+            self.part_index("scope_of", scope, span.span_id, write_scope),
         ];
-        self.known.insert(Arc::as_ptr(origin), places);
-        places
+        self.indexes_by_origin.insert(Arc::as_ptr(origin), part_indexes);
+        part_indexes
     }
 
-    fn place(
+    fn part_index(
         &mut self,
         reference: &'static str,
         (encoded, schema_url): (&'a Bytes, &'a str),
         first: SpanId,
-        write: fn(&mut Json<'_>, &Bytes, &str),
+        write: fn(&mut JsonWriter<'_>, &Bytes, &str),
     ) -> Option<usize> {
         if encoded.is_empty() && schema_url.is_empty() {
             return None;
         }
         let parts = &mut self.parts;
         let memory = (reference, encoded.as_ptr(), encoded.len(), schema_url);
-        let place = *self.places_in_memory.entry(memory).or_insert_with(|| {
-            *self.places.entry((reference, encoded, schema_url)).or_insert_with(|| {
+        let part_index = *self.indexes_by_address.entry(memory).or_insert_with(|| {
+            *self.part_indexes.entry((reference, encoded, schema_url)).or_insert_with(|| {
                 let mut member = Vec::new();
-                write(&mut Json::new(&mut member), encoded, schema_url);
-                parts.push(Part { reference, first, member, is_written: false });
+                write(&mut JsonWriter::new(&mut member), encoded, schema_url);
+                parts.push(OriginPart { reference, first, member, is_written: false });
                 parts.len() - 1
             })
         });
-        Some(place)
+        Some(part_index)
     }
 }
 
-fn write_resource(json: &mut Json<'_>, encoded: &Bytes, schema_url: &str) {
+fn write_resource(json: &mut JsonWriter<'_>, encoded: &Bytes, schema_url: &str) {
     json.key("resource");
     let Ok(resource) = proto::Resource::decode(encoded.clone()) else {
         return json.text(&STANDARD.encode(encoded));
@@ -127,7 +126,7 @@ fn write_resource(json: &mut Json<'_>, encoded: &Bytes, schema_url: &str) {
     json.end_object();
 }
 
-fn write_scope(json: &mut Json<'_>, encoded: &Bytes, schema_url: &str) {
+fn write_scope(json: &mut JsonWriter<'_>, encoded: &Bytes, schema_url: &str) {
     json.key("scope");
     let Ok(scope) = proto::InstrumentationScope::decode(encoded.clone()) else {
         return json.text(&STANDARD.encode(encoded));
@@ -141,7 +140,7 @@ fn write_scope(json: &mut Json<'_>, encoded: &Bytes, schema_url: &str) {
     json.end_object();
 }
 
-fn write_texts(json: &mut Json<'_>, key: &str, texts: &[String]) {
+fn write_texts(json: &mut JsonWriter<'_>, key: &str, texts: &[String]) {
     if texts.is_empty() {
         return;
     }

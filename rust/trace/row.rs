@@ -10,27 +10,27 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::dialect::Facts;
+use super::dialect::SpanSummary;
 use super::tree::Forest;
 use super::{Span, Trace};
 use crate::otlp::TraceId;
 use crate::schema::{AGGREGATES, FIELDS, Field, STATUSES, trace_schema};
 use crate::time::NANOS_PER_MICRO;
 
-/// One trace as searches see it: the fields of [`crate::schema::FIELDS`] and the aggregates.
+/// A trace as searches see it: the fields of [`crate::schema::FIELDS`] and the aggregates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRow {
     /// The trace's id.
     pub trace_id: TraceId,
-    /// Whether any span is in error.
+    /// Whether any span failed.
     pub is_error: bool,
     /// The run root's name.
     pub name: String,
-    /// Identity of the run, all from the run root.
+    /// The id of the run, from the run root.
     pub run_id: Option<String>,
     /// The session, from the span nearest to the run root that has one.
     pub session_id: Option<String>,
-    /// The user, likewise.
+    /// The user, from the span nearest to the run root that has one.
     pub user_id: Option<String>,
     /// From the run root.
     pub agent_id: Option<String>,
@@ -42,34 +42,34 @@ pub struct TraceRow {
     pub start_time: i64,
     /// Microseconds since 1970.
     pub end_time: i64,
-    /// When the trace was first received: microseconds since 1970.
+    /// When the trace was first received, in microseconds since 1970.
     pub created_at: i64,
-    /// Whole milliseconds, truncated.
+    /// Milliseconds, truncated.
     pub duration_ms: i64,
-    /// Spans in the trace.
+    /// Number of spans.
     pub total_spans: i64,
-    /// Spans in error.
+    /// Number of failed spans.
     pub error_count: i64,
-    /// Over model spans only.
+    /// Sum over the model calls.
     pub input_tokens: i64,
-    /// Over model spans only.
+    /// Sum over the model calls.
     pub output_tokens: i64,
 }
 
 impl TraceRow {
-    /// Returns the row of `trace`, which has at least one span.
+    /// Returns the row of `trace`, which must have at least one span.
     pub fn of(trace: &Trace) -> Self {
-        Self::within(trace, &Forest::of(trace.spans()))
+        Self::in_forest(trace, &Forest::of(trace.spans()))
     }
 
-    /// Returns the row of `trace`, whose shape is `forest`.
-    pub(super) fn within(trace: &Trace, forest: &Forest) -> Self {
+    /// Returns the row of `trace`; `forest` is the forest of its spans.
+    pub(super) fn in_forest(trace: &Trace, forest: &Forest) -> Self {
         let spans = trace.spans();
         let run = run_root(spans, forest);
-        let facts = run.map(|place| &spans[place].facts);
-        let own = |id: fn(&Facts) -> &Option<Box<str>>| facts.and_then(|facts| text(id(facts)));
-        let near = |id: fn(&Facts) -> &Option<Box<str>>| {
-            run.and_then(|run| nearest(spans, forest, run, |facts| text(id(facts))))
+        let summary = run.map(|index| &spans[index].summary);
+        let own = |id: fn(&SpanSummary) -> &Option<Box<str>>| summary.and_then(|summary| text(id(summary)));
+        let near = |id: fn(&SpanSummary) -> &Option<Box<str>>| {
+            run.and_then(|run| nearest(spans, forest, run, |summary| text(id(summary))))
         };
         let start_time = micros(spans.iter().map(|span| span.start).min().unwrap_or(0));
         let latest = |span: &Arc<Span>| span.start.max(span.effective_end());
@@ -78,95 +78,95 @@ impl TraceRow {
         Self {
             trace_id: trace.trace_id,
             is_error: errors > 0,
-            name: facts.map_or_else(String::new, |facts| facts.name.to_string()),
-            run_id: own(|facts| &facts.run_id),
-            session_id: near(|facts| &facts.session_id),
-            user_id: near(|facts| &facts.user_id),
-            agent_id: own(|facts| &facts.agent_id),
-            team_id: own(|facts| &facts.team_id),
-            workflow_id: own(|facts| &facts.workflow_id),
+            name: summary.map_or_else(String::new, |summary| summary.name.to_string()),
+            run_id: own(|summary| &summary.run_id),
+            session_id: near(|summary| &summary.session_id),
+            user_id: near(|summary| &summary.user_id),
+            agent_id: own(|summary| &summary.agent_id),
+            team_id: own(|summary| &summary.team_id),
+            workflow_id: own(|summary| &summary.workflow_id),
             start_time,
             end_time,
             created_at: trace.created_at,
             duration_ms: (end_time - start_time) / 1_000,
-            total_spans: whole(spans.len() as u64),
-            error_count: whole(errors as u64),
-            input_tokens: whole(sum(spans, |facts| facts.input_tokens)),
-            output_tokens: whole(sum(spans, |facts| facts.output_tokens)),
+            total_spans: saturating_i64(spans.len() as u64),
+            error_count: saturating_i64(errors as u64),
+            input_tokens: saturating_i64(sum(spans, |summary| summary.input_tokens)),
+            output_tokens: saturating_i64(sum(spans, |summary| summary.output_tokens)),
         }
     }
 
-    /// The order of search results: newest start first, then trace id ascending (design, section 6).
+    /// The order of search results: newest start first, then trace id ascending.
     pub fn newest_first(&self, other: &Self) -> Ordering {
         other.start_time.cmp(&self.start_time).then_with(|| self.trace_id.cmp(&other.trace_id))
     }
 }
 
-/// Returns the span that a trace is named after: the shallowest run, else the shallowest span of
-/// any dialect, else the first root; of equals the first in sibling order.
+/// Returns the span that names the trace: the shallowest run, else the shallowest span with attributes of a
+/// dialect, else the first root; among equals the first in sibling order (`docs/reference/traces.md#run-root`).
 pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
-    let first = |level: &[usize], wanted: fn(&Facts) -> bool| {
-        let fitting = level.iter().copied().filter(|place| wanted(&spans[*place].facts));
+    let first = |level: &[usize], wanted: fn(&SpanSummary) -> bool| {
+        let fitting = level.iter().copied().filter(|index| wanted(&spans[*index].summary));
         fitting.min_by(|one, other| spans[*one].sibling_order(&spans[*other]))
     };
     let mut of_dialect = None;
     let mut level = forest.roots().to_vec();
     while !level.is_empty() {
-        let run = first(&level, |facts| facts.is_run);
+        let run = first(&level, |summary| summary.is_run);
         if run.is_some() {
             return run;
         }
-        of_dialect = of_dialect.or_else(|| first(&level, |facts| facts.has_dialect));
+        of_dialect = of_dialect.or_else(|| first(&level, |summary| summary.has_dialect));
         level = forest.level_below(&level);
     }
     of_dialect.or_else(|| forest.roots().first().copied())
 }
 
-/// Returns what `read` finds in the span nearest to `run` that has it: the run itself, its subtree
-/// breadth first, then its ancestors.
+/// Returns what `read` finds in the nearest span that has it: the run itself, its subtree breadth first, then its
+/// ancestors.
 fn nearest<T>(
     spans: &[Arc<Span>],
     forest: &Forest,
     run: usize,
-    read: impl Fn(&Facts) -> Option<T>,
+    read: impl Fn(&SpanSummary) -> Option<T>,
 ) -> Option<T> {
     let mut level = vec![run];
     while !level.is_empty() {
-        if let Some(found) = level.iter().find_map(|place| read(&spans[*place].facts)) {
+        if let Some(found) = level.iter().find_map(|index| read(&spans[*index].summary)) {
             return Some(found);
         }
         level = forest.level_below(&level);
     }
-    let mut ancestors = std::iter::successors(forest.parent(run), |place| forest.parent(*place));
-    ancestors.find_map(|place| read(&spans[place].facts))
+    let mut ancestors = std::iter::successors(forest.parent(run), |index| forest.parent(*index));
+    ancestors.find_map(|index| read(&spans[index].summary))
 }
 
-#[allow(clippy::ref_option, reason = "it reads a field")]
+#[allow(clippy::ref_option, reason = "it takes a reference to a field")]
 fn text(id: &Option<Box<str>>) -> Option<String> {
     id.as_deref().map(str::to_owned)
 }
 
-fn sum(spans: &[Arc<Span>], tokens: fn(&Facts) -> u64) -> u64 {
-    spans.iter().fold(0, |sum, span| sum.saturating_add(tokens(&span.facts)))
+fn sum(spans: &[Arc<Span>], tokens: fn(&SpanSummary) -> u64) -> u64 {
+    spans.iter().fold(0, |sum, span| sum.saturating_add(tokens(&span.summary)))
 }
 
-fn whole(count: u64) -> i64 {
+fn saturating_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Returns the whole microseconds of an instant in nanoseconds.
+/// Returns an instant in nanoseconds as microseconds, truncated.
 pub(super) fn micros(nanos: u64) -> i64 {
-    whole(nanos / NANOS_PER_MICRO)
+    saturating_i64(nanos / NANOS_PER_MICRO)
 }
 
 /// Returns `rows` as a batch of [`crate::schema::trace_schema`], in the order given.
-#[allow(clippy::missing_panics_doc, reason = "the columns follow the table the schema is made of")]
+#[allow(clippy::missing_panics_doc, reason = "columns and schema are made from the same table")]
 pub fn to_batch<R: Borrow<TraceRow>>(rows: &[R]) -> RecordBatch {
     let rows: Vec<&TraceRow> = rows.iter().map(|row| Borrow::<TraceRow>::borrow(row)).collect();
     let rows = rows.as_slice();
     let mut columns: Vec<ArrayRef> = FIELDS.iter().map(|info| column(info.field, rows)).collect();
     for key in AGGREGATES {
-        columns.push(whole_column(rows, |row| match key {
+        columns.push(int_column(rows, |row| match key {
             "total_spans" => row.total_spans,
             "error_count" => row.error_count,
             "input_tokens" => row.input_tokens,
@@ -178,23 +178,23 @@ pub fn to_batch<R: Borrow<TraceRow>>(rows: &[R]) -> RecordBatch {
 
 fn column(field: Field, rows: &[&TraceRow]) -> ArrayRef {
     match field {
-        Field::Status => coded_column(rows, |row| Some(STATUSES[usize::from(row.is_error)])),
-        Field::UserId => coded_column(rows, |row| row.user_id.as_deref()),
-        Field::AgentId => coded_column(rows, |row| row.agent_id.as_deref()),
-        Field::TeamId => coded_column(rows, |row| row.team_id.as_deref()),
-        Field::WorkflowId => coded_column(rows, |row| row.workflow_id.as_deref()),
-        Field::SessionId => coded_column(rows, |row| row.session_id.as_deref()),
-        Field::Name => coded_column(rows, |row| Some(&row.name)),
+        Field::Status => dictionary_column(rows, |row| Some(STATUSES[usize::from(row.is_error)])),
+        Field::UserId => dictionary_column(rows, |row| row.user_id.as_deref()),
+        Field::AgentId => dictionary_column(rows, |row| row.agent_id.as_deref()),
+        Field::TeamId => dictionary_column(rows, |row| row.team_id.as_deref()),
+        Field::WorkflowId => dictionary_column(rows, |row| row.workflow_id.as_deref()),
+        Field::SessionId => dictionary_column(rows, |row| row.session_id.as_deref()),
+        Field::Name => dictionary_column(rows, |row| Some(&row.name)),
         Field::RunId => plain_column(rows, |row| row.run_id.clone()),
         Field::TraceId => plain_column(rows, |row| Some(row.trace_id.to_string())),
-        Field::DurationMs => whole_column(rows, |row| row.duration_ms),
+        Field::DurationMs => int_column(rows, |row| row.duration_ms),
         Field::StartTime => instant_column(rows, |row| row.start_time),
         Field::EndTime => instant_column(rows, |row| row.end_time),
         Field::CreatedAt => instant_column(rows, |row| row.created_at),
     }
 }
 
-fn coded_column<'a>(rows: &[&'a TraceRow], read: impl Fn(&'a TraceRow) -> Option<&'a str>) -> ArrayRef {
+fn dictionary_column<'a>(rows: &[&'a TraceRow], read: impl Fn(&'a TraceRow) -> Option<&'a str>) -> ArrayRef {
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
     for row in rows {
         builder.append_option(read(row));
@@ -210,7 +210,7 @@ fn plain_column(rows: &[&TraceRow], read: impl Fn(&TraceRow) -> Option<String>) 
     Arc::new(builder.finish())
 }
 
-fn whole_column(rows: &[&TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
+fn int_column(rows: &[&TraceRow], read: impl Fn(&TraceRow) -> i64) -> ArrayRef {
     let mut builder = Int64Builder::with_capacity(rows.len());
     for row in rows {
         builder.append_value(read(row));

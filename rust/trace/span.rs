@@ -1,42 +1,42 @@
-//! One span inside the engine: its place in the trace, its times, and what the dialects read from it.
+//! A span in the engine: its ids, its times, and the summary of its attributes.
 
 use std::cmp::Ordering;
 
 use prost::Message as _;
 
-use super::dialect::Facts;
+use super::dialect::SpanSummary;
 use crate::error::{Error, Result};
-use crate::otlp::{Glance, SpanId, TraceId, WireSpan, proto};
+use crate::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 
-/// A span with the facts that rows and trees need; its full message is decoded again only to print it.
+/// A span with what rows and trees need; its full message is decoded again only to print it.
 #[derive(Debug)]
 pub struct Span {
     /// The trace it belongs to.
     pub trace_id: TraceId,
     /// Its own id.
     pub span_id: SpanId,
-    /// The span that caused it; `None` for a root.
+    /// The parent span; `None` for a root.
     pub parent_id: Option<SpanId>,
     /// Nanoseconds since 1970, as sent.
     pub start: u64,
-    /// Nanoseconds since 1970, as sent; 0 if the sender left it out.
+    /// Nanoseconds since 1970, as sent; 0 if it was not sent.
     pub end: u64,
     /// Whether its status is an error.
     pub is_error: bool,
-    /// What the dialects read from its attributes.
-    pub facts: Facts,
+    /// What is read from its attributes.
+    pub summary: SpanSummary,
     /// The bytes that are stored.
     pub wire: WireSpan,
 }
 
 impl Span {
-    /// Returns the span that came, or was kept, as `wire`.
+    /// Returns the span encoded in `wire`.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the bytes are no span with usable ids.
+    /// [`Error::Decode`] if the bytes are not a span with valid ids.
     pub fn from_wire(wire: WireSpan) -> Result<Self> {
-        let malformed = |fault| Error::Decode(format!("expected a span: {fault}"));
-        let span = Glance::of(&wire.bytes).map_err(malformed)?;
+        let malformed = |error| Error::Decode(format!("expected a span: {error}"));
+        let span = SpanRef::of(&wire.bytes).map_err(malformed)?;
         let (Some(trace_id), Some(span_id)) =
             (TraceId::from_bytes(span.trace_id), SpanId::from_bytes(span.span_id))
         else {
@@ -49,33 +49,33 @@ impl Span {
             start: span.start,
             end: span.end,
             is_error: span.status == proto::status::StatusCode::Error as i32,
-            facts: Facts::read(&span),
+            summary: SpanSummary::of(&span),
             wire,
         })
     }
 
-    /// Returns the full message.
+    /// Returns the decoded message.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the kept bytes are no span; they were one when they were kept.
+    /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
     pub fn message(&self) -> Result<proto::Span> {
-        proto::Span::decode(self.wire.bytes.clone()).map_err(|fault| {
-            Error::Decode(format!("span {} of trace {}: {fault}", self.span_id, self.trace_id))
+        proto::Span::decode(self.wire.bytes.clone()).map_err(|error| {
+            Error::Decode(format!("span {} of trace {}: {error}", self.span_id, self.trace_id))
         })
     }
 
-    /// The end used for reckoning: a missing end counts as the start (design, section 5).
+    /// Returns the end of the span; a missing end counts as the start (`docs/reference/traces.md#duration`).
     pub fn effective_end(&self) -> u64 {
         if self.end == 0 { self.start } else { self.end }
     }
 
-    /// Whether this copy of a span replaces `other`: the later end stays, then the greater bytes.
-    /// The rule is total, so the order of arrival does not matter.
+    /// Whether this copy of a span replaces `other`: the later end wins, then the greater bytes. The rule is a
+    /// total order, so the order of arrival does not matter.
     pub fn supersedes(&self, other: &Self) -> bool {
         self.end.cmp(&other.end).then_with(|| self.wire.cmp(&other.wire)) == Ordering::Greater
     }
 
-    /// The order of siblings and of roots: start time, then span id.
+    /// The order of siblings and roots: start time, then span id.
     pub fn sibling_order(&self, other: &Self) -> Ordering {
         self.start.cmp(&other.start).then_with(|| self.span_id.cmp(&other.span_id))
     }

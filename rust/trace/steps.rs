@@ -1,30 +1,29 @@
-//! What a workflow says of its steps: their names, and what each one is.
+//! The names and types of a workflow's steps.
 //!
-//! Names and types are words. What is longer than a word may be, or a list longer than a list of
-//! steps may be, is shown as it was sent but gives no step a type: each of them would be repeated
-//! at every child of the workflow.
+//! Over-long names, types and lists are shown as they were sent but give no step a type, because each type is
+//! repeated at every child of the workflow.
 
 use std::collections::HashMap;
 
 use crate::otlp::proto::any_value::Value;
 
-/// The most steps that are looked at.
+/// Maximum number of steps that are read.
 const MAX_STEPS: usize = 1_024;
-/// The most bytes of a step's name or type.
+/// Maximum length of a step's name or type, in bytes.
 const MAX_WORD_BYTES: usize = 256;
 
-/// The types of a workflow's steps by name.
+/// The types of a workflow's steps, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StepTypes {
     by_name: HashMap<String, String>,
-    /// By the name as it is spelled in the names of spans.
+    /// By the name as it is spelled in span names.
     by_spelling: HashMap<String, String>,
 }
 
 impl StepTypes {
     /// Pairs `agno.workflow.steps` with `agno.workflow.step_types`; `None` if they cannot be paired.
     ///
-    /// A bare function has a type, `function`, but no name, so it stands in the second list only.
+    /// A plain function has a type, `function`, but no name, so it is only in the second list.
     pub(super) fn of(names: &Value, types: &Value) -> Option<Self> {
         let names = words(names)?;
         let mut types = words(types)?;
@@ -43,8 +42,8 @@ impl StepTypes {
         Some(step_types)
     }
 
-    /// Returns the type of the step with this name; a span that does not tell it has it in its own
-    /// name, `<step>.<method>`, with `_` for what is no letter or digit.
+    /// Returns the type of the step with this name. If the span has no step name, it is taken from the span's own
+    /// name, `<step>.<method>`, in which `_` replaces everything but letters and digits.
     pub(super) fn step_type(&self, name: Option<&str>, span_name: &str) -> Option<&str> {
         let step_type = match name {
             Some(name) => self.by_name.get(name),

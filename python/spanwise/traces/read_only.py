@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise._engine import Cancel, Filter, TraceStore
+from spanwise._engine import CancellationToken, Filter, TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
 from spanwise.traces.search import PageRequest, search_page
@@ -47,10 +47,10 @@ def search_traces(settings: Settings, request: SearchRequest) -> bytes:
     compiled = Filter.compile(bytes(request.filter))
     store = _open_read_only(settings)
     page = PageRequest(request.group_by, request.page, request.limit)
-    return search_page(store, compiled, page, Cancel(), time.perf_counter())
+    return search_page(store, compiled, page, CancellationToken(), time.perf_counter())
 
 
 def _open_read_only(settings: Settings) -> TraceStore:
     if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
-    return TraceStore.look(settings.trace_store)
+    return TraceStore.open_read_only(settings.trace_store)

@@ -18,7 +18,7 @@ from spanwise.errors import ValidationError
 from spanwise.models import GroupBy, Paginated, PaginationInfo
 
 if TYPE_CHECKING:
-    from spanwise._engine import Cancel, TraceStore
+    from spanwise._engine import CancellationToken, TraceStore
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one, so greater page numbers are clamped to it: both find nothing."""
@@ -60,7 +60,7 @@ def compile_filter(source: Raw) -> Filter:
     return Filter.compile(text)
 
 
-def search_page(store: TraceStore, compiled: Filter, request: PageRequest, cancel: Cancel, started: float) -> bytes:
+def search_page(store: TraceStore, compiled: Filter, request: PageRequest, cancel: CancellationToken, started: float) -> bytes:
     """Returns the JSON body of one page: `{"data": [...], "meta": {...}}`.
 
     Args:

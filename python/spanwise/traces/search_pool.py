@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise._engine import Cancel
+from spanwise._engine import CancellationToken
 from spanwise.errors import UnavailableError
 from spanwise.metrics import Histogram
 from spanwise.traces.pools import Pool
@@ -32,15 +32,15 @@ class SearchPool:
         self.pool = Pool("search", settings.search_threads, settings.search_queue_size)
         self.seconds = Histogram("spanwise_search_duration_seconds", "Duration of searches by phase.", "phase")
         self._deadline_seconds = settings.search_deadline_seconds
-        self._cancels: set[Cancel] = set()
+        self._cancels: set[CancellationToken] = set()
 
-    async def run(self, work: Callable[[Cancel], Result]) -> Result:
+    async def run(self, work: Callable[[CancellationToken], Result]) -> Result:
         """Returns the result of `work`, which runs in a thread of the pool.
 
         Raises:
             UnavailableError: too many searches at once, or the deadline passed.
         """
-        cancel = Cancel()
+        cancel = CancellationToken()
         self._cancels.add(cancel)
         submitted = time.perf_counter()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise._engine import limit_pages
+from spanwise._engine import set_page_memory_limit
 from spanwise.errors import ConfigurationError, NotFoundError
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
@@ -41,7 +41,7 @@ class Traces:
             raise ConfigurationError("expected one or more trace stores, each with an id")
         self._stores = {db_id: LazyStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
-        limit_pages(settings.page_buffer_bytes)
+        set_page_memory_limit(settings.page_buffer_bytes)
         self._searches = SearchPool(settings)
         self._downloads = Downloads()
         self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)

@@ -16,7 +16,7 @@ from spanwise.traces.search import PageRequest, compile_filter, search_page
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from spanwise._engine import Cancel, Filter
+    from spanwise._engine import CancellationToken, Filter
     from spanwise.models import SearchRequest, SessionsQuery, TracesQuery
     from spanwise.traces.download import Downloads
     from spanwise.traces.lazy_store import LazyStore
@@ -52,7 +52,7 @@ class View:
         store = self._store.opened()
         page = PageRequest(request.group_by, request.page, request.limit)
 
-        def search(cancel: Cancel) -> bytes:
+        def search(cancel: CancellationToken) -> bytes:
             started = time.perf_counter()
             return search_page(store, self._compile(request.filter), page, cancel, started)
 

@@ -1,4 +1,4 @@
-//! The messages that are read whole: a span, a resource, a scope.
+//! The OTLP messages that are read as a whole: spans, resources and scopes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,27 +8,27 @@ use prost::Message;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::check::Verdict;
+use super::super::check::Checked;
 use super::super::limits::MAX_ATTRIBUTES;
 use super::super::proto;
-use super::Source;
+use super::body::Body;
 use super::value::{Id, Integer, Object};
 
-/// A message as JSON that has an equal in protobuf.
+/// A JSON message with a protobuf equivalent.
 pub(super) trait IntoProtobuf<'a> {
-    type Message: Message;
+    type Protobuf: Message;
 
-    /// Returns the equal message; `source` is the body it was read from.
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<Self::Message>;
+    /// Returns the equivalent message; `body` is the request body it was read from.
+    fn into_protobuf(self, body: Body<'a>) -> Checked<Self::Protobuf>;
 }
 
-/// A list of objects of which no more is held than shows that it is too long.
+/// A list of objects that stops collecting just past the limit, so that the excess can be reported.
 struct List<T>(Vec<T>);
 
-/// A key and a value that is not yet taken apart: what nests in it has all of the parser's depth, so
-/// that the limit on nesting is ours and the same as in protobuf.
+/// A key and an unparsed value. The value is parsed separately so that it has the parser's full depth to nest in;
+/// then our own nesting limit applies, the same as in protobuf.
 #[derive(serde::Deserialize)]
-struct Attribute<'a> {
+struct KeyValue<'a> {
     key: Option<String>,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
@@ -38,7 +38,7 @@ struct Attribute<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource<'a> {
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
     entity_refs: Option<Vec<Object<EntityRef>>>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Scope<'a> {
     name: Option<String>,
     version: Option<String>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Span<'a> {
     start_time_unix_nano: Option<Integer<u64>>,
     end_time_unix_nano: Option<Integer<u64>>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
     #[serde(borrow)]
     events: Option<List<Event<'a>>>,
@@ -93,7 +93,7 @@ struct Event<'a> {
     time_unix_nano: Option<Integer<u64>>,
     name: Option<String>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
 }
 
@@ -104,7 +104,7 @@ struct Link<'a> {
     span_id: Option<Id>,
     trace_state: Option<String>,
     #[serde(borrow)]
-    attributes: Option<List<Attribute<'a>>>,
+    attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
     flags: Option<Integer<u32>>,
 }
@@ -116,11 +116,11 @@ struct Status {
 }
 
 impl<'a> IntoProtobuf<'a> for Resource<'a> {
-    type Message = proto::Resource;
+    type Protobuf = proto::Resource;
 
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::Resource> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::Resource> {
         Ok(proto::Resource {
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
             entity_refs: self
                 .entity_refs
@@ -144,22 +144,22 @@ impl EntityRef {
 }
 
 impl<'a> IntoProtobuf<'a> for Scope<'a> {
-    type Message = proto::InstrumentationScope;
+    type Protobuf = proto::InstrumentationScope;
 
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::InstrumentationScope> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::InstrumentationScope> {
         Ok(proto::InstrumentationScope {
             name: self.name.unwrap_or_default(),
             version: self.version.unwrap_or_default(),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
         })
     }
 }
 
 impl<'a> IntoProtobuf<'a> for Span<'a> {
-    type Message = proto::Span;
+    type Protobuf = proto::Span;
 
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::Span> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::Span> {
         Ok(proto::Span {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
@@ -170,11 +170,11 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
             kind: self.kind.unwrap_or_default(),
             start_time_unix_nano: integer(self.start_time_unix_nano),
             end_time_unix_nano: integer(self.end_time_unix_nano),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
-            events: each(self.events, |event| event.into_protobuf(source))?,
+            events: each(self.events, |event| event.into_protobuf(body))?,
             dropped_events_count: integer(self.dropped_events_count),
-            links: each(self.links, |link| link.into_protobuf(source))?,
+            links: each(self.links, |link| link.into_protobuf(body))?,
             dropped_links_count: integer(self.dropped_links_count),
             status: self.status.map(|Object(status)| proto::Status {
                 message: status.message.unwrap_or_default(),
@@ -185,37 +185,37 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::span::Event> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::span::Event> {
         Ok(proto::span::Event {
             time_unix_nano: integer(self.time_unix_nano),
             name: self.name.unwrap_or_default(),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
         })
     }
 }
 
 impl<'a> Link<'a> {
-    fn into_protobuf(self, source: Source<'a>) -> Verdict<proto::span::Link> {
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::span::Link> {
         Ok(proto::span::Link {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
             trace_state: self.trace_state.unwrap_or_default(),
-            attributes: attributes(self.attributes, source)?,
+            attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
             flags: integer(self.flags),
         })
     }
 }
 
-fn attributes<'a>(list: Option<List<Attribute<'a>>>, source: Source<'a>) -> Verdict<Vec<proto::KeyValue>> {
+fn attributes<'a>(list: Option<List<KeyValue<'a>>>, body: Body<'a>) -> Checked<Vec<proto::KeyValue>> {
     each(list, |attribute| {
-        let value = attribute.value.map(|value| source.read(value.get())).transpose()?;
+        let value = attribute.value.map(|value| body.read(value.get())).transpose()?;
         Ok(proto::KeyValue { key: attribute.key.unwrap_or_default(), value, key_strindex: 0 })
     })
 }
 
-fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Verdict<M>) -> Verdict<Vec<M>> {
+fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Checked<M>) -> Checked<Vec<M>> {
     list.map_or_else(Vec::new, |List(elements)| elements).into_iter().map(into_protobuf).collect()
 }
 

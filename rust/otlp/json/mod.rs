@@ -1,27 +1,26 @@
-//! OTLP/JSON -> spans as protobuf.
+//! Converts OTLP/JSON to spans in protobuf.
 //!
-//! The mapping is that of <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding": names
-//! in camel case, ids in hexadecimal, enum values as numbers, 64-bit integers as numbers or decimal
-//! text, unknown members ignored, null the same as absent. The frame is walked in place; each resource,
-//! scope and span is encoded once, and from then on nothing knows that it came as JSON.
+//! The mapping follows <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding": names in camel case,
+//! ids in hexadecimal, enum values as numbers, 64-bit integers as numbers or decimal text, unknown members ignored,
+//! null the same as absent. The resource and scope lists are read in place; each resource, scope and span is
+//! encoded once, and nothing after that depends on the original encoding.
 
+mod body;
 mod message;
 mod value;
 
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
 use serde::Deserialize;
-use serde::de::{Deserializer as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::check::{Verdict, clip};
+use super::check::Checked;
 use super::limits::MAX_DECODED_BYTES;
 use super::{Origin, WireSpan, proto};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use body::{Body, malformed};
 use message::IntoProtobuf;
 use value::Object;
 
@@ -52,114 +51,69 @@ struct ScopeSpans<'a> {
     schema_url: Option<String>,
 }
 
-/// Calls `visit` with each span of a JSON `TracesData`, in order: as protobuf, or why it cannot be.
+/// Calls `visit` with each span of a JSON `TracesData`, in order: encoded as protobuf, or the reason it cannot be.
 ///
 /// # Errors
-/// [`Error::Decode`] if the body is not JSON or its frame malformed, or what `visit` returns; either
-/// ends the walk.
-pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Verdict<WireSpan>) -> Result<()>) -> Result<()> {
-    let text = std::str::from_utf8(body).map_err(|fault| malformed(&fault.to_string()))?;
-    let source = Source { text };
-    let data: TracesData<'_> = source.read(text).map_err(|fault| malformed(&fault))?;
-    source.each(data.resource_spans, |Object(group)| source.walk_resource(&group, &mut visit))
+/// [`crate::error::Error::Decode`] if the body is not JSON or its resource and scope lists are malformed, or the
+/// error of `visit`; either ends the walk.
+pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Checked<WireSpan>) -> Result<()>) -> Result<()> {
+    let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
+    let body = Body { text };
+    let data: TracesData<'_> = body.read(text).map_err(|reason| malformed(&reason))?;
+    body.each(data.resource_spans, |Object(group)| walk_resource(body, &group, &mut visit))
 }
 
-fn malformed(fault: &str) -> Error {
-    Error::Decode(format!("expected OTLP trace data as JSON: {}", clip(fault)))
-}
-
-/// The body, of which everything that is read here is a part.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    text: &'a str,
-}
-
-impl<'a> Source<'a> {
-    fn walk_resource(
-        self,
-        group: &ResourceSpans<'a>,
-        visit: &mut impl FnMut(Verdict<WireSpan>) -> Result<()>,
-    ) -> Result<()> {
-        let resource = self.shared::<message::Resource<'a>>(group.resource, "resource");
-        let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
-        self.each(group.scope_spans, |Object(spans): Object<ScopeSpans<'a>>| {
-            let scope = self.shared::<message::Scope<'a>>(spans.scope, "scope");
-            let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
-            // Made for the first span only: a scope without spans costs three bytes to send.
-            let mut origin: Option<Verdict<Arc<Origin>>> = None;
-            self.each(spans.spans, |span: &'a RawValue| {
-                let origin = origin.get_or_insert_with(|| {
-                    Ok(Arc::new(Origin {
-                        resource: resource.clone()?,
-                        resource_schema_url: resource_schema_url.to_owned(),
-                        scope: scope.clone()?,
-                        scope_schema_url: scope_schema_url.to_owned(),
-                    }))
-                });
-                visit(origin.clone().and_then(|origin| {
-                    Ok(WireSpan { bytes: self.encode::<message::Span<'a>>(span.get())?, origin })
+fn walk_resource<'a>(
+    body: Body<'a>,
+    group: &ResourceSpans<'a>,
+    visit: &mut impl FnMut(Checked<WireSpan>) -> Result<()>,
+) -> Result<()> {
+    let resource = encode_shared::<message::Resource<'a>>(body, group.resource, "resource");
+    let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
+    body.each(group.scope_spans, |Object(spans): Object<ScopeSpans<'a>>| {
+        let scope = encode_shared::<message::Scope<'a>>(body, spans.scope, "scope");
+        let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
+        // Created with the first span: a scope without spans costs its sender only three bytes.
+        let mut origin: Option<Checked<Arc<Origin>>> = None;
+        body.each(spans.spans, |span: &'a RawValue| {
+            let origin = origin.get_or_insert_with(|| {
+                Ok(Arc::new(Origin {
+                    resource: resource.clone()?,
+                    resource_schema_url: resource_schema_url.to_owned(),
+                    scope: scope.clone()?,
+                    scope_schema_url: scope_schema_url.to_owned(),
                 }))
-            })
+            });
+            visit(origin.clone().and_then(|origin| {
+                Ok(WireSpan { bytes: encode::<message::Span<'a>>(body, span.get())?, origin })
+            }))
         })
-    }
-
-    /// Returns what spans share as protobuf; nothing if they share nothing.
-    fn shared<M>(self, part: Option<&'a RawValue>, name: &str) -> Verdict<Bytes>
-    where
-        M: Deserialize<'a> + IntoProtobuf<'a>,
-    {
-        let Some(part) = part else { return Ok(Bytes::new()) };
-        self.encode::<M>(part.get()).map_err(|fault| format!("its {name}: {fault}"))
-    }
-
-    /// Returns a message as protobuf.
-    fn encode<M>(self, part: &'a str) -> Verdict<Bytes>
-    where
-        M: Deserialize<'a> + IntoProtobuf<'a>,
-    {
-        if decoded_bytes(part) > MAX_DECODED_BYTES {
-            return Err(format!("takes over {MAX_DECODED_BYTES} bytes once decoded"));
-        }
-        let message = self.read::<M>(part)?.into_protobuf(self)?;
-        Ok(message.encode_to_vec().into())
-    }
-
-    fn read<T: Deserialize<'a>>(self, part: &'a str) -> Verdict<T> {
-        let object = serde_json::from_str(part).map_err(|fault| self.locate(part, &fault));
-        object.map(|Object(read)| read)
-    }
-
-    /// Calls `visit` with each element of `list`; with nothing if there is none.
-    fn each<T: Deserialize<'a>>(
-        self,
-        list: Option<&'a RawValue>,
-        visit: impl FnMut(T) -> Result<()>,
-    ) -> Result<()> {
-        let Some(list) = list else { return Ok(()) };
-        let mut stopped = None;
-        let elements = Elements { visit, stopped: &mut stopped, element: PhantomData };
-        let outcome = serde_json::Deserializer::from_str(list.get()).deserialize_seq(elements);
-        match stopped {
-            Some(fault) => Err(fault),
-            None => outcome.map_err(|fault| malformed(&self.locate(list.get(), &fault))),
-        }
-    }
-
-    /// Returns `fault`, met in `part`, with its place in the whole body. That is a byte and not a line:
-    /// a line would have to be counted from the start for every bad span.
-    fn locate(self, part: &str, fault: &serde_json::Error) -> String {
-        let told = fault.to_string();
-        let place = format!(" at line {} column {}", fault.line(), fault.column());
-        let message = told.strip_suffix(&place).unwrap_or(&told);
-        let lines_before = part.split_inclusive('\n').take(fault.line().saturating_sub(1));
-        let within = lines_before.map(str::len).sum::<usize>() + fault.column();
-        let byte = part.as_ptr().addr() - self.text.as_ptr().addr() + within;
-        format!("{} - at byte {byte}", clip(message))
-    }
+    })
 }
 
-/// Returns about how many bytes `text`, which is valid JSON, takes once decoded, besides its texts: an
-/// object becomes a value, and an element may be a text, however short they are.
+/// Returns the resource or scope that several spans share as protobuf; empty if there is none.
+fn encode_shared<'a, M>(body: Body<'a>, part: Option<&'a RawValue>, name: &str) -> Checked<Bytes>
+where
+    M: Deserialize<'a> + IntoProtobuf<'a>,
+{
+    let Some(part) = part else { return Ok(Bytes::new()) };
+    encode::<M>(body, part.get()).map_err(|reason| format!("its {name}: {reason}"))
+}
+
+/// Returns the JSON message `part` as protobuf.
+fn encode<'a, M>(body: Body<'a>, part: &'a str) -> Checked<Bytes>
+where
+    M: Deserialize<'a> + IntoProtobuf<'a>,
+{
+    if decoded_bytes(part) > MAX_DECODED_BYTES {
+        return Err(format!("takes over {MAX_DECODED_BYTES} bytes once decoded"));
+    }
+    let message = body.read::<M>(part)?.into_protobuf(body)?;
+    Ok(message.encode_to_vec().into())
+}
+
+/// Estimates the memory that `text`, which is valid JSON, takes once decoded, in bytes without its texts: every
+/// object may become a value and every element a text, however short.
 fn decoded_bytes(text: &str) -> usize {
     let (mut bytes, mut quoted, mut escaped) = (0, false, false);
     for byte in text.bytes() {
@@ -173,29 +127,4 @@ fn decoded_bytes(text: &str) -> usize {
         }
     }
     bytes
-}
-
-/// Hands over the elements of a list one by one, so that the list itself need not be held.
-struct Elements<'s, T, F> {
-    visit: F,
-    stopped: &'s mut Option<Error>,
-    element: PhantomData<T>,
-}
-
-impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<()>> Visitor<'a> for Elements<'_, T, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<S: SeqAccess<'a>>(mut self, mut list: S) -> std::result::Result<(), S::Error> {
-        while let Some(element) = list.next_element()? {
-            if let Err(fault) = (self.visit)(element) {
-                *self.stopped = Some(fault);
-                return Err(serde::de::Error::custom("stopped"));
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,4 +1,4 @@
-//! The values that JSON has no word of its own for, and the values of attributes.
+//! JSON representations of protobuf values that JSON has no type for, and of attribute values.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,16 +14,16 @@ use serde_json::value::RawValue;
 use super::super::ids::decode_hex;
 use super::super::proto::{AnyValue, ArrayValue, KeyValue, KeyValueList, any_value::Value};
 
-/// The bytes of an id, of any length, from hexadecimal digits of either case.
+/// The bytes of an id of any length, from hexadecimal digits of either case.
 pub(super) struct Id(pub(super) Bytes);
 
-/// An integer, from a number or from decimal text.
+/// An integer, from a number or decimal text.
 pub(super) struct Integer<T>(pub(super) T);
 
-/// A double, from a number, decimal text, or the name of what JSON has no number for.
+/// A double, from a number, decimal text, or the name of a value that JSON numbers cannot express.
 struct Double(f64);
 
-/// A message that is surely an object: left alone, serde takes a list of its fields as well.
+/// A message read from an object only: by default serde accepts a list of the fields as well.
 pub(super) struct Object<T>(pub(super) T);
 
 /// Bytes, from base64 of either alphabet, padded or not.
@@ -67,8 +67,7 @@ impl<T: TryFrom<i128> + FromStr> Visitor<'_> for IntegerVisitor<T> {
 }
 
 impl<'de> Deserialize<'de> for Double {
-    // The text is parsed here because the parser of JSON may be off by the last bit, and a double
-    // sent as protobuf is not.
+    // Parsed here because the JSON parser may be off in the last bit, while doubles sent as protobuf are exact.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let number = match raw.get() {
@@ -118,7 +117,7 @@ impl<'de> Deserialize<'de> for Base64 {
 /// The members of an `AnyValue`, of which at most one may have a value.
 #[derive(serde::Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
-enum Member {
+enum AnyValueMember {
     StringValue,
     BoolValue,
     IntValue,
@@ -132,19 +131,19 @@ enum Member {
 
 /// A list of values, or of keys and values.
 #[derive(serde::Deserialize)]
-struct Values<T> {
+struct JsonValues<T> {
     values: Option<Vec<T>>,
 }
 
 #[derive(serde::Deserialize)]
-struct Pair {
+struct JsonKeyValue {
     key: Option<String>,
     value: Option<AnyValue>,
 }
 
 impl<'de> Deserialize<'de> for KeyValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Object(Pair { key, value }) = Object::deserialize(deserializer)?;
+        let Object(JsonKeyValue { key, value }) = Object::deserialize(deserializer)?;
         Ok(Self { key: key.unwrap_or_default(), value, key_strindex: 0 })
     }
 }
@@ -166,7 +165,7 @@ impl<'de> Visitor<'de> for AnyValueVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<AnyValue, M::Error> {
         let mut value = None;
-        while let Some(member) = members.next_key::<Member>()? {
+        while let Some(member) = members.next_key::<AnyValueMember>()? {
             let Some(present) = read_member(&member, &mut members)? else { continue };
             if value.replace(present).is_some() {
                 return Err(M::Error::custom("expected one value, got more"));
@@ -176,25 +175,28 @@ impl<'de> Visitor<'de> for AnyValueVisitor {
     }
 }
 
-fn read_member<'de, M: MapAccess<'de>>(member: &Member, members: &mut M) -> Result<Option<Value>, M::Error> {
+fn read_member<'de, M: MapAccess<'de>>(
+    member: &AnyValueMember,
+    members: &mut M,
+) -> Result<Option<Value>, M::Error> {
     Ok(match member {
-        Member::StringValue => members.next_value::<Option<String>>()?.map(Value::StringValue),
-        Member::BoolValue => members.next_value::<Option<bool>>()?.map(Value::BoolValue),
-        Member::IntValue => {
+        AnyValueMember::StringValue => members.next_value::<Option<String>>()?.map(Value::StringValue),
+        AnyValueMember::BoolValue => members.next_value::<Option<bool>>()?.map(Value::BoolValue),
+        AnyValueMember::IntValue => {
             members.next_value::<Option<Integer<i64>>>()?.map(|Integer(number)| Value::IntValue(number))
         }
-        Member::DoubleValue => {
+        AnyValueMember::DoubleValue => {
             members.next_value::<Option<Double>>()?.map(|Double(number)| Value::DoubleValue(number))
         }
-        Member::ArrayValue => members
-            .next_value::<Option<Values<AnyValue>>>()?
+        AnyValueMember::ArrayValue => members
+            .next_value::<Option<JsonValues<AnyValue>>>()?
             .map(|list| Value::ArrayValue(ArrayValue { values: list.values.unwrap_or_default() })),
-        Member::KvlistValue => members
-            .next_value::<Option<Values<KeyValue>>>()?
+        AnyValueMember::KvlistValue => members
+            .next_value::<Option<JsonValues<KeyValue>>>()?
             .map(|list| Value::KvlistValue(KeyValueList { values: list.values.unwrap_or_default() })),
-        Member::BytesValue => {
+        AnyValueMember::BytesValue => {
             members.next_value::<Option<Base64>>()?.map(|Base64(bytes)| Value::BytesValue(bytes))
         }
-        Member::Unknown => members.next_value::<IgnoredAny>().map(|_| None)?,
+        AnyValueMember::Unknown => members.next_value::<IgnoredAny>().map(|_| None)?,
     })
 }

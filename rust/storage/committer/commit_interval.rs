@@ -1,27 +1,27 @@
-//! The pace of group commits: where each put costs money and time, more requests share one.
+//! The shortest time between two group commits, where each put costs money and time.
 
 use std::time::{Duration, Instant};
 
 /// When the next group may be written.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(super) struct CommitInterval {
     interval: Duration,
     due: Instant,
 }
 
-impl Pace {
-    /// Returns a pace of one commit in each `interval`; the first may come at once.
-    pub(crate) fn new(interval: Duration) -> Self {
+impl CommitInterval {
+    /// Allows one commit in each `interval`; the first may come at once.
+    pub(super) fn new(interval: Duration) -> Self {
         Self { interval, due: Instant::now() }
     }
 
-    /// Returns how long a group may still gather.
-    pub(crate) fn remaining(&self) -> Duration {
+    /// Returns the time until the next group may be written.
+    pub(super) fn remaining(&self) -> Duration {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Waits until the next group may be written, and takes its turn.
-    pub(crate) fn wait(&mut self) {
+    /// Waits until the next group may be written, and starts the next interval.
+    pub(super) fn wait(&mut self) {
         let remaining = self.remaining();
         if !remaining.is_zero() {
             std::thread::sleep(remaining);

@@ -1,311 +1,263 @@
 //! Compaction: the committer decides what is merged, and commits what the merging thread wrote.
 //!
-//! Between its begin and its commit the store goes on. At its commit a merge hides again, by trace id,
-//! whatever was superseded or deleted since it began.
+//! The store goes on while a merge runs. At its commit, rows that were superseded or deleted since the merge began are
+//! deleted from the new segment, by trace id.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
-use crate::storage::committer::compaction_picker::{Extent, Plan};
-use crate::storage::open::sweep;
-use crate::storage::state::{Sealed, State};
-use crate::storage::workers::compact::{Input, Merge};
-use crate::storage::workers::flush::{Written, discard};
+use crate::storage::committer::compaction_picker::{CompactionPicker, SegmentSize};
+use crate::storage::committer::compaction_queue::ManualCompaction;
+use crate::storage::segment::builder::NewSegment;
+use crate::storage::state::StoreState;
+use crate::storage::state::command::Reply;
+use crate::storage::state::live_segment::LiveSegment;
+use crate::storage::state::sweep::sweep;
+use crate::storage::workers::compact::{MergeInput, MergeTask};
 
-/// How long a merge that failed waits before it is tried again: it may have read a gibibyte.
-const RETRY: Duration = Duration::from_secs(600);
-
-/// The committer's knowledge of merges.
-pub(crate) struct Compaction {
-    /// The merging thread's end.
-    pub(crate) merges: Sender<Merge>,
-    /// What the merging thread is at.
-    pub(crate) under_way: Option<Vec<Input>>,
-    /// Whether segments changed since it was last asked what is due.
-    pub(crate) may_be_due: bool,
-    /// When what awaits compression may be due, if it was put off.
-    pub(crate) put_off_until: Option<Instant>,
-    /// Not before this is anything merged unless somebody asks.
-    pub(crate) retry_at: Option<Instant>,
-    pub(crate) fault: Option<Error>,
-    /// Who asked for all there is to merge, in order.
-    pub(crate) asked: VecDeque<Asked>,
-}
-
-/// Somebody waits until everything is merged.
-pub(crate) struct Asked {
-    /// Whether nothing may be left of what was deleted.
-    pub(crate) purge: bool,
-    pub(crate) answer: Sender<Result<()>>,
-    /// The segments that are still to be merged, by their folders; `None` until it is this one's turn.
-    pub(crate) groups: Option<VecDeque<Vec<String>>>,
-}
-
-impl Compaction {
-    pub(crate) fn new(merges: Sender<Merge>) -> Self {
-        let asked = VecDeque::new();
-        Self {
-            merges,
-            under_way: None,
-            may_be_due: true,
-            put_off_until: None,
-            retry_at: None,
-            fault: None,
-            asked,
-        }
-    }
-}
+/// How long a failed merge waits before it is retried: it may have read a gibibyte.
+const RETRY_DELAY: Duration = Duration::from_secs(600);
 
 impl Committer {
-    /// Lets `answer` know once all there is to merge was merged.
-    pub(crate) fn compact(&mut self, purge: bool, answer: Sender<Result<()>>) {
+    /// Queues a compaction of all segments, and replies once it is done.
+    pub(super) fn compact(&mut self, purge: bool, reply: Reply<()>) {
         match &self.stopped {
             Some(reason) => {
-                let _gone = answer.send(Err(Error::Stopped(reason.clone())));
+                let _caller_is_gone = reply.send(Err(Error::Stopped(reason.clone())));
             }
-            None => self.compaction.asked.push_back(Asked { purge, answer, groups: None }),
+            None => self.compaction.manual.push_back(ManualCompaction { purge, reply, groups: None }),
         }
     }
 
-    /// Hands the merging thread what is due, if it is free.
-    pub(crate) fn merge_next(&mut self) {
-        while self.stopped.is_none()
-            && self.compaction.under_way.is_none()
-            && !self.compaction.asked.is_empty()
-        {
-            if !self.merge_asked() {
+    /// Hands the merging thread the next merge that is due, if it is free. Manual compactions come first.
+    pub(super) fn merge_next(&mut self) {
+        while self.is_merger_free() && !self.compaction.manual.is_empty() {
+            if !self.continue_manual() {
                 return;
             }
         }
-        let is_free = self.stopped.is_none() && self.compaction.under_way.is_none();
         let now = Instant::now();
         let is_waiting = self.compaction.retry_at.is_some_and(|instant| instant > now);
-        let is_time = self.compaction.put_off_until.is_some_and(|instant| instant <= now);
-        if is_free && !is_waiting && (self.compaction.may_be_due || is_time) {
-            let (order, extents) = self.in_time();
-            let pressure = self.pressure.until();
-            if let Some(due) = Plan::of(&self.options).due(&extents, pressure.is_none()) {
-                return self.begin_merge(&order[due]);
+        let is_time = self.compaction.deferred_until.is_some_and(|instant| instant <= now);
+        if self.is_merger_free() && !is_waiting && (self.compaction.may_be_due || is_time) {
+            let (positions, sizes) = self.by_time();
+            let high_until = self.ingest_rate.high_until();
+            if let Some(due) = CompactionPicker::new(&self.options).pick(&sizes, high_until.is_none()) {
+                return self.begin_merge(&positions[due]);
             }
             self.compaction.may_be_due = false;
-            let awaits = extents.iter().any(|extent| extent.awaits_compression);
-            self.compaction.put_off_until = pressure.filter(|_| awaits);
+            let is_deferred = sizes.iter().any(|size| size.awaits_compression);
+            self.compaction.deferred_until = high_until.filter(|_| is_deferred);
         }
     }
 
-    /// Goes on with what was asked first; returns whether there is more to do at once.
-    fn merge_asked(&mut self) -> bool {
-        let Some(mut asked) = self.compaction.asked.pop_front() else { return false };
-        let mut groups = asked.groups.take().unwrap_or_else(|| self.groups(asked.purge));
+    fn is_merger_free(&self) -> bool {
+        self.stopped.is_none() && self.compaction.running.is_none()
+    }
+
+    /// Continues the first manual compaction; returns whether it is finished.
+    fn continue_manual(&mut self) -> bool {
+        let Some(mut compaction) = self.compaction.manual.pop_front() else { return false };
+        let mut groups = compaction.groups.take().unwrap_or_else(|| self.merge_groups(compaction.purge));
         while let Some(group) = groups.pop_front() {
-            // What a deletion left nothing of is no more.
-            let places = group.iter().filter_map(|id| self.state.place_of(id)).collect::<Vec<_>>();
-            if !places.is_empty() {
-                asked.groups = Some(groups);
-                self.compaction.asked.push_front(asked);
-                self.begin_merge(&places);
+            // Skip segments that a deletion has since emptied.
+            let positions = group.iter().filter_map(|id| self.state.position_of(id)).collect::<Vec<_>>();
+            if !positions.is_empty() {
+                compaction.groups = Some(groups);
+                self.compaction.manual.push_front(compaction);
+                self.begin_merge(&positions);
                 return false;
             }
         }
-        if asked.purge && self.is_sealing {
-            // Its files are named by no manifest yet, so nothing can be swept.
-            asked.groups = Some(groups);
-            self.compaction.asked.push_front(asked);
+        if compaction.purge && self.is_sealing {
+            // No manifest names the files of the seal yet, so a sweep would delete them.
+            compaction.groups = Some(groups);
+            self.compaction.manual.push_front(compaction);
             return false;
         }
-        let swept = if asked.purge { self.sweep() } else { Ok(()) };
-        self.answer_after_removal(asked.answer, swept);
+        let swept = if compaction.purge { self.sweep() } else { Ok(()) };
+        self.reply_after_reclaim(compaction.reply, swept);
         true
     }
 
-    /// Removes every object that is not needed.
+    /// Deletes every object that is not needed.
     fn sweep(&self) -> Result<()> {
-        let Ok(_no_import) = self.published.unnamed_files.try_lock() else {
+        let Ok(_no_bulk_load) = self.published.unnamed_files.try_lock() else {
             return Err(Error::Busy("an import is under way, purge once it has ended".into()));
         };
         sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
-        self.cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
-        match self.state.manifest.aside.first() {
+        self.index_cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
+        match self.state.manifest.quarantined.first() {
             None => Ok(()),
-            Some(aside) => {
-                let object = format!("segments/{}", aside.segment.id);
-                Err(Error::damage(object, 0, "what was set aside cannot be read, so nothing of it is purged"))
+            Some(quarantined) => {
+                let object = format!("segments/{}", quarantined.segment.id);
+                Err(Error::damage(
+                    object,
+                    0,
+                    "a quarantined segment cannot be read, so nothing of it is purged",
+                ))
             }
         }
     }
 
-    fn groups(&self, purge: bool) -> VecDeque<Vec<String>> {
-        let (order, extents) = self.in_time();
-        let is_rebuilt = |extent: &Extent| {
-            extent.awaits_compression || extent.dead_rows > if purge { 0 } else { extent.rows }
+    /// Returns the ids of the segments that a manual compaction merges, group by group.
+    fn merge_groups(&self, purge: bool) -> VecDeque<Vec<String>> {
+        let (positions, sizes) = self.by_time();
+        let is_rebuilt = |size: &SegmentSize| {
+            size.awaits_compression || size.deleted_rows > if purge { 0 } else { size.rows }
         };
-        let ranges = Plan::of(&self.options).all(&extents, is_rebuilt).into_iter();
-        let id = |place: &usize| self.state.sealed[*place].record.id.clone();
-        ranges.map(|range| order[range].iter().map(id).collect()).collect()
+        let ranges = CompactionPicker::new(&self.options).pick_all(&sizes, is_rebuilt).into_iter();
+        let id = |position: &usize| self.state.segments[*position].record.id.clone();
+        ranges.map(|range| positions[range].iter().map(id).collect()).collect()
     }
 
-    /// Returns the places of the segments in the order of time, and how large they are.
-    fn in_time(&self) -> (Vec<usize>, Vec<Extent>) {
-        let mut order: Vec<usize> = (0..self.state.sealed.len()).collect();
-        order.sort_by_key(|place| self.state.sealed[*place].segment.start_time(0));
-        let extents = order.iter().map(|place| self.state.sealed[*place].extent()).collect();
-        (order, extents)
+    /// Returns the positions of the segments in the order of time, and their sizes.
+    fn by_time(&self) -> (Vec<usize>, Vec<SegmentSize>) {
+        let mut positions: Vec<usize> = (0..self.state.segments.len()).collect();
+        positions.sort_by_key(|position| self.state.segments[*position].segment.start_time(0));
+        let sizes = positions.iter().map(|position| size_of(&self.state.segments[*position])).collect();
+        (positions, sizes)
     }
 
-    fn begin_merge(&mut self, places: &[usize]) {
-        let input = |place: &usize| {
-            let sealed = &self.state.sealed[*place];
-            let dropped = sealed.durably_hidden.clone();
-            Input { id: sealed.record.id.clone(), segment: sealed.segment.clone(), dropped }
+    fn begin_merge(&mut self, positions: &[usize]) {
+        let input = |position: &usize| {
+            let live = &self.state.segments[*position];
+            let dropped = live.durable_deletion_vector.clone();
+            MergeInput { segment_id: live.record.id.clone(), segment: live.segment.clone(), dropped }
         };
-        let inputs: Vec<Input> = places.iter().map(input).collect();
-        if let Some(refusal) = self.refuse_on_a_full_disk(places) {
-            return self.merge_failed(refusal);
+        let inputs: Vec<MergeInput> = positions.iter().map(input).collect();
+        if let Some(error) = self.merge_disk_shortage(positions) {
+            return self.merge_failed(error);
         }
-        self.compaction.under_way = Some(inputs.clone());
+        self.compaction.running = Some(inputs.clone());
         self.compaction.may_be_due = true;
-        (self.compaction.put_off_until, self.compaction.retry_at) = (None, None);
-        let is_asked = self.compaction.asked.front().is_some_and(|asked| asked.groups.is_some());
-        let is_hurried = self.pressure.until().is_some();
-        if self.compaction.merges.send(Merge { inputs, is_asked, is_hurried }).is_err() {
+        (self.compaction.deferred_until, self.compaction.retry_at) = (None, None);
+        let is_manual = self.compaction.is_manual();
+        let defer_compression = self.ingest_rate.high_until().is_some();
+        if self.workers.merges.send(MergeTask { inputs, is_manual, defer_compression }).is_err() {
             self.merge_failed(Error::storage("segments", "the merging thread has died"));
         }
         self.publish_progress();
     }
 
-    /// Returns why there is no room for a merge, if there is none: for a while both copies are on disk.
-    fn refuse_on_a_full_disk(&self, places: &[usize]) -> Option<Error> {
-        let records = places.iter().map(|place| &self.state.sealed[*place].record);
+    /// Returns an error if the disk has no space for a merge, during which both copies exist.
+    fn merge_disk_shortage(&self, positions: &[usize]) -> Option<Error> {
+        let records = positions.iter().map(|position| &self.state.segments[*position].record);
         let needed: u64 = records.map(|record| record.documents.bytes + record.traces.bytes).sum();
         match self.objects.free_bytes() {
             Ok(Some(free)) if free < needed.saturating_add(self.options.min_free_bytes) => Some(
                 Error::storage("segments", format!("merging needs {needed} bytes of {free} that are free")),
             ),
             Ok(_) => None,
-            Err(fault) => Some(fault),
+            Err(error) => Some(error),
         }
     }
 
     /// Commits what the merging thread wrote.
-    pub(crate) fn merged(&mut self, written: Result<Option<Written>>) {
-        let inputs = self.compaction.under_way.take().unwrap_or_default();
-        let outcome = written.and_then(|written| self.commit_merge(&inputs, written));
-        match outcome {
+    pub(super) fn finish_merge(&mut self, merged: Result<Option<NewSegment>>) {
+        let inputs = self.compaction.running.take().unwrap_or_default();
+        match merged.and_then(|merged| self.commit_merge(&inputs, merged)) {
             Ok(()) => {
-                (self.compaction.fault, self.compaction.retry_at) = (None, None);
+                (self.compaction.error, self.compaction.retry_at) = (None, None);
                 self.publish();
             }
-            Err(fault) => self.merge_failed(fault),
+            Err(error) => self.merge_failed(error),
         }
     }
 
-    fn commit_merge(&mut self, inputs: &[Input], written: Option<Written>) -> Result<()> {
-        let record = written.as_ref().map(|written| written.record.clone());
+    fn commit_merge(&mut self, inputs: &[MergeInput], merged: Option<NewSegment>) -> Result<()> {
+        let record = merged.as_ref().map(|merged| merged.record.clone());
         let outcome = match &self.stopped {
             Some(reason) => Err(Error::Stopped(reason.clone())),
-            None => self
-                .state
-                .merging(inputs, written)
-                .and_then(|sealed| self.install(sealed, self.state.manifest.wal_folded_through)),
+            None => with_merged(&self.state, inputs, merged)
+                .and_then(|segments| self.commit_manifest(segments, self.state.manifest.wal_checkpoint)),
         };
-        // A segment that may be live must stay; the next opening knows.
-        let is_known = outcome.is_ok() || self.stopped.is_none();
-        if let Some(record) = record.filter(|record| is_known && self.state.place_of(&record.id).is_none()) {
-            discard(self.objects.as_ref(), &self.cache(), &record);
-        }
+        self.discard_unless_live(record.as_ref(), &outcome);
         outcome
     }
 
-    /// Tells who asked, and merges nothing for a while. Nothing is lost: the segments stay as they are.
-    fn merge_failed(&mut self, fault: Error) {
-        self.compaction.under_way = None;
-        self.compaction.retry_at = Some(Instant::now() + RETRY);
-        self.compaction.fault = Some(fault.clone());
+    /// Reports the error and merges nothing for a while. Nothing is lost: the segments stay as they are.
+    fn merge_failed(&mut self, error: Error) {
+        self.compaction.running = None;
+        self.compaction.retry_at = Some(Instant::now() + RETRY_DELAY);
+        self.compaction.error = Some(error.clone());
         self.publish_progress();
-        // Of a merge that nobody asked for nobody need know.
-        let is_asked = self.compaction.asked.front().is_some_and(|asked| asked.groups.is_some());
-        let asked = if is_asked { self.compaction.asked.pop_front() } else { None };
-        if let Some(asked) = asked {
-            let _gone = asked.answer.send(Err(fault));
+        // Background merges have no caller to notify.
+        let failed = if self.compaction.is_manual() { self.compaction.manual.pop_front() } else { None };
+        if let Some(failed) = failed {
+            let _caller_is_gone = failed.reply.send(Err(error));
         }
     }
 }
 
-impl State {
-    /// Returns the place of the segment with this folder.
-    fn place_of(&self, id: &str) -> Option<usize> {
-        self.sealed.iter().position(|sealed| sealed.record.id == id)
-    }
-
-    /// Returns the segments as they stand once `inputs` are one: at the place of the first of them.
-    fn merging(&self, inputs: &[Input], written: Option<Written>) -> Result<Vec<Sealed>> {
-        let mut places: Vec<usize> = inputs.iter().filter_map(|input| self.place_of(&input.id)).collect();
-        places.sort_unstable();
-        let mut merged = written.map(|Written { record, segment }| Sealed {
-            record,
-            segment,
-            durably_hidden: Arc::default(),
-            hidden: Arc::default(),
-        });
-        if let Some(merged) = &mut merged {
-            for input in inputs {
-                self.hide_again(input, merged)?;
-            }
-        }
-        let mut sealed = Vec::with_capacity(self.sealed.len());
-        for (place, present) in self.sealed.iter().enumerate() {
-            if places.first() == Some(&place) {
-                sealed.extend(merged.take());
-            }
-            if !places.contains(&place) {
-                sealed.push(present.clone());
-            }
-        }
-        Ok(sealed)
-    }
-
-    /// Hides in `merged` what was hidden in an input since the merge began.
-    fn hide_again(&self, input: &Input, merged: &mut Sealed) -> Result<()> {
-        let in_merged = |rows: &RoaringBitmap| -> Result<RoaringBitmap> {
-            let mut found = RoaringBitmap::new();
-            for row in rows - input.dropped.as_ref() {
-                found.extend(merged.segment.find(input.segment.trace_id(row as usize)?));
-            }
-            Ok(found)
-        };
-        let (durably, hidden) = if let Some(place) = self.place_of(&input.id) {
-            let present = &self.sealed[place];
-            (in_merged(&present.durably_hidden)?, in_merged(&present.hidden)?)
-        } else {
-            // All its rows were hidden, so it is no more.
-            let all: RoaringBitmap = (0..input.segment.count()).collect();
-            (in_merged(&all)?, RoaringBitmap::new())
-        };
-        *Arc::make_mut(&mut merged.hidden) |= hidden;
-        merged.hide(&durably);
-        Ok(())
+/// Returns the size that a merge of this segment has to deal with.
+fn size_of(live: &LiveSegment) -> SegmentSize {
+    let deleted_rows = live.durable_deletion_vector.len();
+    let rows = live.record.rows - deleted_rows;
+    let share = |bytes: u64| {
+        let share = u128::from(bytes) * u128::from(rows) / u128::from(live.record.rows.max(1));
+        u64::try_from(share).unwrap_or(bytes)
+    };
+    SegmentSize {
+        rows,
+        bytes: share(live.record.documents.bytes),
+        // Of the whole segment, because its dictionaries may be needed as a whole. The columns take about as much
+        // memory as the index.
+        memory: live.segment.index_bytes(),
+        deleted_rows,
+        awaits_compression: live.record.awaits_compression,
     }
 }
 
-impl Sealed {
-    /// Returns how large a merge takes this segment to be.
-    fn extent(&self) -> Extent {
-        let dead_rows = self.durably_hidden.len();
-        let rows = self.record.rows - dead_rows;
-        let live = |bytes: u64| {
-            let share = u128::from(bytes) * u128::from(rows) / u128::from(self.record.rows.max(1));
-            u64::try_from(share).unwrap_or(bytes)
-        };
-        // Memory is that of the whole segment: its dictionaries may be needed as a whole. Its columns are
-        // about as large as its index.
-        let memory = self.segment.index_bytes();
-        let awaits_compression = self.record.awaits_compression;
-        Extent { rows, bytes: live(self.record.documents.bytes), memory, dead_rows, awaits_compression }
+/// Returns the segments of `state` once `inputs` are merged: the new segment is at the position of the first of them.
+fn with_merged(
+    state: &StoreState,
+    inputs: &[MergeInput],
+    merged: Option<NewSegment>,
+) -> Result<Vec<LiveSegment>> {
+    let positions = inputs.iter().filter_map(|input| state.position_of(&input.segment_id));
+    let mut positions: Vec<usize> = positions.collect();
+    positions.sort_unstable();
+    let mut merged = merged.map(LiveSegment::new);
+    if let Some(merged) = &mut merged {
+        for input in inputs {
+            repeat_deletions(state, input, merged)?;
+        }
     }
+    let mut segments = Vec::with_capacity(state.segments.len());
+    for (position, present) in state.segments.iter().enumerate() {
+        if positions.first() == Some(&position) {
+            segments.extend(merged.take());
+        }
+        if !positions.contains(&position) {
+            segments.push(present.clone());
+        }
+    }
+    Ok(segments)
+}
+
+/// Deletes from `merged` what was deleted from an input since the merge began.
+fn repeat_deletions(state: &StoreState, input: &MergeInput, merged: &mut LiveSegment) -> Result<()> {
+    let in_merged = |rows: &RoaringBitmap| -> Result<RoaringBitmap> {
+        let mut found = RoaringBitmap::new();
+        for row in rows - input.dropped.as_ref() {
+            found.extend(merged.segment.find(input.segment.trace_id(row as usize)?));
+        }
+        Ok(found)
+    };
+    let (durable, in_memory) = if let Some(position) = state.position_of(&input.segment_id) {
+        let present = &state.segments[position];
+        (in_merged(&present.durable_deletion_vector)?, in_merged(&present.deletion_vector)?)
+    } else {
+        // The input is gone, because all its rows were deleted.
+        let all: RoaringBitmap = (0..input.segment.count()).collect();
+        (in_merged(&all)?, RoaringBitmap::new())
+    };
+    merged.delete_in_memory(in_memory);
+    merged.delete(&durable);
+    Ok(())
 }

@@ -1,22 +1,25 @@
-//! The committer's other half: generations are cut, sealed, and their write-ahead objects let go.
+//! Flushing the head: generations are cut and sealed, and their WAL objects deleted.
 //!
-//! Until the manifest with a new segment is durable ([`crate::storage::committer::manifest_commit`]), the write-ahead holds the truth.
+//! Until the manifest with the new segment is durable ([`crate::storage::committer::manifest_commit`]), a crash replays
+//! the generation from the WAL.
 
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 
 use crate::error::{Error, Result};
-use crate::storage::committer::{Committer, Order};
-use crate::storage::workers::flush::{Cut, Written, discard};
+use crate::storage::committer::Committer;
+use crate::storage::segment::builder::{NewSegment, discard};
+use crate::storage::state::command::{Command, Reply};
+use crate::storage::workers::flush::SealTask;
 
-/// How long a failed seal waits before it is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+/// How long a failed seal waits before it is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Committer {
-    /// Cuts the open generation if it is large or old enough, and sees that sealing goes on. Nothing is being
-    /// written.
-    pub(crate) fn fold_due(&mut self) {
+    /// Cuts the open generation if it is large or old enough, and starts the next merge and the next seal. No group is
+    /// being written.
+    pub(super) fn start_due_work(&mut self) {
         if self.stopped.is_some() {
             return;
         }
@@ -24,146 +27,176 @@ impl Committer {
             self.cut();
         }
         self.merge_next();
-        // At the most segments there may be, the smallest are merged before there is another.
-        let is_crowded = self.state.sealed.len() as u64 >= self.options.max_segments;
-        if !(is_crowded && self.compaction.under_way.is_some()) {
+        // With the maximum of segments, the smallest are merged before another one is sealed.
+        let is_at_limit = self.state.segments.len() as u64 >= self.options.max_segments;
+        if !(is_at_limit && self.compaction.running.is_some()) {
             self.seal_next();
         }
     }
 
-    /// Cuts the open generation. If it is large, how fast it became so tells of pressure.
-    pub(crate) fn cut(&mut self) {
+    /// Cuts the open generation. If it is large, the time it took to fill measures the ingest rate.
+    fn cut(&mut self) {
         let open = self.state.open_generation();
         if open.is_large(&self.options) {
-            self.pressure.measure(open.bytes, open.since.map_or(Duration::MAX, |since| since.elapsed()));
+            self.ingest_rate.record(open.bytes, open.since.map_or(Duration::MAX, |since| since.elapsed()));
         }
         self.state.cut();
         self.publish_progress();
     }
 
     /// Whether the open generation is large or old enough to be cut.
-    pub(crate) fn is_cut_due(&self) -> bool {
+    pub(super) fn is_cut_due(&self) -> bool {
         let options = &self.options;
-        self.newest().generations.last().is_some_and(|open| {
+        self.newest_state().generations.last().is_some_and(|open| {
             open.is_large(options)
                 || open.since.is_some_and(|since| since.elapsed().as_secs() >= options.seal_seconds)
-                || (self.is_overfull() && open.objects > 0)
+                || (self.is_head_full() && open.objects > 0)
         })
     }
 
-    /// Cuts the open generation and lets `answer` know once everything before is sealed.
-    pub(crate) fn flush(&mut self, answer: Sender<Result<()>>) {
-        let refusal = self.stopped.clone().map(Error::Stopped);
+    /// Cuts the open generation and replies once everything before is sealed.
+    pub(super) fn flush(&mut self, reply: Reply<()>) {
+        let rejection = self.stopped.clone().map(Error::Stopped);
         if !self.state.open_generation().parts.is_empty() {
             self.cut();
         }
         let cut = self.state.generations.iter().rev().nth(1).map(|generation| generation.wal_through);
-        match (refusal, cut) {
-            (Some(refusal), _) => {
-                let _gone = answer.send(Err(refusal));
+        match (rejection, cut) {
+            (Some(rejection), _) => {
+                let _caller_is_gone = reply.send(Err(rejection));
             }
-            (None, None) => self.answer_after_removal(answer, Ok(())),
+            (None, None) => self.reply_after_reclaim(reply, Ok(())),
             (None, Some(through)) => {
-                self.flushes.push((through, answer));
-                self.retry_at = None;
+                self.flush_waiters.push((through, reply));
+                self.seal_retry_at = None;
+            }
+        }
+    }
+
+    /// Seals the whole head before it returns. Other commands are deferred.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if a seal failed, [`Error::Stopped`], [`Error::Closed`].
+    pub(super) fn seal_head(&mut self, commands: &Receiver<Command>) -> Result<()> {
+        if self.state.open_generation().objects > 0 {
+            self.cut();
+        }
+        (self.seal_retry_at, self.seal_error) = (None, None);
+        loop {
+            self.seal_next();
+            if let Some(reason) = &self.stopped {
+                return Err(Error::Stopped(reason.clone()));
+            }
+            if self.state.generations.len() == 1 {
+                return Ok(());
+            }
+            if let Some(error) = self.seal_error.clone().filter(|_| !self.is_sealing) {
+                return Err(error);
+            }
+            match commands.recv() {
+                Ok(Command::Sealed(sealed)) => self.finish_seal(sealed),
+                Ok(Command::Merged(merged)) => self.finish_merge(merged),
+                Ok(command) => self.deferred.push_back(command),
+                Err(_) => return Err(Error::Closed),
             }
         }
     }
 
     /// Hands the oldest cut generation to the sealing thread, if that is free.
-    pub(crate) fn seal_next(&mut self) {
+    fn seal_next(&mut self) {
         while self.stopped.is_none() && !self.is_sealing && self.state.generations.len() > 1 {
-            if self.retry_at.is_some_and(|instant| instant > Instant::now()) {
+            if self.seal_retry_at.is_some_and(|instant| instant > Instant::now()) {
                 return;
             }
-            self.retry_at = None;
+            self.seal_retry_at = None;
             match self.state.generations[0].cut.clone() {
                 Some(entries) if !entries.is_empty() => {
-                    let is_hurried = self.pressure.until().is_some();
-                    self.is_sealing = self.cuts.send(Cut { entries, is_hurried }).is_ok();
+                    let defer_compression = self.ingest_rate.high_until().is_some();
+                    self.is_sealing =
+                        self.workers.seals.send(SealTask { entries, defer_compression }).is_ok();
                     if !self.is_sealing {
                         self.stop("the sealing thread has died".into());
                     }
                 }
-                // Nothing but fences.
-                _ => self.finish_seal(None),
+                // It holds nothing but fences.
+                _ => self.commit_seal_or_retry(None),
             }
         }
     }
 
-    /// Waits a moment for a seal if requests would soon have to be refused. Sealing has a low priority:
-    /// whoever sends without pause must leave it the time it needs.
-    pub(crate) fn let_sealing_catch_up(&mut self, orders: &Receiver<Order>) {
-        const PATIENCE: Duration = Duration::from_secs(1);
-        let until = Instant::now() + PATIENCE;
-        while self.is_sealing && self.is_nearly_full() {
-            self.rest();
-            match orders.recv_deadline(until) {
-                Ok(Order::Sealed(written)) => {
-                    self.sealed(written);
-                    self.fold_due();
+    /// Waits a moment for a seal if requests would soon have to be rejected. Sealing has a low priority: senders
+    /// without pause must leave it the time it needs.
+    pub(super) fn let_sealing_catch_up(&mut self, commands: &Receiver<Command>) {
+        const MAX_WAIT: Duration = Duration::from_secs(1);
+        let deadline = Instant::now() + MAX_WAIT;
+        while self.is_sealing && self.is_head_nearly_full() {
+            self.quiesce();
+            match commands.recv_deadline(deadline) {
+                Ok(Command::Sealed(sealed)) => {
+                    self.finish_seal(sealed);
+                    self.start_due_work();
                 }
-                Ok(order) => self.held_back.push_back(order),
+                Ok(command) => self.deferred.push_back(command),
                 Err(_) => return,
             }
         }
     }
 
-    fn is_nearly_full(&self) -> bool {
+    fn is_head_nearly_full(&self) -> bool {
         self.state.unsealed().0 > self.options.max_unsealed_bytes / 4 * 3
-            || self.state.in_memory() > self.options.max_head_bytes / 4 * 3
+            || self.state.head_memory() > self.options.max_head_bytes / 4 * 3
     }
 
     /// Commits what the sealing thread wrote.
-    pub(crate) fn sealed(&mut self, written: Result<Written>) {
+    pub(super) fn finish_seal(&mut self, sealed: Result<NewSegment>) {
         self.is_sealing = false;
-        match written {
-            Ok(written) if self.stopped.is_none() => self.finish_seal(Some(written)),
-            Ok(written) => discard(self.objects.as_ref(), &self.cache(), &written.record),
-            Err(fault) => self.seal_failed(fault),
+        match sealed {
+            Ok(sealed) if self.stopped.is_none() => self.commit_seal_or_retry(Some(sealed)),
+            Ok(sealed) => discard(self.objects.as_ref(), &self.index_cache(), &sealed.record),
+            Err(error) => self.retry_seal_later(&error),
         }
     }
 
-    fn finish_seal(&mut self, written: Option<Written>) {
-        let record = written.as_ref().map(|written| written.record.clone());
-        match self.commit_seal(written) {
+    fn commit_seal_or_retry(&mut self, sealed: Option<NewSegment>) {
+        let record = sealed.as_ref().map(|sealed| sealed.record.clone());
+        let outcome = self.commit_seal(sealed);
+        self.discard_unless_live(record.as_ref(), &outcome);
+        match outcome {
             Ok(()) => {
-                self.seal_fault = None;
+                self.seal_error = None;
                 self.publish();
-                let through = self.state.manifest.wal_folded_through;
-                let (wait_on, done) =
-                    std::mem::take(&mut self.flushes).into_iter().partition(|(wanted, _)| *wanted > through);
-                self.flushes = wait_on;
-                for (_, answer) in done {
-                    self.answer_after_removal(answer, Ok(()));
-                }
+                self.reply_to_flushes();
             }
-            Err(fault) => {
-                // A segment that may be live must stay; the next opening knows.
-                if let (Some(record), None) = (&record, &self.stopped) {
-                    discard(self.objects.as_ref(), &self.cache(), record);
-                }
-                self.seal_failed(fault);
-            }
+            Err(error) => self.retry_seal_later(&error),
         }
     }
 
-    /// Remembers the fault and tries again later. Until then the generation stays as it is.
-    fn seal_failed(&mut self, fault: Error) {
-        self.retry_at = Some(Instant::now() + RETRY);
-        let told = fault.clone();
-        self.seal_fault = Some(fault);
-        self.publish_progress();
-        for (_, answer) in self.flushes.drain(..) {
-            let _gone = answer.send(Err(told.clone()));
-        }
-    }
-
-    /// Makes the oldest generation's segment live; without one, only its write-ahead is folded.
-    fn commit_seal(&mut self, written: Option<Written>) -> Result<()> {
-        let sealed = self.state.sealing(written)?;
-        self.install(sealed, self.state.generations[0].wal_through)?;
+    /// Makes the segment of the oldest generation live; without one, only advances the WAL checkpoint.
+    fn commit_seal(&mut self, sealed: Option<NewSegment>) -> Result<()> {
+        let segments = self.state.with_sealed(sealed)?;
+        self.commit_manifest(segments, self.state.generations[0].wal_through)?;
         self.state.generations.remove(0);
         Ok(())
+    }
+
+    /// Replies to the callers for whom everything is sealed.
+    fn reply_to_flushes(&mut self) {
+        let checkpoint = self.state.manifest.wal_checkpoint;
+        let waiters = std::mem::take(&mut self.flush_waiters).into_iter();
+        let (waiting, done) = waiters.partition(|(through, _)| *through > checkpoint);
+        self.flush_waiters = waiting;
+        for (_, reply) in done {
+            self.reply_after_reclaim(reply, Ok(()));
+        }
+    }
+
+    /// Reports the error and retries later. Until then the generation stays as it is.
+    fn retry_seal_later(&mut self, error: &Error) {
+        self.seal_retry_at = Some(Instant::now() + RETRY_DELAY);
+        self.seal_error = Some(error.clone());
+        self.publish_progress();
+        for (_, reply) in self.flush_waiters.drain(..) {
+            let _caller_is_gone = reply.send(Err(error.clone()));
+        }
     }
 }

@@ -1,49 +1,50 @@
-//! Pressure: while much comes in, documents are stored as they are, and compressed once there is time.
+//! The ingest rate: while it is high, documents are stored as they are, and compressed later.
 //!
-//! Compressing is a third of the work of ingest. Under pressure that third decides how much can be received, and it
-//! is done again anyway once segments grow: so it is put off.
+//! Compression is a third of the work of ingest. At a high rate that third decides how much can be received, and
+//! growing segments are compressed again anyway: so it is deferred.
 
 use std::time::{Duration, Instant};
 
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 
-/// So many bytes a second for each core are much: compressing them takes about a tenth of its time.
-const MUCH: f64 = 16.0 * 1024.0 * 1024.0;
+/// Bytes a second for each core that are a high rate: compressing them takes about a tenth of the core's time.
+const HIGH_BYTES_PER_SECOND_AND_CORE: f64 = 16.0 * 1024.0 * 1024.0;
 
-/// So long after the last pressure there is time again.
-const CALM: Duration = Duration::from_secs(10);
+/// How long the rate counts as high after it was last measured to be.
+const HOLD: Duration = Duration::from_secs(10);
 
-/// When there was pressure last.
+/// When the ingest rate was high last.
 #[derive(Debug)]
-pub(crate) struct Pressure {
-    /// Bytes a second that are much; `None` where bytes count more than time.
-    much: Option<f64>,
-    last: Option<Instant>,
+pub(super) struct IngestRate {
+    /// Bytes a second that are a high rate; `None` where bytes count more than time.
+    high_bytes_per_second: Option<f64>,
+    last_high: Option<Instant>,
 }
 
-impl Pressure {
-    /// Begins without any. There is never pressure in a bucket, nor where retention counts bytes.
-    pub(crate) fn new(options: &Options, objects: &dyn Objects) -> Self {
-        let is_near = objects.reads_at_once() < 2;
+impl IngestRate {
+    /// Starts with a low rate. It is never high in a bucket, nor where retention counts bytes.
+    pub(super) fn new(options: &Options, objects: &dyn Objects) -> Self {
+        let is_local = objects.read_concurrency() < 2;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cores = u32::try_from(cores).map_or(f64::MAX, f64::from);
-        let much = (is_near && options.retain_bytes.is_none()).then_some(MUCH * cores);
-        Self { much, last: None }
+        let high_bytes_per_second =
+            (is_local && options.retain_bytes.is_none()).then_some(HIGH_BYTES_PER_SECOND_AND_CORE * cores);
+        Self { high_bytes_per_second, last_high: None }
     }
 
-    /// Takes note of how many bytes came in how long, up to now.
-    pub(crate) fn measure(&mut self, bytes: u64, time: Duration) {
+    /// Records that `bytes` came in the `time` before now.
+    pub(super) fn record(&mut self, bytes: u64, time: Duration) {
         #[allow(clippy::cast_precision_loss, reason = "to compare")]
         let bytes = bytes as f64;
-        if self.much.is_some_and(|much| bytes > much * time.as_secs_f64()) {
-            self.last = Some(Instant::now());
+        if self.high_bytes_per_second.is_some_and(|high| bytes > high * time.as_secs_f64()) {
+            self.last_high = Some(Instant::now());
         }
     }
 
-    /// Returns when there will be time again; `None` if there is.
-    pub(crate) fn until(&self) -> Option<Instant> {
-        self.last.map(|last| last + CALM).filter(|end| *end > Instant::now())
+    /// Returns until when the rate counts as high; `None` if it does not.
+    pub(super) fn high_until(&self) -> Option<Instant> {
+        self.last_high.map(|last| last + HOLD).filter(|end| *end > Instant::now())
     }
 }
 
@@ -52,16 +53,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_on_where_more_comes_in_a_second_than_is_much() {
-        for (bytes, seconds, is_on) in
+    fn the_rate_is_high_above_the_threshold() {
+        for (bytes, seconds, is_high) in
             [(200, 1, true), (100, 1, false), (200, 2, false), (1, 0, true), (0, 0, false)]
         {
-            let mut pressure = Pressure { much: Some(100.0), last: None };
-            pressure.measure(bytes, Duration::from_secs(seconds));
-            assert_eq!(pressure.until().is_some(), is_on, "{bytes} bytes in {seconds} s");
+            let mut rate = IngestRate { high_bytes_per_second: Some(100.0), last_high: None };
+            rate.record(bytes, Duration::from_secs(seconds));
+            assert_eq!(rate.high_until().is_some(), is_high, "{bytes} bytes in {seconds} s");
         }
-        let mut never = Pressure { much: None, last: None };
-        never.measure(u64::MAX, Duration::ZERO);
-        assert_eq!(never.until(), None);
+        let mut never = IngestRate { high_bytes_per_second: None, last_high: None };
+        never.record(u64::MAX, Duration::ZERO);
+        assert_eq!(never.high_until(), None);
     }
 }

@@ -1,81 +1,134 @@
-//! The committer's step from one manifest to the next, whatever it is that changes.
+//! The step from one manifest to the next.
 //!
-//! One manifest says it all at once: which segments are live, which of their rows are hidden, and how
-//! far the write-ahead is folded. Before it is durable the old manifest holds the truth; after, what
-//! only the old one named is removed. Adding rows and hiding those they replace is one step.
+//! One manifest changes everything at once: which segments are live, which of their rows are deleted, and up to which
+//! number the WAL is contained in them. Before it is durable the old manifest is the store; after, objects that only
+//! the old one named are deleted. So adding rows and deleting those they replace is one step.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use crossbeam_channel::Sender;
 use roaring::RoaringBitmap;
 use ulid::Ulid;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
-use crate::storage::manifest::{self, FileRecord, HiddenRecord, ImportRecord, Manifest, SegmentRecord};
-use crate::storage::objects::{Put, PutPayload, put};
-use crate::storage::state::Sealed;
+use crate::storage::manifest::{
+    self, DeletionVectorRecord, FileRecord, ImportRecord, Manifest, SegmentRecord,
+};
+use crate::storage::objects::{PutOutcome, PutPayload, put_verified};
+use crate::storage::segment::builder::discard;
+use crate::storage::state::command::Reply;
+use crate::storage::state::live_segment::LiveSegment;
 use crate::storage::wal;
 
-/// So often is asked what must be known before anything else can be done. Each time takes seconds.
-const TRIES: usize = 12;
+/// How often a request is sent whose outcome must be known before anything else can be done. Each takes seconds.
+const MAX_TRIES: usize = 12;
 
 impl Committer {
-    /// Makes `sealed` the live segments and the write-ahead folded up to `folded_through`, durably.
-    /// A segment whose rows are all hidden is not among them. Nothing is published yet.
+    /// Makes `segments` the live segments, which contain the WAL up to `wal_checkpoint`, durably. A segment whose rows
+    /// are all deleted is left out. Nothing is published yet.
     ///
     /// # Errors
     /// [`Error::Storage`] if nothing changed, [`Error::Stopped`] if that is not known.
-    pub(crate) fn install(&mut self, sealed: Vec<Sealed>, folded_through: u64) -> Result<()> {
-        self.install_with(sealed, folded_through, self.state.manifest.imports.clone())
+    pub(super) fn commit_manifest(&mut self, segments: Vec<LiveSegment>, wal_checkpoint: u64) -> Result<()> {
+        self.commit_manifest_with(segments, wal_checkpoint, self.state.manifest.imports.clone())
     }
 
-    /// As [`Committer::install`], and makes durable with it how far imports are.
+    /// As [`Committer::commit_manifest`], and makes durable with it how far imports are.
     ///
     /// # Errors
-    /// As [`Committer::install`].
-    pub(crate) fn install_with(
+    /// As [`Committer::commit_manifest`].
+    pub(super) fn commit_manifest_with(
         &mut self,
-        mut sealed: Vec<Sealed>,
-        folded_through: u64,
+        mut segments: Vec<LiveSegment>,
+        wal_checkpoint: u64,
         imports: Vec<ImportRecord>,
     ) -> Result<()> {
-        sealed.retain(|sealed| sealed.durably_hidden.len() < sealed.record.rows);
-        for sealed in &mut sealed {
-            let recorded = sealed.record.hidden.map_or(0, |hidden| hidden.rows);
-            if sealed.durably_hidden.len() > recorded {
-                sealed.record.hidden = Some(self.write_hidden(&sealed.record, &sealed.durably_hidden)?);
+        segments.retain(|live| live.durable_deletion_vector.len() < live.record.rows);
+        for live in &mut segments {
+            let recorded = live.record.deletion_vector.map_or(0, |deleted| deleted.rows);
+            if live.durable_deletion_vector.len() > recorded {
+                let written = self.write_deletion_vector(&live.record, &live.durable_deletion_vector)?;
+                live.record.deletion_vector = Some(written);
             }
         }
         let next = Manifest {
             number: self.state.manifest.number + 1,
             writer: self.claim.writer.to_string(),
-            wal_folded_through: folded_through,
-            segments: sealed.iter().map(|sealed| sealed.record.clone()).collect(),
-            aside: self.state.manifest.aside.clone(),
+            wal_checkpoint: wal_checkpoint,
+            segments: segments.iter().map(|live| live.record.clone()).collect(),
+            quarantined: self.state.manifest.quarantined.clone(),
             imports,
         };
         let path = manifest::path(next.number);
         match self.put_until_known(&path, &next.encode().into()) {
-            Put::Done => self.expect_newest(&next)?,
-            Put::Absent(fault) => return Err(fault),
-            Put::Taken => return Err(self.stop(format!("another writer holds the store, found by `{path}`"))),
-            Put::Unknown(fault) => {
-                return Err(self.stop(format!("whether `{path}` is durable is not known: {fault}")));
+            PutOutcome::Created => self.expect_newest(&next)?,
+            PutOutcome::NotCreated(error) => return Err(error),
+            PutOutcome::Conflict => {
+                return Err(self.stop(format!("another writer holds the store, found by `{path}`")));
+            }
+            PutOutcome::Unknown(error) => {
+                return Err(self.stop(format!("it is not known whether `{path}` is durable: {error}")));
             }
         }
-        self.state.sealed = sealed;
+        self.state.segments = segments;
         let previous = std::mem::replace(&mut self.state.manifest, next);
-        self.remove_what_only(&previous);
+        self.reclaim_what_only(&previous);
         self.compaction.may_be_due = true;
         Ok(())
     }
 
-    fn newest_once_known(&self) -> Result<Option<u64>> {
+    /// Deletes the files of a new segment after an attempt to commit it, unless it is live, or may be: the next opening
+    /// knows then.
+    pub(super) fn discard_unless_live(&self, segment: Option<&SegmentRecord>, outcome: &Result<()>) {
+        let Some(segment) = segment else { return };
+        let is_known = outcome.is_ok() || self.stopped.is_none();
+        if is_known && self.state.position_of(&segment.id).is_none() {
+            discard(self.objects.as_ref(), &self.index_cache(), segment);
+        }
+    }
+
+    /// Sends `outcome` once the objects that are to be deleted by now are gone.
+    pub(super) fn reply_after_reclaim<T: Send + 'static>(&self, reply: Reply<T>, outcome: Result<T>) {
+        self.workers.reclaimer.when_done(move || {
+            let _caller_is_gone = reply.send(outcome);
+        });
+    }
+
+    /// Puts a manifest. Where a put may be sent again, one in doubt is: nothing can follow a manifest that may or may
+    /// not be the newest.
+    fn put_until_known(&self, path: &str, content: &PutPayload) -> PutOutcome {
+        let mut outcome = put_verified(self.objects.as_ref(), path, content);
+        for _ in 1..MAX_TRIES {
+            if !(matches!(outcome, PutOutcome::Unknown(_)) && self.objects.reads_are_durable()) {
+                break;
+            }
+            outcome = put_verified(self.objects.as_ref(), path, content);
+        }
+        outcome
+    }
+
+    /// Stops unless the manifest that was just put is the newest one. Its number may have been that of another writer's
+    /// claim, which a third one has deleted (see [`crate::storage::open`]).
+    fn expect_newest(&mut self, put: &Manifest) -> Result<()> {
+        if self.claim.is_locked {
+            return Ok(());
+        }
+        match self.newest_manifest_number() {
+            Ok(newest) if newest == Some(put.number) => Ok(()),
+            Ok(newest) => {
+                let newest = newest.map_or("none".into(), manifest::path);
+                Err(self.stop(format!("another writer holds the store, found by `{newest}`")))
+            }
+            Err(error) => {
+                Err(self.stop(format!("it is not known whether another writer holds the store: {error}")))
+            }
+        }
+    }
+
+    fn newest_manifest_number(&self) -> Result<Option<u64>> {
         let mut newest = Manifest::newest_number(self.objects.as_ref());
-        for _ in 1..TRIES {
-            if newest.is_ok() || !self.objects.is_durable_once_seen() {
+        for _ in 1..MAX_TRIES {
+            if newest.is_ok() || !self.objects.reads_are_durable() {
                 break;
             }
             newest = Manifest::newest_number(self.objects.as_ref());
@@ -83,88 +136,41 @@ impl Committer {
         newest
     }
 
-    /// Puts a manifest. Where a put may be sent again, one that is in doubt is: nothing can follow a
-    /// manifest of which it is not known whether it holds.
-    fn put_until_known(&self, path: &str, content: &PutPayload) -> Put {
-        let mut outcome = put(self.objects.as_ref(), path, content);
-        for _ in 1..TRIES {
-            if !(matches!(outcome, Put::Unknown(_)) && self.objects.is_durable_once_seen()) {
-                break;
-            }
-            outcome = put(self.objects.as_ref(), path, content);
-        }
-        outcome
-    }
-
-    /// Stops unless the manifest that was just put is the newest one. Its number may have been that of
-    /// another writer's claim, which a third one has removed (see [`crate::storage::open`]).
-    fn expect_newest(&mut self, put: &Manifest) -> Result<()> {
-        if self.claim.is_locked {
-            return Ok(());
-        }
-        match self.newest_once_known() {
-            Ok(newest) if newest == Some(put.number) => Ok(()),
-            Ok(newest) => {
-                let newest = newest.map_or("none".into(), manifest::path);
-                Err(self.stop(format!("another writer holds the store, found by `{newest}`")))
-            }
-            Err(fault) => {
-                Err(self.stop(format!("whether another writer holds the store is not known: {fault}")))
-            }
-        }
-    }
-
-    /// Writes a set of hidden rows under a number that was never given and never will be: a writer that
-    /// was replaced may still remove what it knew by name.
-    fn write_hidden(&self, segment: &SegmentRecord, rows: &RoaringBitmap) -> Result<HiddenRecord> {
-        let mut content = Vec::with_capacity(rows.serialized_size());
-        let path = segment.hidden_path(0);
-        rows.serialize_into(&mut content).map_err(|fault| Error::storage(&path, fault))?;
-        let file = FileRecord::of(&content);
-        // The time, then chance.
-        let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
-        match put(self.objects.as_ref(), &segment.hidden_path(number), &content.into()) {
-            Put::Done => Ok(HiddenRecord { number, rows: rows.len(), file }),
-            Put::Taken => Err(Error::storage(path, "another set of hidden rows has the number")),
-            Put::Absent(fault) | Put::Unknown(fault) => Err(fault),
-        }
-    }
-
-    /// Answers once what nothing needs any more is removed.
-    pub(crate) fn answer_after_removal<T: Send + 'static>(
+    /// Writes a deletion vector under a number that was never given before and never will be again: a writer that was
+    /// replaced may still delete objects that it knew by name.
+    fn write_deletion_vector(
         &self,
-        answer: Sender<Result<T>>,
-        outcome: Result<T>,
-    ) {
-        self.removal.then(move || {
-            let _gone = answer.send(outcome);
-        });
+        segment: &SegmentRecord,
+        rows: &RoaringBitmap,
+    ) -> Result<DeletionVectorRecord> {
+        let mut content = Vec::with_capacity(rows.serialized_size());
+        // The upper half of a ULID: the time, then chance.
+        let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
+        let path = segment.deletion_vector_path(number);
+        rows.serialize_into(&mut content).map_err(|error| Error::storage(&path, error))?;
+        let file = FileRecord::of(&content);
+        match put_verified(self.objects.as_ref(), &path, &content.into()) {
+            PutOutcome::Created => Ok(DeletionVectorRecord { number, rows: rows.len(), file }),
+            PutOutcome::Conflict => Err(Error::storage(path, "another deletion vector has the number")),
+            PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => Err(error),
+        }
     }
 
-    /// Has removed what `previous` needed and the present manifest does not. What cannot be removed now is
-    /// removed when the store is opened next. Snapshots that are held keep their files open.
-    fn remove_what_only(&self, previous: &Manifest) {
+    /// Deletes the objects that `previous` needed and the present manifest does not. What cannot be deleted now is
+    /// deleted when the store is opened next. Snapshots that are held keep their files open.
+    fn reclaim_what_only(&self, previous: &Manifest) {
         let now = &self.state.manifest;
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
         let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
-        let folded = previous.wal_folded_through + 1..=now.wal_folded_through;
-        let stays = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
-        let folded = folded.filter(|number| !stays(number)).map(wal::path);
+        let wal = previous.wal_checkpoint + 1..=now.wal_checkpoint;
+        let is_fence = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
+        let wal = wal.filter(|number| !is_fence(number)).map(wal::path);
         let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);
-        let unneeded = segments.filter(|path| !needed.contains(path)).chain(folded);
-        self.removal.objects(unneeded.chain(manifest.map(manifest::path)).collect());
+        let unneeded = segments.filter(|path| !needed.contains(path)).chain(wal);
+        let reclaimer = &self.workers.reclaimer;
+        reclaimer.delete_objects(unneeded.chain(manifest.map(manifest::path)).collect());
         let live: HashSet<&str> = now.segments.iter().map(|segment| segment.id.as_str()).collect();
         let gone = previous.segments.iter().filter(|segment| !live.contains(segment.id.as_str()));
-        self.removal.indexes(gone.map(|segment| segment.id.clone()).collect());
-    }
-}
-
-impl Sealed {
-    /// Hides rows of this segment, now and after a crash.
-    pub(crate) fn hide(&mut self, rows: &RoaringBitmap) {
-        if !rows.is_empty() {
-            *Arc::make_mut(&mut self.durably_hidden) |= rows;
-            *Arc::make_mut(&mut self.hidden) |= rows;
-        }
+        reclaimer.delete_indexes(gone.map(|segment| segment.id.clone()).collect());
     }
 }

@@ -1,4 +1,4 @@
-//! One immutable batch of the head: rows in memory, each pointing to its trace.
+//! An immutable batch of the head: rows in memory, each with its trace.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,52 +8,53 @@ use arrow_array::{Array as _, RecordBatch};
 
 use crate::otlp::TraceId;
 use crate::schema::Field;
-use crate::storage::global_ordinals::{KnownSessions, Ordinals};
+use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::trace::row::to_batch;
 use crate::trace::{Trace, TraceRow};
 
-/// A trace of the head with the row derived from it, once.
+/// A trace of the head with the row derived from it.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct HeadEntry {
     pub(crate) trace: Trace,
     pub(crate) row: TraceRow,
-    /// About the size of the trace's document.
+    /// The approximate size of the trace's document in bytes.
     pub(crate) bytes: u64,
 }
 
-impl Entry {
+impl HeadEntry {
     pub(crate) fn new(trace: Trace) -> Self {
         let row = TraceRow::of(&trace);
         let bytes = trace.spans().iter().map(|span| span.wire.bytes.len() as u64).sum();
         Self { trace, row, bytes }
     }
 
-    /// About what it takes in memory, with its row among others: measured with traces of one span to eight, of
-    /// 200 bytes to 2,000.
+    /// Returns the approximate memory that the trace and its row take, in bytes. Measured with traces of one to eight
+    /// spans of 200 to 2,000 bytes.
     pub(crate) fn memory(&self) -> u64 {
-        const OF_A_TRACE: u64 = 740;
-        const OF_A_SPAN: u64 = 330;
-        self.bytes + OF_A_TRACE + OF_A_SPAN * self.trace.spans().len() as u64
+        const BYTES_PER_TRACE: u64 = 740;
+        const BYTES_PER_SPAN: u64 = 330;
+        self.bytes + BYTES_PER_TRACE + BYTES_PER_SPAN * self.trace.spans().len() as u64
     }
 }
 
-/// Traces in the order of search results, with their rows as Arrow.
+/// Traces in the order of search results, with their rows as an Arrow batch.
 #[derive(Debug)]
 pub(crate) struct HeadBatch {
     batch: RecordBatch,
-    entries: Vec<Arc<Entry>>,
-    /// Every commit asks each batch for each of its traces, nearly always in vain.
+    entries: Vec<Arc<HeadEntry>>,
+    /// A hash map, because every commit looks up each of its traces in every batch, nearly always in vain.
     by_trace_id: HashMap<TraceId, u32>,
-    /// Which segments have its sessions, as they were looked up last, and by whose numbers.
+    /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
 }
 
 impl HeadBatch {
+    /// Returns a batch of these traces, which must be distinct.
     pub(crate) fn of_traces(traces: Vec<Trace>) -> Self {
-        Self::new(traces.into_iter().map(|trace| Arc::new(Entry::new(trace))).collect())
+        Self::new(traces.into_iter().map(|trace| Arc::new(HeadEntry::new(trace))).collect())
     }
 
-    pub(crate) fn new(mut entries: Vec<Arc<Entry>>) -> Self {
+    pub(crate) fn new(mut entries: Vec<Arc<HeadEntry>>) -> Self {
         entries.sort_unstable_by(|left, right| left.row.newest_first(&right.row));
         let rows: Vec<&TraceRow> = entries.iter().map(|entry| &entry.row).collect();
         let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
@@ -65,12 +66,12 @@ impl HeadBatch {
         &self.batch
     }
 
-    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
+    pub(crate) fn entries(&self) -> &[Arc<HeadEntry>] {
         &self.entries
     }
 
-    /// Returns what `ordinals` know of each code of a session; looked up once.
-    pub(crate) fn known_sessions(&self, ordinals: &Ordinals) -> KnownSessions {
+    /// Returns, for each session code of the batch, where `ordinals` have that session. The result is cached.
+    pub(crate) fn known_sessions(&self, ordinals: &GlobalOrdinals) -> KnownSessions {
         let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((id, known)) = known.as_ref()
             && *id == ordinals.id()

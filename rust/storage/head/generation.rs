@@ -1,7 +1,7 @@
-//! A generation of the head: a contiguous range of write-ahead objects and the rows they brought.
+//! A generation of the head: a contiguous range of the write-ahead log and the rows that came from it.
 //!
-//! Rows are never changed: a commit adds a batch and hides what it replaces. A generation is cut
-//! whole, sealed whole, and gone once the manifest with its segment is durable.
+//! Rows are never changed: a commit adds a batch and deletes the rows that it supersedes. A generation is cut and sealed
+//! as a whole, and is dropped once the manifest with its segment is durable.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,100 +9,102 @@ use std::time::Instant;
 use roaring::RoaringBitmap;
 
 use crate::otlp::TraceId;
-use crate::storage::head::batch::{Entry, HeadBatch};
+use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::options::Options;
 
-/// More batches than this are merged, so that a search visits few.
+/// The maximum number of batches. Beyond it batches are merged, because a search visits each.
 const MAX_BATCHES: usize = 16;
 
-/// A batch of the head with its hidden rows.
+/// A batch of the head with its deletion vector.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadPart {
     pub(crate) batch: Arc<HeadBatch>,
-    pub(crate) hidden: Arc<RoaringBitmap>,
+    pub(crate) deletion_vector: Arc<RoaringBitmap>,
 }
 
 impl HeadPart {
     fn live_rows(&self) -> u64 {
-        self.batch.entries().len() as u64 - self.hidden.len()
+        self.batch.entries().len() as u64 - self.deletion_vector.len()
     }
 
-    fn live_entries(&self) -> impl Iterator<Item = Arc<Entry>> {
+    fn live_entries(&self) -> impl Iterator<Item = Arc<HeadEntry>> {
         let rows = (0u32..).zip(self.batch.entries());
-        rows.filter(|(row, _)| !self.hidden.contains(*row)).map(|(_, entry)| entry.clone())
+        rows.filter(|(row, _)| !self.deletion_vector.contains(*row)).map(|(_, entry)| entry.clone())
     }
 }
 
-/// Rows that are not sealed yet.
+/// Rows that are not sealed yet, or not durably.
 #[derive(Debug, Clone)]
 pub(crate) struct Generation {
-    /// The last write-ahead object whose rows are here.
+    /// The number of the last write-ahead object whose rows are here.
     pub(crate) wal_through: u64,
-    /// How many write-ahead objects it holds.
+    /// The number of its write-ahead objects.
     pub(crate) objects: u64,
-    /// The bytes of these objects.
+    /// The total size of these objects in bytes.
     pub(crate) bytes: u64,
-    /// About what its rows take in memory.
+    /// The approximate memory that its rows take, in bytes.
     pub(crate) memory: u64,
-    /// When its first rows came.
+    /// When its first rows arrived.
     pub(crate) since: Option<Instant>,
     pub(crate) parts: Vec<HeadPart>,
-    /// What its segment will hold, set when it is cut: the rows that were live then. What comes later
-    /// hides rows in memory only, for it is not durable in any segment yet.
-    pub(crate) cut: Option<Arc<[Arc<Entry>]>>,
+    /// The rows that were live when the generation was cut, which its segment will contain. Later commits delete rows
+    /// in memory only, because what supersedes them is not yet durable in a segment.
+    pub(crate) cut: Option<Arc<[Arc<HeadEntry>]>>,
 }
 
 impl Generation {
-    /// Returns an empty generation that begins after write-ahead object `wal_through`.
+    /// Returns an empty generation that starts after write-ahead object `wal_through`.
     pub(crate) fn after(wal_through: u64) -> Self {
         Self { wal_through, objects: 0, bytes: 0, memory: 0, since: None, parts: Vec::new(), cut: None }
     }
 
-    /// Whether it is time to cut it, or it was cut already.
+    /// Returns whether the generation is large enough to be cut.
     pub(crate) fn is_large(&self, options: &Options) -> bool {
         self.bytes >= options.seal_bytes
             || self.objects >= options.seal_objects
             || self.memory >= options.max_head_bytes / 4
     }
 
-    /// Returns the part and the row in which the trace stands.
+    /// Returns the index of the part and the row of a trace, unless it is deleted.
     pub(crate) fn find(&self, trace_id: TraceId) -> Option<(usize, u32)> {
-        self.parts.iter().enumerate().rev().find_map(|(place, part)| {
+        self.parts.iter().enumerate().rev().find_map(|(index, part)| {
             let row = part.batch.find(trace_id)?;
-            (!part.hidden.contains(row)).then_some((place, row))
+            (!part.deletion_vector.contains(row)).then_some((index, row))
         })
     }
 
-    /// Hides a row.
-    pub(crate) fn hide(&mut self, part: usize, row: u32) {
+    /// Deletes a row.
+    pub(crate) fn delete(&mut self, part: usize, row: u32) {
         let part = &mut self.parts[part];
-        Arc::make_mut(&mut part.hidden).insert(row);
+        Arc::make_mut(&mut part.deletion_vector).insert(row);
         if self.cut.is_none() {
-            // Its spans are those of the trace that replaces it.
+            // The trace that supersedes it shares its spans.
             self.memory = self.memory.saturating_sub(part.batch.entries()[row as usize].memory());
         }
     }
 
-    /// Adds rows of which none stands elsewhere, and merges if there are many batches now.
-    pub(crate) fn add(&mut self, entries: Vec<Arc<Entry>>) {
+    /// Adds a batch of traces that have no other live row, and merges batches if there are too many.
+    pub(crate) fn add(&mut self, entries: Vec<Arc<HeadEntry>>) {
         if entries.is_empty() {
             return;
         }
         self.memory += entries.iter().map(|entry| entry.memory()).sum::<u64>();
         self.since.get_or_insert_with(Instant::now);
-        self.parts.push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), hidden: Arc::default() });
+        self.parts
+            .push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), deletion_vector: Arc::default() });
         self.parts.retain(|part| part.live_rows() > 0);
         if self.parts.len() > MAX_BATCHES {
-            // Merging the smaller half costs each row a number of merges logarithmic in their count.
+            // Merging the smaller half bounds the number of merges per row logarithmically.
             self.parts.sort_by_key(|part| std::cmp::Reverse(part.live_rows()));
             let small = self.parts.split_off(MAX_BATCHES / 2);
             let entries = small.iter().flat_map(HeadPart::live_entries).collect();
-            self.parts.push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), hidden: Arc::default() });
+            self.parts
+                .push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), deletion_vector: Arc::default() });
         }
     }
 
-    /// Returns the rows that are live now.
-    pub(crate) fn live_entries(&self) -> Vec<Arc<Entry>> {
+    /// Returns the rows that are not deleted.
+    pub(crate) fn live_entries(&self) -> Vec<Arc<HeadEntry>> {
         self.parts.iter().flat_map(HeadPart::live_entries).collect()
     }
 }

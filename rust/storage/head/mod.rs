@@ -1,4 +1,5 @@
-//! The head: rows in memory, rebuilt from the write-ahead log when the store is opened.
+//! The head: the newest rows, in memory, rebuilt from the write-ahead log when the store is opened.
 
 pub(crate) mod batch;
 pub(crate) mod generation;
+pub(crate) mod into_segment;

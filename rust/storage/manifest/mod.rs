@@ -1,154 +1,51 @@
-//! The manifest: the complete list of what is live, numbered; the newest one is the store.
+//! The manifest: a numbered list of everything that is live. The newest manifest defines the store.
 //!
-//! A file is one JSON object: `format`, the CRC32C of the text of `manifest`, and `manifest` itself.
-//! It holds names, sizes and checksums, never a value that a user sent.
+//! A manifest is one JSON object: `format`, the CRC32C of the text of `manifest`, and `manifest` itself. It contains
+//! names, sizes and checksums, never a value that a user sent. See docs/reference/storage.md#manifest.
+
+mod records;
+
+pub(crate) mod quarantined;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ulid::Ulid;
 
+pub use self::records::ImportRecord;
+pub(crate) use self::records::{DeletionVectorRecord, FileRecord, QuarantineRecord, SegmentRecord};
 use crate::error::{Error, Result};
 use crate::storage::objects::Objects;
 
-/// The format of the store as a whole; a newer one is refused before anything is written.
+/// The format of the store as a whole. A store with a newer format is rejected before anything is written.
 pub(crate) const FORMAT: u32 = 1;
 
-/// No manifest is larger; a larger file is not even read.
+/// The maximum size of a manifest. A larger file is not read.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// No store lives to count so far.
+/// The maximum of all counters, out of reach of a real store, so that they can be incremented without overflow.
 const MAX_NUMBER: u64 = 1 << 62;
 
-/// What is live.
+/// Everything that is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
-    /// Equal to the number in the object's name.
-    pub(crate) number: u64,
-    /// The writer that created it, an ULID.
-    pub(crate) writer: String,
-    /// Write-ahead objects up to this number are contained in the segments.
-    pub(crate) wal_folded_through: u64,
-    /// The segments, oldest first.
-    pub(crate) segments: Vec<SegmentRecord>,
-    /// Damaged segments that no answer shows any more. They stay named, so that the store never
-    /// forgets that it was larger.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) aside: Vec<AsideRecord>,
-    /// How far imports are that did not end yet, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) imports: Vec<ImportRecord>,
-}
-
-/// How far one import is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImportRecord {
-    /// What is imported: a digest, never a value of users.
-    pub source: String,
-    /// So many of its spans are dealt with.
-    pub spans: u64,
-    /// So many of those are in the store.
-    pub accepted: u64,
-    /// So many of those were refused.
-    pub rejected: u64,
-}
-
-/// One segment that was set aside; its files stay where they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AsideRecord {
-    /// The segment as it was named while it was live.
-    pub(crate) segment: SegmentRecord,
-    /// What is wrong with it: an object, a byte, and what was found there.
-    pub(crate) fault: String,
-}
-
-/// One live segment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SegmentRecord {
-    /// The segment's folder, an ULID.
-    pub(crate) id: String,
-    /// Rows in the segment, hidden ones included.
-    pub(crate) rows: u64,
-    /// `traces.parquet`.
-    pub(crate) traces: FileRecord,
-    /// `spans.otlp.zst`.
-    pub(crate) documents: FileRecord,
-    /// The rows that are hidden, if any.
-    pub(crate) hidden: Option<HiddenRecord>,
-    /// `spans.dict`, once the segment was compacted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) dictionary: Option<FileRecord>,
-    /// Whether documents were written in a hurry, and are to be compressed once there is time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) awaits_compression: bool,
-}
-
-/// The size and checksum of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FileRecord {
-    /// Size in bytes.
-    pub(crate) bytes: u64,
-    /// CRC32C of the whole content.
-    pub(crate) crc32c: u32,
-}
-
-impl FileRecord {
-    /// Returns the record of this content.
-    pub(crate) fn of(content: &[u8]) -> Self {
-        Self { bytes: content.len() as u64, crc32c: crc32c::crc32c(content) }
-    }
-}
-
-/// A live set of hidden rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HiddenRecord {
     /// The number in the object's name.
     pub(crate) number: u64,
-    /// How many rows it hides.
-    pub(crate) rows: u64,
-    /// Its size and checksum.
-    pub(crate) file: FileRecord,
-}
-
-impl SegmentRecord {
-    /// Returns the path of the segment's rows.
-    pub(crate) fn traces_path(&self) -> String {
-        format!("segments/{}/traces.parquet", self.id)
-    }
-
-    /// Returns the path of the segment's documents.
-    pub(crate) fn documents_path(&self) -> String {
-        format!("segments/{}/spans.otlp.zst", self.id)
-    }
-
-    /// Returns the path of the dictionary of the segment's documents.
-    pub(crate) fn dictionary_path(&self) -> String {
-        format!("segments/{}/spans.dict", self.id)
-    }
-
-    /// Returns the path of a set of hidden rows of the segment.
-    pub(crate) fn hidden_path(&self, number: u64) -> String {
-        format!("segments/{}/hidden-{number}.roaring", self.id)
-    }
-
-    /// Returns the paths of all objects of the segment that are live.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = String> + use<> {
-        self.files().map(|(path, _)| path)
-    }
-
-    /// Returns the path, size and checksum of all objects of the segment that are live.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
-        let hidden = self.hidden.map(|hidden| (self.hidden_path(hidden.number), hidden.file));
-        let files = [(self.traces_path(), self.traces), (self.documents_path(), self.documents)];
-        let dictionary = self.dictionary.map(|file| (self.dictionary_path(), file));
-        files.into_iter().chain(dictionary).chain(hidden)
-    }
+    /// The writer that created it, a ULID.
+    pub(crate) writer: String,
+    /// The WAL checkpoint: objects of the write-ahead log up to this number are contained in the segments.
+    #[serde(rename = "wal_folded_through")]
+    pub(crate) wal_checkpoint: u64,
+    /// The segments, oldest first.
+    pub(crate) segments: Vec<SegmentRecord>,
+    /// Damaged segments that are excluded from every result. They stay recorded, so that the store never forgets that
+    /// it was larger.
+    #[serde(rename = "aside", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) quarantined: Vec<QuarantineRecord>,
+    /// The progress of unfinished imports, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) imports: Vec<ImportRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -160,7 +57,7 @@ struct Envelope<'a> {
     manifest: &'a RawValue,
 }
 
-/// The one member that every format will have.
+/// The one member that every format has.
 #[derive(Deserialize)]
 struct FormatOnly {
     format: u32,
@@ -171,7 +68,7 @@ pub(crate) fn path(number: u64) -> String {
     format!("manifest/{number:020}.json")
 }
 
-/// Returns the number that a path spells, or `None` if it is no manifest's path.
+/// Returns the number in a path, or `None` if it is not the path of a manifest.
 pub(crate) fn number_of(path: &str) -> Option<u64> {
     let digits = path.strip_prefix("manifest/")?.strip_suffix(".json")?;
     let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -189,15 +86,15 @@ impl Manifest {
         content.into()
     }
 
-    /// Reads the content of the manifest with this number.
+    /// Decodes the content of the manifest with this number.
     ///
     /// # Errors
     /// [`Error::Damage`], or [`Error::Options`] for a newer format.
     pub(crate) fn decode(number: u64, content: &[u8]) -> Result<Self> {
         let path = path(number);
-        let malformed = |fault: serde_json::Error| {
-            // JSON faults name a line and a column; the content is one line.
-            Error::damage(&path, fault.column() as u64, fault.to_string())
+        let malformed = |error: serde_json::Error| {
+            // A JSON error has a line and a column; the content is one line, so the column is the offset.
+            Error::damage(&path, error.column() as u64, error.to_string())
         };
         let FormatOnly { format } = serde_json::from_slice(content).map_err(malformed)?;
         if format != FORMAT {
@@ -212,20 +109,20 @@ impl Manifest {
         if manifest.number != number {
             return Err(Error::damage(&path, 0, "the manifest has another number than its name"));
         }
-        // Numbers are counted up from, and ids become parts of paths.
-        if number.max(manifest.wal_folded_through) > MAX_NUMBER {
+        // Numbers are incremented, and ids become parts of paths.
+        if number.max(manifest.wal_checkpoint) > MAX_NUMBER {
             return Err(Error::damage(&path, 0, format!("expected numbers up to {MAX_NUMBER}")));
         }
-        let segments = manifest.segments.iter().chain(manifest.aside.iter().map(|aside| &aside.segment));
-        for segment in segments {
+        let quarantined = manifest.quarantined.iter().map(|record| &record.segment);
+        for segment in manifest.segments.iter().chain(quarantined) {
             if Ulid::from_string(&segment.id).is_err() {
-                return Err(Error::damage(&path, 0, "expected the id of a segment to be an ULID"));
+                return Err(Error::damage(&path, 0, "expected the id of a segment to be a ULID"));
             }
         }
         Ok(manifest)
     }
 
-    /// Returns whether the newest manifest is another one by now.
+    /// Returns whether the newest manifest is a different one.
     pub(crate) fn is_superseded(&self, objects: &dyn Objects) -> bool {
         Self::newest(objects).is_ok_and(|newest| newest.is_some_and(|newest| newest.number != self.number))
     }
@@ -243,8 +140,8 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::decode`], or [`Error::Storage`].
     pub(crate) fn newest(objects: &dyn Objects) -> Result<Option<Self>> {
-        const TRIES: usize = 8;
-        for _ in 0..TRIES {
+        const ATTEMPTS: usize = 8;
+        for _ in 0..ATTEMPTS {
             let listed = objects.list("manifest")?;
             let Some(number) = listed.iter().filter_map(|object| number_of(&object.path)).max() else {
                 return Ok(None);
@@ -256,7 +153,7 @@ impl Manifest {
                     format!("expected at most {MAX_BYTES} bytes"),
                 ));
             }
-            // Between listing and reading a writer may have put a newer one and removed this one.
+            // Between the listing and this read, a writer may replace this manifest by a newer one.
             if let Some(content) = objects.get(&path(number))? {
                 return Self::decode(number, &content).map(Some);
             }

@@ -1,4 +1,4 @@
-//! A local folder as a place of objects, with fsync of files and of the folders that name them.
+//! Objects in a local folder, with fsync of files and of the folders that name them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -16,60 +16,59 @@ use rustix::fs::{OFlags, fstatvfs};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::storage::objects::{Listed, ObjectReader, ObjectWriter, Objects, PutFault, PutPayload};
+use crate::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 
-/// Only the owner reads and writes what is stored.
+/// Only the owner may read and write the store.
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 
-/// So much of a large file is written before it is made durable. A file system may have whoever makes a small file
-/// durable wait for all that others have written and not made durable yet: a merge of half a gigabyte held up
-/// every commit for 0.7 s.
-const PENDING_BYTES: usize = 8 << 20;
+/// A stream is synced whenever this much of it is unsynced. A file system may make the fsync of a small file wait for
+/// all unsynced data of other files: an unsynced merge of half a gigabyte delayed every commit by 0.7 s.
+const MAX_UNSYNCED_BYTES: usize = 8 << 20;
 
 /// The folders of a store.
 const FOLDERS: [&str; 3] = ["wal", "segments", "manifest"];
 
 /// A folder of the local file system.
 #[derive(Debug)]
-pub struct Folder {
+pub struct LocalFolder {
     root: PathBuf,
-    /// Held open, so that it is this folder whatever its name is by now.
+    /// Kept open, so that it stays this folder even if it is renamed.
     handle: File,
     store: LocalFileSystem,
-    /// Device and number of each of [`FOLDERS`] that was prepared.
-    prepared: Vec<(&'static str, (u64, u64))>,
+    /// Device and inode of each of [`FOLDERS`], if opened for writing.
+    identities: Vec<(&'static str, (u64, u64))>,
 }
 
-impl Folder {
+impl LocalFolder {
     /// Opens the folder at `root`, which must exist.
     ///
     /// # Errors
     /// [`Error::Options`] if there is no such folder.
-    pub fn existing(root: &Path) -> Result<Self> {
-        let refusal = |fault: &dyn std::fmt::Display| {
-            Error::Options(format!("cannot open the folder `{}`: {fault}", root.display()))
+    pub fn open_existing(root: &Path) -> Result<Self> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::Options(format!("cannot open the folder `{}`: {error}", root.display()))
         };
-        let root = fs::canonicalize(root).map_err(|fault| refusal(&fault))?;
-        let handle = File::open(&root).map_err(|fault| refusal(&fault))?;
-        let store = LocalFileSystem::new_with_prefix(&root).map_err(|fault| refusal(&fault))?;
-        Ok(Self { root, handle, store: store.with_fsync(true), prepared: Vec::new() })
+        let root = fs::canonicalize(root).map_err(|error| failed(&error))?;
+        let handle = File::open(&root).map_err(|error| failed(&error))?;
+        let store = LocalFileSystem::new_with_prefix(&root).map_err(|error| failed(&error))?;
+        Ok(Self { root, handle, store: store.with_fsync(true), identities: Vec::new() })
     }
 
-    /// Opens the folder at `root`, creating it and the folders of a store within it if need be.
+    /// Opens the folder at `root`; creates it and the folders of a store within it if they are missing.
     ///
     /// # Errors
     /// [`Error::Options`] if the folder cannot be created or written to.
-    pub fn prepared(root: &Path) -> Result<Self> {
-        let refusal = |folder: &Path, fault: &dyn std::fmt::Display| {
-            Error::Options(format!("cannot create the folder `{}`: {fault}", folder.display()))
+    pub fn open_or_create(root: &Path) -> Result<Self> {
+        let failed = |folder: &Path, error: &dyn std::fmt::Display| {
+            Error::Options(format!("cannot create the folder `{}`: {error}", folder.display()))
         };
-        create_folder(root).map_err(|fault| refusal(root, &fault))?;
-        let mut opened = Self::existing(root)?;
+        create_folder(root).map_err(|error| failed(root, &error))?;
+        let mut opened = Self::open_existing(root)?;
         for name in FOLDERS {
             let folder = opened.root.join(name);
             let identity = create_folder(&folder).and_then(|()| identity(&folder));
-            opened.prepared.push((name, identity.map_err(|fault| refusal(&folder, &fault))?));
+            opened.identities.push((name, identity.map_err(|error| failed(&folder, &error))?));
         }
         Ok(opened)
     }
@@ -83,11 +82,11 @@ impl Folder {
         self.root.join(path)
     }
 
-    /// Refuses a path whose folder is no longer the one that was prepared: whatever is created there
-    /// now would not stand beside what was created before.
-    fn refuse_if_moved(&self, path: &str) -> Result<()> {
+    /// Fails if the path's folder is no longer the one that was opened: an object created there now would not be beside
+    /// the earlier ones.
+    fn check_not_moved(&self, path: &str) -> Result<()> {
         let within = path.split('/').next().unwrap_or(path);
-        let Some((name, expected)) = self.prepared.iter().find(|(name, _)| *name == within) else {
+        let Some((name, expected)) = self.identities.iter().find(|(name, _)| *name == within) else {
             return Ok(());
         };
         if identity(&self.file(name)).is_ok_and(|present| present == *expected) {
@@ -97,32 +96,32 @@ impl Folder {
     }
 }
 
-/// Returns the device and number of a folder: what stays the same while its name may change.
+/// Returns the device and inode of a folder, which identify it whatever its name is.
 fn identity(folder: &Path) -> io::Result<(u64, u64)> {
     let metadata = fs::metadata(folder)?;
     Ok((metadata.dev(), metadata.ino()))
 }
 
-impl Objects for Folder {
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault> {
-        self.refuse_if_moved(path).map_err(PutFault::Failed)?;
+impl Objects for LocalFolder {
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
+        self.check_not_moved(path).map_err(PutError::Failed)?;
         let location = object_store::path::Path::from(path);
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let outcome = self.store.put_opts(&location, content, options);
-        match ready(path, outcome.now_or_never()).map_err(PutFault::Failed)? {
+        match ready(path, outcome.now_or_never()).map_err(PutError::Failed)? {
             Ok(_) => {}
-            Err(object_store::Error::AlreadyExists { .. }) => return Err(PutFault::Exists),
-            Err(fault) => return Err(PutFault::Failed(Error::storage(path, fault))),
+            Err(object_store::Error::AlreadyExists { .. }) => return Err(PutError::Exists),
+            Err(error) => return Err(PutError::Failed(Error::storage(path, error))),
         }
         let private = fs::set_permissions(self.file(path), Permissions::from_mode(FILE_MODE));
-        private.map_err(|fault| PutFault::Failed(Error::storage(path, fault)))?;
-        self.refuse_if_moved(path).map_err(PutFault::Failed)
+        private.map_err(|error| PutError::Failed(Error::storage(path, error)))?;
+        self.check_not_moved(path).map_err(PutError::Failed)
     }
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
-        self.refuse_if_moved(path)?;
-        // Asked by name first: that something is absent can be told even when no file can be opened.
-        if fs::symlink_metadata(self.file(path)).is_err_and(|fault| fault.kind() == io::ErrorKind::NotFound) {
+        self.check_not_moved(path)?;
+        // Checked by name first, so that a missing object is reported even if no more files can be opened.
+        if fs::symlink_metadata(self.file(path)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Ok(None);
         }
         let location = object_store::path::Path::from(path);
@@ -130,33 +129,33 @@ impl Objects for Folder {
         match ready(path, read.now_or_never())? {
             Ok(content) => Ok(Some(content)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(fault) => Err(Error::storage(path, fault)),
+            Err(error) => Err(Error::storage(path, error)),
         }
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<Listed>> {
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             let entries = match fs::read_dir(self.file(&folder)) {
                 Ok(entries) => entries,
-                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
-                Err(fault) => return Err(Error::storage(folder, fault)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::storage(folder, error)),
             };
             for entry in entries {
-                let entry = entry.map_err(|fault| Error::storage(&folder, fault))?;
+                let entry = entry.map_err(|error| Error::storage(&folder, error))?;
                 let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
                 let metadata = match entry.metadata() {
                     Ok(metadata) => metadata,
-                    // Gone since the folder was read: a writer renames what it has staged, and lets go
-                    // of what is folded, while another process backs the store up.
-                    Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
-                    Err(fault) => return Err(Error::storage(&path, fault)),
+                    // Removed since the folder was read: while another process makes a backup, a writer renames
+                    // staged files and removes flushed ones.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Err(Error::storage(&path, error)),
                 };
                 if metadata.is_dir() {
                     folders.push(path);
                 } else {
-                    found.push(Listed { path, bytes: metadata.len() });
+                    found.push(ListedObject { path, bytes: metadata.len() });
                 }
             }
         }
@@ -166,10 +165,10 @@ impl Objects for Folder {
     fn delete(&self, path: &str) -> Result<()> {
         let file = self.file(path);
         match fs::remove_file(&file) {
-            Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(Error::storage(path, fault)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::storage(path, error)),
             _ => {}
         }
-        // A segment's folder goes with its last file; `wal` and `manifest` are never left empty.
+        // A segment's folder is removed with its last file; `wal` and `manifest` are never empty.
         if let Some(parent) = file.parent().filter(|parent| parent.parent() == Some(&self.file("segments"))) {
             let _still_in_use = fs::remove_dir(parent);
         }
@@ -177,41 +176,41 @@ impl Objects for Folder {
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
-        self.refuse_if_moved(path)?;
+        self.check_not_moved(path)?;
         let file = self.file(path);
         let created = file.parent().map_or(Ok(()), create_folder).and_then(|()| {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(FILE_MODE).open(&file)
         });
-        let created = created.map_err(|fault| Error::storage(path, fault))?;
-        Ok(Box::new(FolderWriter { path: path.to_owned(), file: created, place: file, pending: 0 }))
+        let created = created.map_err(|error| Error::storage(path, error))?;
+        Ok(Box::new(LocalWriter { path: path.to_owned(), file: created, location: file, unsynced: 0 }))
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
         #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
         let no_follow = OFlags::NOFOLLOW.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(no_follow).open(self.file(path));
-        let file = opened.map_err(|fault| match fault.kind() {
+        let file = opened.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::damage(path, 0, "the object is missing"),
-            _ => Error::storage(path, fault),
+            _ => Error::storage(path, error),
         })?;
-        let bytes = file.metadata().map_err(|fault| Error::storage(path, fault))?.len();
-        Ok(Arc::new(FolderReader { path: path.to_owned(), file, bytes }))
+        let bytes = file.metadata().map_err(|error| Error::storage(path, error))?.len();
+        Ok(Arc::new(LocalReader { path: path.to_owned(), file, bytes }))
     }
 
     fn free_bytes(&self) -> Result<Option<u64>> {
         let found = fstatvfs(&self.handle);
-        let found = found.map_err(|fault| Error::storage(self.root.display().to_string(), fault))?;
+        let found = found.map_err(|error| Error::storage(self.root.display().to_string(), error))?;
         Ok(Some(found.f_bavail.saturating_mul(found.f_frsize)))
     }
 }
 
-/// Returns the output of a local operation, which is done when first polled outside of a runtime.
+/// Returns the output of a local operation, which completes on its first poll outside an async runtime.
 fn ready<T>(path: &str, output: Option<T>) -> Result<T> {
     output.ok_or_else(|| Error::storage(path, "local storage was used from within an async runtime"))
 }
 
-/// Creates a folder and those above it, each durable before anything depends on it.
+/// Creates a folder and its missing parents, and makes each durable before anything depends on it.
 fn create_folder(folder: &Path) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut present = Some(folder);
@@ -221,7 +220,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
     for folder in missing.into_iter().rev() {
         match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
-            Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => return Err(fault),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
         sync_parent(folder)?;
@@ -237,56 +236,56 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-struct FolderWriter {
+struct LocalWriter {
     path: String,
     file: File,
-    place: PathBuf,
-    /// How many bytes were written since the file was made durable last.
-    pending: usize,
+    location: PathBuf,
+    /// Bytes written since the last sync.
+    unsynced: usize,
 }
 
-impl ObjectWriter for FolderWriter {
+impl ObjectWriter for LocalWriter {
     fn write(&mut self, content: &[u8]) -> Result<()> {
-        let written = content.chunks(PENDING_BYTES).try_for_each(|piece| {
-            self.file.write_all(piece)?;
-            self.pending += piece.len();
-            if self.pending < PENDING_BYTES {
+        let written = content.chunks(MAX_UNSYNCED_BYTES).try_for_each(|chunk| {
+            self.file.write_all(chunk)?;
+            self.unsynced += chunk.len();
+            if self.unsynced < MAX_UNSYNCED_BYTES {
                 return Ok(());
             }
-            self.pending = 0;
+            self.unsynced = 0;
             self.file.sync_data()
         });
-        written.map_err(|fault| Error::storage(&self.path, fault))
+        written.map_err(|error| Error::storage(&self.path, error))
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        let durable = self.file.sync_all().and_then(|()| sync_parent(&self.place));
-        durable.map_err(|fault| Error::storage(&self.path, fault))
+        let durable = self.file.sync_all().and_then(|()| sync_parent(&self.location));
+        durable.map_err(|error| Error::storage(&self.path, error))
     }
 }
 
 #[derive(Debug)]
-struct FolderReader {
+struct LocalReader {
     path: String,
     file: File,
     bytes: u64,
 }
 
-impl ObjectReader for FolderReader {
+impl ObjectReader for LocalReader {
     fn bytes(&self) -> u64 {
         self.bytes
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(buffer, offset).map_err(|fault| match fault.kind() {
+        self.file.read_exact_at(buffer, offset).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 Error::damage(&self.path, offset, format!("expected {} more bytes", buffer.len()))
             }
-            // The disk cannot give back what was written to it.
-            _ if fault.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
-                Error::damage(&self.path, offset, fault.to_string())
+            // The disk cannot read what was written to it.
+            _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+                Error::damage(&self.path, offset, error.to_string())
             }
-            _ => Error::storage(&self.path, fault),
+            _ => Error::storage(&self.path, error),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Where a store lies: a folder, or a bucket.
+//! The address of a store: a folder or a bucket.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::storage::objects::Objects;
 #[cfg(feature = "cloud")]
-use crate::storage::objects::bucket::{Blocks, Bucket, SCHEMES};
-use crate::storage::objects::local::Folder;
-use crate::storage::objects::lock::Lock;
+use crate::storage::objects::bucket::{BlockCache, Bucket, SCHEMES};
+use crate::storage::objects::local::LocalFolder;
+use crate::storage::objects::lock::FolderLock;
 use crate::storage::options::{Options, folder_of};
 
-/// The place that an address names.
-pub(crate) enum Place {
+/// Where a store is.
+pub(crate) enum StoreLocation {
     Folder(PathBuf),
     #[cfg(feature = "cloud")]
     Bucket(String),
 }
 
-impl Place {
-    /// Returns the place that `url` names: a path, `file://`, or with the feature `cloud` a bucket.
+impl StoreLocation {
+    /// Returns the location that `url` names: a path, `file://`, or with the feature `cloud` a bucket.
     ///
     /// # Errors
     /// [`crate::error::Error::Options`] for any other address.
-    pub(crate) fn of(url: &str) -> Result<Self> {
+    pub(crate) fn parse(url: &str) -> Result<Self> {
         #[cfg(feature = "cloud")]
         if let Some((scheme, rest)) = url.split_once("://")
             && SCHEMES.iter().any(|served| served.eq_ignore_ascii_case(scheme))
@@ -33,15 +33,16 @@ impl Place {
         folder_of(url).map(Self::Folder)
     }
 
-    /// Opens the place for writing, creating a folder if need be, and lets `options` say where the indexes
-    /// of segments are kept: a folder has room for them, a bucket shares the cache that was named.
+    /// Opens the location for writing, and creates a folder if there is none. Sets in `options` where the indexes of
+    /// segments are cached: within the folder unless configured otherwise; for a bucket, in a part of the
+    /// configured cache, which it shares with blocks of documents.
     ///
     /// # Errors
     /// [`crate::error::Error::Options`] if it cannot be created or reached.
-    pub(crate) fn prepared(&self, options: &mut Options) -> Result<Arc<dyn Objects>> {
+    pub(crate) fn open_or_create(&self, options: &mut Options) -> Result<Arc<dyn Objects>> {
         match self {
             Self::Folder(root) => {
-                let folder = Folder::prepared(root)?;
+                let folder = LocalFolder::open_or_create(root)?;
                 options.cache_dir.get_or_insert_with(|| folder.root().join("cache"));
                 Ok(Arc::new(folder))
             }
@@ -50,33 +51,33 @@ impl Place {
                 let cache = options.cache_dir.take();
                 options.cache_dir = cache.as_deref().map(|cache| cache.join("indexes"));
                 let documents = cache.map(|cache| cache.join("documents"));
-                let blocks = documents.and_then(|folder| Blocks::open(&folder, options.cache_bytes));
-                Ok(Arc::new(Bucket::at(url, blocks)?))
+                let blocks = documents.and_then(|folder| BlockCache::open(&folder, options.cache_bytes));
+                Ok(Arc::new(Bucket::connect(url, blocks)?))
             }
         }
     }
 
-    /// Takes the lock that keeps other processes out, where there is such a thing.
+    /// Takes the lock that keeps other processes out, or returns `None` where there is no such lock.
     ///
     /// # Errors
     /// [`crate::error::Error::Locked`] if another process holds it.
-    pub(crate) fn lock(&self) -> Result<Option<Lock>> {
-        self.folder().map(Lock::take).transpose()
+    pub(crate) fn lock(&self) -> Result<Option<FolderLock>> {
+        self.folder().map(FolderLock::acquire).transpose()
     }
 
-    /// Opens the place for reading.
+    /// Opens the location for reading.
     ///
     /// # Errors
     /// [`crate::error::Error::Options`] if there is no such folder.
-    pub(crate) fn existing(&self) -> Result<Box<dyn Objects>> {
+    pub(crate) fn open_existing(&self) -> Result<Box<dyn Objects>> {
         match self {
-            Self::Folder(root) => Ok(Box::new(Folder::existing(root)?)),
+            Self::Folder(root) => Ok(Box::new(LocalFolder::open_existing(root)?)),
             #[cfg(feature = "cloud")]
-            Self::Bucket(url) => Ok(Box::new(Bucket::at(url, None)?)),
+            Self::Bucket(url) => Ok(Box::new(Bucket::connect(url, None)?)),
         }
     }
 
-    /// Returns the folder, if the place is one.
+    /// Returns the folder, or `None` for a bucket.
     #[cfg_attr(not(feature = "cloud"), allow(clippy::unnecessary_wraps, reason = "a bucket is no folder"))]
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {

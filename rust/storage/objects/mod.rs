@@ -1,8 +1,7 @@
-//! Named, immutable blobs: what the store asks of a local folder or of an object store.
+//! Named, immutable objects: the interface that the store needs of a local folder or an object store.
 //!
-//! Everything durable is created once and never changed. Two kinds of object differ in how they come
-//! into being: `wal/` and `manifest/` by one conditional create ([`put`]), the files of a segment,
-//! whose names are unique, as streams.
+//! Every durable object is created once and never changed. Objects of `wal/` and `manifest/` are created by one
+//! conditional put (`put_verified`); the files of a segment, whose names are unique, are written as streams.
 
 #[cfg(feature = "cloud")]
 pub mod bucket;
@@ -15,68 +14,68 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-/// What a put writes: one piece after the other, none of them copied.
+/// The content of a put: a list of chunks that are written in order without being copied.
 pub use object_store::PutPayload;
 
 use crate::error::{Error, Result};
 
 /// Why an object was not created.
 #[derive(Debug)]
-pub enum PutFault {
-    /// An object of this name is there already.
+pub enum PutError {
+    /// An object of this name exists.
     Exists,
-    /// The storage failed; whether the object came into being is not known.
+    /// The storage failed. Whether the object was created is not known.
     Failed(Error),
 }
 
-/// An object of a listing.
+/// An entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// The object's path inside the store.
+pub struct ListedObject {
+    /// The object's path, relative to the store.
     pub path: String,
     /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// A place that keeps objects. All calls block; paths are relative to the store.
+/// Storage for objects. All calls block; paths are relative to the store.
 pub trait Objects: Send + Sync + Debug {
-    /// Creates an object unless one of its name exists; durable once it returns.
+    /// Creates an object unless one of this name exists. It is durable once this returns.
     ///
     /// # Errors
-    /// [`PutFault`].
-    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutFault>;
+    /// [`PutError`].
+    fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError>;
 
-    /// Returns an object's content, or `None` if there is none of this name.
+    /// Returns the content of an object, or `None` if there is none of this name.
     ///
     /// # Errors
     /// [`Error::Storage`].
     fn get(&self, path: &str) -> Result<Option<Bytes>>;
 
-    /// Returns every object below `folder`, unfinished ones included, in no order.
+    /// Returns all objects below `folder`, unfinished ones included, in no particular order.
     ///
     /// # Errors
     /// [`Error::Storage`].
-    fn list(&self, folder: &str) -> Result<Vec<Listed>>;
+    fn list(&self, folder: &str) -> Result<Vec<ListedObject>>;
 
-    /// Removes an object; none of this name is no fault.
+    /// Removes an object. Succeeds if there is none of this name.
     ///
     /// # Errors
     /// [`Error::Storage`].
     fn delete(&self, path: &str) -> Result<()>;
 
-    /// Begins an object that is written piece by piece.
+    /// Starts an object that is written as a stream.
     ///
     /// # Errors
     /// [`Error::Storage`].
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>>;
 
-    /// Opens an object for reading at any place; it stays readable after it was removed.
+    /// Opens an object for random reads. It stays readable after it is removed.
     ///
     /// # Errors
     /// [`Error::Damage`] if there is none of this name, [`Error::Storage`].
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>>;
 
-    /// Returns how many bytes may still be written, or `None` if nobody counts them.
+    /// Returns how many bytes may still be written, or `None` if there is no known limit.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -84,19 +83,19 @@ pub trait Objects: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// Returns how long there should be at least between two group commits.
+    /// Returns the minimum interval between two group commits.
     fn commit_interval(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Whether what can be read back is durable. On a disk it is not: it may be in memory only, its `fsync`
-    /// having failed.
-    fn is_durable_once_seen(&self) -> bool {
+    /// Returns whether an object that can be read back is durable. Not so on a disk: after a failed `fsync` the
+    /// content may be in the page cache only.
+    fn reads_are_durable(&self) -> bool {
         false
     }
 
-    /// Returns how many objects are best read at once: more than one where each takes its time to begin.
-    fn reads_at_once(&self) -> usize {
+    /// Returns how many objects to read concurrently: more than one where each read has a high latency.
+    fn read_concurrency(&self) -> usize {
         1
     }
 }
@@ -121,42 +120,42 @@ pub trait ObjectReader: Send + Sync + Debug {
     /// Returns the object's size in bytes.
     fn bytes(&self) -> u64;
 
-    /// Fills `buffer` with the bytes from `offset`.
+    /// Fills `buffer` with the bytes from `offset` on.
     ///
     /// # Errors
     /// [`Error::Damage`] if the object ends before, [`Error::Storage`].
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 }
 
-/// What became of a conditional create, once looked into (design, section 4, "One writer").
+/// The verified outcome of a conditional put (docs/reference/storage.md#one-writer).
 #[derive(Debug)]
-pub(crate) enum Put {
-    /// The object is durable and ours.
-    Done,
-    /// Another writer's object has the name: we were replaced.
-    Taken,
-    /// It did not happen.
-    Absent(Error),
-    /// It may have happened: nothing more may be acknowledged.
+pub(crate) enum PutOutcome {
+    /// The object is durable, and this writer created it.
+    Created,
+    /// The name holds another writer's object, which has replaced this writer.
+    Conflict,
+    /// The object was not created.
+    NotCreated(Error),
+    /// The object may have been created. Nothing more may be acknowledged.
     Unknown(Error),
 }
 
-/// Creates an object, and after a fault reads it back to learn what became of it. `content` names its
-/// writer, so equal bytes are our own.
-pub(crate) fn put(objects: &dyn Objects, path: &str, content: &PutPayload) -> Put {
-    let is_ours = |present: &Bytes| *present == Bytes::from(content.clone());
+/// Creates an object and, after an error, reads it back to find out whether it was created. `content` names its
+/// writer, so an object with the same bytes is this writer's own.
+pub(crate) fn put_verified(objects: &dyn Objects, path: &str, content: &PutPayload) -> PutOutcome {
+    let is_own = |present: &Bytes| *present == Bytes::from(content.clone());
     match objects.put_new(path, content.clone()) {
-        Ok(()) => Put::Done,
-        Err(PutFault::Exists) => match objects.get(path) {
-            Ok(Some(present)) if is_ours(&present) => Put::Done,
-            Ok(Some(_)) => Put::Taken,
-            Ok(None) => Put::Unknown(Error::storage(path, "exists, but cannot be read back")),
-            Err(fault) => Put::Unknown(fault),
+        Ok(()) => PutOutcome::Created,
+        Err(PutError::Exists) => match objects.get(path) {
+            Ok(Some(present)) if is_own(&present) => PutOutcome::Created,
+            Ok(Some(_)) => PutOutcome::Conflict,
+            Ok(None) => PutOutcome::Unknown(Error::storage(path, "exists, but cannot be read back")),
+            Err(error) => PutOutcome::Unknown(error),
         },
-        Err(PutFault::Failed(fault)) => match objects.get(path) {
-            Ok(None) => Put::Absent(fault),
-            Ok(Some(present)) if !is_ours(&present) => Put::Taken,
-            Ok(Some(_)) | Err(_) => Put::Unknown(fault),
+        Err(PutError::Failed(error)) => match objects.get(path) {
+            Ok(None) => PutOutcome::NotCreated(error),
+            Ok(Some(present)) if !is_own(&present) => PutOutcome::Conflict,
+            Ok(Some(_)) | Err(_) => PutOutcome::Unknown(error),
         },
     }
 }

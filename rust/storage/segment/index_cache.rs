@@ -1,8 +1,8 @@
-//! The cache: the index of each segment as a file, so that opening a store reads no rows.
+//! The index cache: the index of each segment as a local file, so that opening a store reads no rows.
 //!
-//! `<cache>/<ulid>/index` is no truth. It is written once, synced, renamed, and mapped read-only; when it
-//! is missing, or is not what was written for this very segment, it is built again from the rows.
-//! Where it cannot be written it is held in memory. Where the truth lies is no matter to it.
+//! `<cache>/<ulid>/index` is derived data. It is written once, synced, renamed, and mapped read-only. If it is missing,
+//! damaged, or belongs to another segment, it is rebuilt from the rows. If it cannot be written, the index is kept in
+//! memory. The cache works the same for a local folder and a bucket.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -10,50 +10,41 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use arrow_array::{RecordBatch, UInt64Array};
 use arrow_buffer::Buffer;
 use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
-use crate::index::{self, Index, Needed};
+use crate::index::{self, Index, Projection};
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::Options;
 use crate::storage::segment::mmap;
+use crate::storage::segment::rows::SegmentRows;
 
-/// The name of an index in its segment's folder, and its name until it is whole.
+/// The name of an index in its segment's folder, and its name while it is being written.
 const NAME: &str = "index";
 const UNFINISHED: &str = "index.new";
 
-/// What is read of every segment when it is opened: what the store itself needs to find traces.
-const ALWAYS: Needed = Needed::ORDER.with(Needed::PLACES);
+/// The columns that are verified when a segment is opened: those that the store itself needs to find traces.
+const ALWAYS: Projection = Projection::SORT_KEY.with(Projection::DOCUMENTS);
 
-/// The rows of a segment as an index is built from them.
-#[derive(Debug)]
-pub(crate) struct SegmentRows {
-    /// [`crate::schema::trace_schema`], newest first.
-    pub(crate) batch: RecordBatch,
-    /// Where each document begins, its stored length, its decoded size.
-    pub(crate) places: [UInt64Array; 3],
-}
-
-/// A local folder of indexes, or none.
+/// A local folder of indexes, or none at all.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cache {
+pub(crate) struct IndexCache {
     folder: Option<PathBuf>,
-    /// Another process keeps the cache; here it is only read.
+    /// Whether another process owns the cache, so that this one only reads it.
     is_foreign: bool,
 }
 
-impl Cache {
-    /// Returns the cache that the options name.
+impl IndexCache {
+    /// Returns the cache that the options configure.
     pub(crate) fn of(options: &Options) -> Self {
         Self { folder: options.cache_dir.clone(), is_foreign: options.is_cache_foreign }
     }
 
-    /// Opens the index of a segment, or builds it from what `read` returns.
+    /// Opens the cached index of a segment, or builds it from the rows that `read` returns.
     ///
     /// # Errors
-    /// Those of `read`; [`Error::Damage`] if these rows are none of a segment.
+    /// Those of `read`; [`Error::Damage`] if the rows cannot be indexed.
     pub(crate) fn open(
         &self,
         record: &SegmentRecord,
@@ -63,14 +54,14 @@ impl Cache {
         present.map_or_else(|| self.build(record, &read()?), Ok)
     }
 
-    /// Builds the index of a segment anew, in the place of the one there is.
+    /// Builds the index of a segment and replaces the cached one.
     ///
     /// # Errors
-    /// [`Error::Damage`] if these rows are none of a segment.
+    /// [`Error::Damage`] if the rows cannot be indexed.
     pub(crate) fn build(&self, record: &SegmentRecord, rows: &SegmentRows) -> Result<Index> {
         let own = self.folder.as_deref().filter(|_| !self.is_foreign);
         let written = own.and_then(|folder| {
-            // A cache that cannot be written costs memory, and nothing else.
+            // A cache that cannot be written only costs memory.
             write_file(folder, record, rows).ok()?;
             open_file(folder, record)
         });
@@ -79,13 +70,13 @@ impl Cache {
         }
         let damage = |message: String| Error::damage(record.traces_path(), 0, message);
         let mut content = Vec::new();
-        build(record, rows, &mut content).map_err(|fault| damage(fault.to_string()))?;
+        build(record, rows, &mut content).map_err(|error| damage(error.to_string()))?;
         Index::open(Buffer::from_vec(content), &identity(record))
             .filter(|index| index.is_sound(ALWAYS))
             .ok_or_else(|| damage("the rows cannot be indexed".into()))
     }
 
-    /// Removes what is kept of a segment. What cannot be removed now is removed at the next opening.
+    /// Removes the index of a segment. What cannot be removed now is removed when the store is next opened.
     pub(crate) fn remove(&self, segment: &str) {
         if let Some(folder) = &self.folder {
             let _removed_at_next_open = fs::remove_dir_all(folder.join(segment));
@@ -99,7 +90,7 @@ impl Cache {
     pub(crate) fn sweep<'a>(&self, segments: impl Iterator<Item = &'a str>) -> Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let needed: HashSet<&str> = segments.collect();
-        let failed = |fault: io::Error| Error::storage(folder.display().to_string(), fault);
+        let failed = |error: io::Error| Error::storage(folder.display().to_string(), error);
         for name in names(folder).map_err(failed)? {
             let path = folder.join(&name);
             if needed.contains(name.as_str()) {
@@ -113,7 +104,7 @@ impl Cache {
     }
 }
 
-/// Returns what an index of this segment is opened by.
+/// Returns the text that identifies the index of this segment.
 fn identity(record: &SegmentRecord) -> String {
     let rows = record.traces;
     format!("{} {} {} {:08x}", record.id, record.rows, rows.bytes, rows.crc32c)
@@ -128,7 +119,7 @@ fn open_file(folder: &Path, record: &SegmentRecord) -> Option<Index> {
     (u64::from(index.rows()) == record.rows && index.is_sound(ALWAYS)).then_some(index)
 }
 
-/// Writes the index of a segment under its name, durably.
+/// Writes the index of a segment durably under its final name.
 fn write_file(folder: &Path, record: &SegmentRecord, rows: &SegmentRows) -> io::Result<()> {
     let own = folder.join(&record.id);
     DirBuilder::new().recursive(true).mode(0o700).create(&own)?;
@@ -144,26 +135,26 @@ fn write_file(folder: &Path, record: &SegmentRecord, rows: &SegmentRows) -> io::
 }
 
 fn build(record: &SegmentRecord, rows: &SegmentRows, out: &mut dyn io::Write) -> io::Result<()> {
-    let places = rows.places.each_ref().map(|places| places.values().as_ref());
-    index::build(&rows.batch, places, &identity(record), out)
+    let locations = rows.locations.each_ref().map(|column| column.values().as_ref());
+    index::build(&rows.batch, locations, &identity(record), out)
 }
 
-/// Returns the names in a folder; of one that is not there, none.
+/// Returns the names in a folder; none if there is no such folder.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect(),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(fault) if fault.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
-        Err(fault) => Err(fault),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 
-/// Removes a file, or a folder with all that is in it, if it is there.
+/// Removes a file, or a folder with its content, if it exists.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     };
-    removed.or_else(|fault| if fault.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(fault) })
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }

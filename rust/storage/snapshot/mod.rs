@@ -1,43 +1,40 @@
-//! What a search sees: one immutable state of the store.
+//! Snapshots: immutable states of the store, which searches read.
 
 pub(crate) mod columns;
+pub(crate) mod count;
+mod part;
+pub(crate) mod published;
 
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::RecordBatch;
-use bytes::Bytes;
 use roaring::RoaringBitmap;
 
-use crate::error::{Error, Result};
-use crate::filter::Filter;
-use crate::index::{self, Bits, Live, Needed};
+pub use self::part::SnapshotPart;
+use crate::error::Result;
+use crate::index::Projection;
 use crate::otlp::TraceId;
 use crate::schema::Field;
-use crate::storage::global_ordinals::{Earlier, KnownSessions, Ordinals};
-use crate::storage::head::batch::HeadBatch;
+use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
 use crate::storage::segment::Segment;
-use crate::storage::snapshot::columns::View;
-use crate::trace::Trace;
 
-/// One state of the store. Every trace stands in exactly one row of it that is not hidden.
+/// One state of the store. Every trace has exactly one row in it that is not deleted.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    parts: Vec<Part>,
-    /// The numbers of the sessions of its segments, found when they are first needed. States of the
-    /// same segments share them.
-    ordinals: Arc<OnceLock<Ordinals>>,
-    /// Numbers of an earlier state, if any were found.
-    earlier: Option<Arc<Earlier>>,
+    parts: Vec<SnapshotPart>,
+    /// Computed on first use, and shared by all snapshots of the same segments.
+    global_ordinals: Arc<OnceLock<GlobalOrdinals>>,
+    /// The most recently computed ordinals of earlier segments, if any.
+    previous_ordinals: Option<Arc<PreviousOrdinals>>,
 }
 
 impl Snapshot {
-    /// Returns the state made of `parts`, in which no two rows that are not hidden have one trace.
-    pub fn new(parts: Vec<Part>) -> Self {
-        Self { parts, ordinals: Arc::default(), earlier: None }
+    /// Returns the snapshot of `parts`, which must not have two rows of one trace that are not deleted.
+    pub fn new(parts: Vec<SnapshotPart>) -> Self {
+        Self { parts, global_ordinals: Arc::default(), previous_ordinals: None }
     }
 
-    /// Returns this state with what was found for `before`: as it is if their segments are the same, else
-    /// to begin with.
+    /// Returns this snapshot with the global ordinals of its predecessor: the same ones if the segments are the same,
+    /// otherwise as the base for new ones.
     pub(crate) fn after(mut self, before: &Self) -> Self {
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
@@ -49,222 +46,59 @@ impl Snapshot {
         };
         drop((now, then));
         if is_same {
-            self.ordinals = before.ordinals.clone();
-            self.earlier.clone_from(&before.earlier);
+            self.global_ordinals = before.global_ordinals.clone();
+            self.previous_ordinals.clone_from(&before.previous_ordinals);
         } else {
-            let known = before.ordinals.get().map(|ordinals| Arc::new(ordinals.earlier()));
-            self.earlier = known.or_else(|| before.earlier.clone());
+            let computed = before.global_ordinals.get().map(|ordinals| Arc::new(ordinals.to_previous()));
+            self.previous_ordinals = computed.or_else(|| before.previous_ordinals.clone());
         }
         self
     }
 
-    /// Returns the numbers of the sessions of the segments, in the order of the parts.
+    /// Returns the global ordinals of the sessions in all segments, in the order of the parts.
     ///
     /// # Errors
-    /// Damage met while an index is built anew.
-    pub fn ordinals(&self) -> Result<&Ordinals> {
-        if let Some(known) = self.ordinals.get() {
-            return Ok(known);
+    /// Damage found while an index is rebuilt.
+    pub fn global_ordinals(&self) -> Result<&GlobalOrdinals> {
+        if let Some(computed) = self.global_ordinals.get() {
+            return Ok(computed);
         }
-        let needed = Needed::ORDER.and(Field::SessionId);
-        let indexes = self.segments().map(|(segment, _)| segment.index(needed)).collect::<Result<_>>()?;
-        Ok(self.ordinals.get_or_init(|| Ordinals::new(indexes, self.earlier.as_deref())))
+        let projection = Projection::SORT_KEY.and(Field::SessionId);
+        let indexes = self.segments().map(|(segment, _)| segment.index(projection)).collect::<Result<_>>()?;
+        Ok(self
+            .global_ordinals
+            .get_or_init(|| GlobalOrdinals::new(indexes, self.previous_ordinals.as_deref())))
     }
 
-    /// Returns how many rows there are outside of segments.
+    /// Returns the number of rows in the head.
     pub fn head_rows(&self) -> usize {
-        let head = self.parts.iter().filter(|part| matches!(part.rows, Rows::Head(_)));
-        head.map(Part::count).sum()
+        self.parts.iter().filter(|part| !part.is_sealed()).map(SnapshotPart::count).sum()
     }
 
-    /// Returns how many segments stand before a part.
-    pub fn segments_before(&self, place: usize) -> usize {
-        self.parts[..place].iter().filter(|part| matches!(part.rows, Rows::Sealed(_))).count()
+    /// Returns the number of segments among the first `index` parts.
+    pub fn segments_before(&self, index: usize) -> usize {
+        self.parts[..index].iter().filter(|part| part.is_sealed()).count()
     }
 
-    /// Returns the sealed segments and the batches of the head.
-    pub fn parts(&self) -> &[Part] {
+    /// Returns the segments and the batches of the head.
+    pub fn parts(&self) -> &[SnapshotPart] {
         &self.parts
     }
 
-    /// Returns the sealed segments with their hidden rows.
+    /// Returns the segments with their deletion vectors.
     pub(crate) fn segments(&self) -> impl Iterator<Item = (&Segment, &RoaringBitmap)> {
-        self.parts.iter().filter_map(|part| match &part.rows {
-            Rows::Sealed(segment) => Some((segment.as_ref(), part.hidden.as_ref())),
-            Rows::Head(_) => None,
-        })
+        self.parts.iter().filter_map(|part| Some((part.segment()?.as_ref(), part.deletion_vector())))
     }
 
-    /// Returns the sealed segments with their hidden rows, to be held longer than the snapshot.
+    /// Returns the segments with their deletion vectors, as values that may outlive the snapshot.
     pub(crate) fn sealed(&self) -> Vec<(Arc<Segment>, Arc<RoaringBitmap>)> {
-        let sealed = self.parts.iter().filter_map(|part| match &part.rows {
-            Rows::Sealed(segment) => Some((segment.clone(), part.hidden.clone())),
-            Rows::Head(_) => None,
-        });
-        sealed.collect()
+        let sealed = self.parts.iter();
+        sealed.filter_map(|part| Some((part.segment()?.clone(), part.shared_deletion_vector()))).collect()
     }
 
-    /// Returns the part and the row in which the trace stands.
+    /// Returns the index of the part and the row of a trace.
     pub fn find(&self, trace_id: TraceId) -> Option<(usize, usize)> {
-        let places = self.parts.iter().enumerate();
-        places.rev().find_map(|(place, part)| part.find(trace_id).map(|row| (place, row)))
-    }
-}
-
-/// One sorted batch of rows, a sealed segment or a batch of the head, with the rows that are hidden.
-#[derive(Debug, Clone)]
-pub struct Part {
-    rows: Rows,
-    hidden: Arc<RoaringBitmap>,
-}
-
-/// Where the rows of a part come from.
-#[derive(Debug, Clone)]
-enum Rows {
-    Sealed(Arc<Segment>),
-    Head(Arc<HeadBatch>),
-}
-
-impl Part {
-    /// Returns a part of the head that holds `traces`, each once, none hidden.
-    pub fn of_traces(traces: Vec<Trace>) -> Self {
-        Self::head(Arc::new(HeadBatch::of_traces(traces)), Arc::default())
-    }
-
-    pub(crate) fn head(batch: Arc<HeadBatch>, hidden: Arc<RoaringBitmap>) -> Self {
-        Self { rows: Rows::Head(batch), hidden }
-    }
-
-    pub(crate) fn sealed(segment: Arc<Segment>, hidden: Arc<RoaringBitmap>) -> Self {
-        Self { rows: Rows::Sealed(segment), hidden }
-    }
-
-    /// Whether it is a segment, not a batch of the head.
-    pub fn is_sealed(&self) -> bool {
-        matches!(self.rows, Rows::Sealed(_))
-    }
-
-    /// Returns how many rows there are, hidden ones included.
-    pub fn count(&self) -> usize {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.count() as usize,
-            Rows::Head(batch) => batch.entries().len(),
-        }
-    }
-
-    /// Returns the rows: [`crate::schema::trace_schema`], ordered by
-    /// [`crate::trace::TraceRow::newest_first`], hidden ones included. Those of a segment are read and
-    /// verified, all of them.
-    ///
-    /// # Errors
-    /// [`crate::error::Error::Damage`] if the rows are not what was written.
-    pub fn batch(&self) -> Result<RecordBatch> {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.read_rows(),
-            Rows::Head(batch) => Ok(batch.batch().clone()),
-        }
-    }
-
-    /// Returns the rows, not hidden, that `filter` matches, unless `is_wanted` says no by then.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`]; damage met while an index is built anew.
-    pub fn rows(&self, filter: &Filter, is_wanted: &dyn Fn() -> bool) -> Result<Live> {
-        let rows = match &self.rows {
-            Rows::Sealed(segment) => {
-                let index = segment.index(filter.needed(Needed::ORDER))?;
-                filter.rows(&index, is_wanted).ok_or(Error::Cancelled)?
-            }
-            Rows::Head(batch) => index::Rows::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
-        };
-        Ok(Live::new(rows, &self.hidden))
-    }
-
-    /// Whether `filter` matches a row.
-    ///
-    /// # Errors
-    /// Damage met while an index is built anew.
-    pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
-        match &self.rows {
-            Rows::Sealed(segment) => {
-                let index = segment.index(filter.needed(Needed::ORDER))?;
-                Ok(u32::try_from(row).is_ok_and(|row| filter.holds(&index, row)))
-            }
-            Rows::Head(batch) => Ok(filter.mask(&batch.batch().slice(row, 1))?.value(0)),
-        }
-    }
-
-    /// Returns the values of the rows, those in the columns that are needed.
-    ///
-    /// # Errors
-    /// Damage met while an index is built anew.
-    pub fn view(&self, needed: Needed) -> Result<View> {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.index(needed).map(View::sealed),
-            Rows::Head(batch) => Ok(View::head(batch.clone())),
-        }
-    }
-
-    /// Returns the rows that were superseded: they are never shown or counted.
-    pub fn hidden(&self) -> &RoaringBitmap {
-        &self.hidden
-    }
-
-    /// Returns the row, not hidden, in which the trace stands.
-    pub fn find(&self, trace_id: TraceId) -> Option<usize> {
-        let row = match &self.rows {
-            Rows::Sealed(segment) => segment.find(trace_id),
-            Rows::Head(batch) => batch.find(trace_id),
-        }?;
-        (!self.hidden.contains(row)).then_some(row as usize)
-    }
-
-    /// Returns what `ordinals` know of the sessions of a batch of the head; `None` of a segment.
-    pub fn known_sessions(&self, ordinals: &Ordinals) -> Option<KnownSessions> {
-        match &self.rows {
-            Rows::Sealed(_) => None,
-            Rows::Head(batch) => Some(batch.known_sessions(ordinals)),
-        }
-    }
-
-    /// Returns the whole trace of a row: read from its document, or shared with the head.
-    ///
-    /// # Errors
-    /// [`crate::error::Error::Damage`] if the document is not what was written.
-    pub fn trace(&self, row: usize) -> Result<Trace> {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.trace(row),
-            Rows::Head(batch) => Ok(batch.trace(row).clone()),
-        }
-    }
-
-    /// Returns when the trace of a row was first received: microseconds since 1970.
-    ///
-    /// # Errors
-    /// Damage met while an index is built anew.
-    pub fn created_at(&self, row: usize) -> Result<i64> {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.created_at(row),
-            Rows::Head(batch) => Ok(batch.trace(row).created_at),
-        }
-    }
-
-    /// Returns the document of a row: an encoded OTLP `TracesData` message.
-    ///
-    /// # Errors
-    /// As [`Part::trace`].
-    pub fn document(&self, row: usize) -> Result<Bytes> {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.document(row),
-            Rows::Head(batch) => Ok(batch.trace(row).document().into()),
-        }
-    }
-
-    /// Returns the size of a row's document once decoded, in bytes.
-    pub fn document_bytes(&self, row: usize) -> u64 {
-        match &self.rows {
-            Rows::Sealed(segment) => segment.document_bytes(row),
-            Rows::Head(batch) => batch.document_bytes(row),
-        }
+        let parts = self.parts.iter().enumerate();
+        parts.rev().find_map(|(index, part)| part.find(trace_id).map(|row| (index, row)))
     }
 }

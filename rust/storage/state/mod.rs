@@ -1,9 +1,15 @@
-//! The state of the store as its one writer changes it: segments, generations, and who hides what.
+//! The state of the store as its one writer changes it: segments, generations of the head, and deleted rows.
 //!
-//! Between two states a trace is known by its id, never by a row's number.
+//! From one state to the next a trace is identified by its id, never by a row number.
 
+pub(crate) mod bulk_load;
+pub(crate) mod claim;
+pub(crate) mod command;
+pub(crate) mod live_segment;
 pub(crate) mod merge_spans;
 pub(crate) mod open_segments;
+pub(crate) mod replay;
+pub(crate) mod sweep;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,88 +18,81 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::otlp::TraceId;
-use crate::storage::head::batch::Entry;
+use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::generation::Generation;
-use crate::storage::manifest::{Manifest, SegmentRecord};
-use crate::storage::segment::Segment;
-use crate::storage::snapshot::{Part, Snapshot};
-use crate::storage::workers::flush::Written;
+use crate::storage::manifest::Manifest;
+use crate::storage::segment::builder::NewSegment;
+use crate::storage::snapshot::{Snapshot, SnapshotPart};
+use crate::storage::state::live_segment::LiveSegment;
 use crate::trace::Trace;
 
-/// A live segment with the rows that are hidden in it.
-#[derive(Debug, Clone)]
-pub(crate) struct Sealed {
-    pub(crate) record: SegmentRecord,
-    pub(crate) segment: Arc<Segment>,
-    /// Hidden durably: their traces stand in newer segments, or were deleted.
-    pub(crate) durably_hidden: Arc<RoaringBitmap>,
-    /// Hidden in this state: those, and the rows whose traces stand in the head. After a crash the
-    /// latter are needed again, for the head is replayed on top of them.
-    pub(crate) hidden: Arc<RoaringBitmap>,
-}
-
-/// Where a trace stands.
+/// The row that holds a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Sealed { segment: usize, row: u32 },
+pub(crate) enum RowLocation {
+    Segment { segment: usize, row: u32 },
     Head { generation: usize, part: usize, row: u32 },
 }
 
-/// A trace as it will stand once a group is durable.
+/// A trace as it will be once its group is durable.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
-    /// Where it stands until then.
-    pub(crate) replaces: Option<Place>,
-    pub(crate) entry: Arc<Entry>,
+pub(crate) struct TraceUpdate {
+    /// The row that holds the trace until then.
+    pub(crate) replaces: Option<RowLocation>,
+    pub(crate) entry: Arc<HeadEntry>,
 }
 
-/// Everything the writer knows.
+/// Everything the writer knows about the store.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct StoreState {
     /// The newest manifest.
     pub(crate) manifest: Manifest,
-    /// The segments the manifest names, in its order.
-    pub(crate) sealed: Vec<Sealed>,
+    /// The segments that the manifest names, in its order.
+    pub(crate) segments: Vec<LiveSegment>,
     /// Oldest first; the last one is open, those before are cut.
     pub(crate) generations: Vec<Generation>,
-    /// The write-ahead objects that were replayed and hold nothing.
+    /// The replayed WAL objects that hold nothing.
     pub(crate) fences: BTreeSet<u64>,
 }
 
-impl State {
+impl StoreState {
     /// Returns the state of a store whose head is empty.
-    pub(crate) fn new(manifest: Manifest, sealed: Vec<Sealed>) -> Self {
-        let generations = vec![Generation::after(manifest.wal_folded_through)];
-        Self { manifest, sealed, generations, fences: BTreeSet::new() }
+    pub(crate) fn new(manifest: Manifest, segments: Vec<LiveSegment>) -> Self {
+        let generations = vec![Generation::after(manifest.wal_checkpoint)];
+        Self { manifest, segments, generations, fences: BTreeSet::new() }
     }
 
-    /// Returns where a trace stands.
-    pub(crate) fn find(&self, trace_id: TraceId) -> Option<Place> {
+    /// Returns the row that holds a trace.
+    pub(crate) fn find(&self, trace_id: TraceId) -> Option<RowLocation> {
         let generations = self.generations.iter().enumerate().rev();
         let in_head = generations.map(|(generation, rows)| {
             let (part, row) = rows.find(trace_id)?;
-            Some(Place::Head { generation, part, row })
+            Some(RowLocation::Head { generation, part, row })
         });
-        let segments = self.sealed.iter().enumerate().rev();
-        let in_segments = segments.map(|(segment, sealed)| {
-            let row = sealed.segment.find(trace_id)?;
-            (!sealed.hidden.contains(row)).then_some(Place::Sealed { segment, row })
+        let segments = self.segments.iter().enumerate().rev();
+        let in_segments = segments.map(|(segment, live)| {
+            let row = live.segment.find(trace_id)?;
+            (!live.deletion_vector.contains(row)).then_some(RowLocation::Segment { segment, row })
         });
         in_head.chain(in_segments).flatten().next()
     }
 
-    /// Returns the trace that stands at `place`.
+    /// Returns the trace of a row.
     ///
     /// # Errors
-    /// As [`Segment::trace`].
-    pub(crate) fn trace(&self, place: Place) -> Result<Trace> {
-        match place {
-            Place::Sealed { segment, row } => self.sealed[segment].segment.trace(row as usize),
-            Place::Head { generation, part, row } => {
+    /// As [`crate::storage::segment::Segment::trace`].
+    pub(crate) fn trace(&self, location: RowLocation) -> Result<Trace> {
+        match location {
+            RowLocation::Segment { segment, row } => self.segments[segment].segment.trace(row as usize),
+            RowLocation::Head { generation, part, row } => {
                 let part = &self.generations[generation].parts[part];
                 Ok(part.batch.trace(row as usize).clone())
             }
         }
+    }
+
+    /// Returns the position of the segment with this id.
+    pub(crate) fn position_of(&self, segment_id: &str) -> Option<usize> {
+        self.segments.iter().position(|live| live.record.id == segment_id)
     }
 
     /// Returns the open generation.
@@ -101,29 +100,27 @@ impl State {
         self.generations.last_mut().expect("the last generation is always open")
     }
 
-    /// Returns the number of the last write-ahead object.
+    /// Returns the number of the last WAL object.
     pub(crate) fn wal_through(&self) -> u64 {
         self.generations.last().expect("the last generation is always open").wal_through
     }
 
-    /// Makes changes that are durable as write-ahead object `number`, which has `bytes` bytes.
-    pub(crate) fn apply(&mut self, changes: Vec<Change>, number: u64, bytes: u64) {
-        for place in changes.iter().filter_map(|change| change.replaces) {
-            match place {
-                Place::Sealed { segment, row } => {
-                    Arc::make_mut(&mut self.sealed[segment].hidden).insert(row);
-                }
-                Place::Head { generation, part, row } => self.generations[generation].hide(part, row),
+    /// Applies updates that are durable as WAL object `number`, which has `bytes` bytes.
+    pub(crate) fn apply(&mut self, updates: Vec<TraceUpdate>, number: u64, bytes: u64) {
+        for location in updates.iter().filter_map(|update| update.replaces) {
+            match location {
+                RowLocation::Segment { segment, row } => self.segments[segment].delete_in_memory([row]),
+                RowLocation::Head { generation, part, row } => self.generations[generation].delete(part, row),
             }
         }
         let open = self.open_generation();
-        open.add(changes.into_iter().map(|change| change.entry).collect());
+        open.add(updates.into_iter().map(|update| update.entry).collect());
         open.objects += number - open.wal_through;
         open.bytes += bytes;
         open.wal_through = number;
     }
 
-    /// Cuts the open generation: it takes no more rows, and its segment will hold what is live now.
+    /// Cuts the open generation: it takes no more rows, and its segment will hold the rows that are live now.
     pub(crate) fn cut(&mut self) {
         let open = self.open_generation();
         open.cut = Some(open.live_entries().into());
@@ -131,44 +128,46 @@ impl State {
         self.generations.push(next);
     }
 
-    /// Returns the segments as they stand once the oldest generation is sealed as `written`: with the
-    /// rows it supersedes hidden durably, and without what came after the cut.
-    pub(crate) fn sealing(&self, written: Option<Written>) -> Result<Vec<Sealed>> {
-        let mut sealed = self.sealed.clone();
-        let Some(Written { record, segment }) = written else { return Ok(sealed) };
-        for older in &mut sealed {
+    /// Returns the segments once the oldest generation is sealed as `sealed`: rows that it supersedes are deleted
+    /// durably, and its own rows that were superseded after the cut are deleted in memory.
+    pub(crate) fn with_sealed(&self, sealed: Option<NewSegment>) -> Result<Vec<LiveSegment>> {
+        let mut segments = self.segments.clone();
+        let Some(sealed) = sealed else { return Ok(segments) };
+        for older in &mut segments {
             let mut superseded = RoaringBitmap::new();
-            for row in older.hidden.as_ref() - older.durably_hidden.as_ref() {
-                if segment.find(older.segment.trace_id(row as usize)?).is_some() {
+            for row in older.deletion_vector.as_ref() - older.durable_deletion_vector.as_ref() {
+                if sealed.segment.find(older.segment.trace_id(row as usize)?).is_some() {
                     superseded.insert(row);
                 }
             }
-            older.hide(&superseded);
+            older.delete(&superseded);
         }
-        // What came after the cut stands in younger generations and hides rows here.
         let generation = &self.generations[0];
         let cut = generation.cut.iter().flat_map(|entries| entries.iter());
-        let gone = cut.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
-        let hidden: RoaringBitmap = gone.filter_map(|id| segment.find(id)).collect();
-        sealed.push(Sealed { record, segment, durably_hidden: Arc::default(), hidden: Arc::new(hidden) });
-        Ok(sealed)
+        let superseded = cut.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
+        let mut sealed = LiveSegment::new(sealed);
+        let rows: Vec<u32> = superseded.filter_map(|id| sealed.segment.find(id)).collect();
+        sealed.delete_in_memory(rows);
+        segments.push(sealed);
+        Ok(segments)
     }
 
     /// Returns this state as searches see it.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let sealed = self.sealed.iter();
-        let sealed = sealed.map(|sealed| Part::sealed(sealed.segment.clone(), sealed.hidden.clone()));
+        let segments = self.segments.iter();
+        let segments =
+            segments.map(|live| SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone()));
         let head = self.generations.iter().flat_map(|generation| &generation.parts);
-        let head = head.map(|part| Part::head(part.batch.clone(), part.hidden.clone()));
-        Snapshot::new(sealed.chain(head).collect())
+        let head = head.map(|part| SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone()));
+        Snapshot::new(segments.chain(head).collect())
     }
 
-    /// Returns about what the rows that are not folded into segments take in memory.
-    pub(crate) fn in_memory(&self) -> u64 {
+    /// Returns about how many bytes of memory the rows of the head take.
+    pub(crate) fn head_memory(&self) -> u64 {
         self.generations.iter().map(|generation| generation.memory).sum()
     }
 
-    /// Returns the bytes and the count of the write-ahead objects that are not folded into segments.
+    /// Returns the bytes and the count of the WAL objects that are not contained in segments.
     pub(crate) fn unsealed(&self) -> (u64, u64) {
         let sum = |(bytes, objects), generation: &Generation| {
             (bytes + generation.bytes, objects + generation.objects)

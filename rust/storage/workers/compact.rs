@@ -1,8 +1,8 @@
-//! Merging: several segments become one, on a thread of its own, off the path of searches and ingest.
+//! The merging thread: writes several segments as one.
 //!
-//! Rows that are durably hidden are dropped. A row that is hidden on behalf of the head is kept: until
-//! the head is sealed the only durable copy of its spans is here. What a merge writes means nothing
-//! until the committer has committed it ([`crate::storage::committer::compaction`]).
+//! Rows that are deleted durably are left out. A row that is deleted only because its trace is in the head is kept:
+//! until the head is sealed, the only durable copy of its spans is here. The committer commits what is written here
+//! ([`crate::storage::state::command::Command::Merged`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,172 +14,183 @@ use crossbeam_channel::{Receiver, Sender};
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
-use crate::storage::committer::Order;
-use crate::storage::manifest::{FileRecord, SegmentRecord};
+use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::Objects;
 use crate::storage::priority;
 use crate::storage::segment::Segment;
-use crate::storage::segment::documents::{Dictionary, DocumentWriter};
-use crate::storage::segment::index_cache::Cache;
-use crate::storage::workers::flush::{Written, discard, write, write_object, write_rows};
+use crate::storage::segment::builder::{NewSegment, discard, write_dictionary, write_rows};
+use crate::storage::segment::documents::{Dictionary, DocumentLocation, DocumentWriter};
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::state::command::Command;
 
-/// A dictionary is trained from about this many bytes of documents.
-const SAMPLE_BYTES: usize = 4 << 20;
-/// Of one document no more than this.
-const SAMPLE_OF_ONE: usize = 64 << 10;
+/// A dictionary is trained with about this many bytes of documents.
+const MAX_SAMPLE_BYTES: usize = 4 << 20;
+/// And with at most this many bytes of one document.
+const MAX_DOCUMENT_SAMPLE_BYTES: usize = 64 << 10;
 
-/// A segment with more bytes of documents than this, or more rows, is compressed anew, with a dictionary, once there is time.
-const COPIED_BYTES: u64 = 512 << 20;
-const COPIED_ROWS: usize = 250_000;
+/// A segment with more bytes of documents or more rows than this is compressed anew, with a dictionary, once the
+/// ingest rate allows it.
+const MAX_COPIED_BYTES: u64 = 512 << 20;
+const MAX_COPIED_ROWS: usize = 250_000;
 
-/// Documents are read together until they have so many bytes once decoded.
-const GROUP_BYTES: u64 = 32 << 20;
+/// Documents are read together until they have this many bytes once decoded.
+const READ_GROUP_BYTES: u64 = 32 << 20;
 
-/// One of the segments that are merged.
+/// One of the segments to merge.
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
-    /// The segment's folder.
-    pub(crate) id: String,
+pub(crate) struct MergeInput {
+    pub(crate) segment_id: String,
     pub(crate) segment: Arc<Segment>,
-    /// The rows that are left out: those hidden durably when the merge began.
+    /// The rows that are left out: those deleted durably when the merge began.
     pub(crate) dropped: Arc<RoaringBitmap>,
 }
 
-/// Some segments that become one.
+/// Segments to merge into one.
 #[derive(Debug)]
-pub(crate) struct Merge {
-    pub(crate) inputs: Vec<Input>,
-    /// Somebody waits for the smallest segment there can be.
-    pub(crate) is_asked: bool,
-    /// There is no time to compress documents.
-    pub(crate) is_hurried: bool,
+pub(crate) struct MergeTask {
+    pub(crate) inputs: Vec<MergeInput>,
+    /// Whether a caller asked for it, and waits for the smallest possible segment.
+    pub(crate) is_manual: bool,
+    /// Whether documents are copied as they are stored where possible.
+    pub(crate) defer_compression: bool,
 }
 
-/// Starts the merging thread: it merges what it is handed and reports to the committer. It ends when
-/// the committer drops its end; once `is_closing` it gives up what it is at.
+/// A row of one of the inputs: the index of the input, and the row in it.
+type InputRow = (usize, usize);
+
+/// Starts the merging thread. It reports each task to the committer, and ends when the committer drops its end; once
+/// `is_closing` is set it abandons its task.
 pub(crate) fn start(
-    (objects, cache): (Arc<dyn Objects>, Cache),
-    merges: Receiver<Merge>,
-    reports: Sender<Order>,
+    (objects, cache): (Arc<dyn Objects>, IndexCache),
+    tasks: Receiver<MergeTask>,
+    reports: Sender<Command>,
     is_closing: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
-    let merge = move || {
-        priority::step_back();
-        for due in merges {
-            let work = || merge(objects.as_ref(), &cache, &due, &is_closing);
-            // A thread that dies would leave the committer waiting for ever.
-            let written = catch_unwind(AssertUnwindSafe(work));
-            let written = written.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
-            if let Err(unsent) = reports.send(Order::Merged(written)) {
-                if let Order::Merged(Ok(Some(written))) = unsent.0 {
-                    discard(objects.as_ref(), &cache, &written.record);
+    let run = move || {
+        priority::lower();
+        for task in tasks {
+            let merge = || merge(objects.as_ref(), &cache, &task, &is_closing);
+            // Without a report the committer would wait for ever.
+            let merged = catch_unwind(AssertUnwindSafe(merge));
+            let merged = merged.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
+            if let Err(unsent) = reports.send(Command::Merged(merged)) {
+                if let Command::Merged(Ok(Some(merged))) = unsent.0 {
+                    discard(objects.as_ref(), &cache, &merged.record);
                 }
                 return;
             }
         }
     };
-    std::thread::Builder::new().name("spanwise-merge".into()).spawn(merge)
+    std::thread::Builder::new().name("spanwise-merge".into()).spawn(run)
 }
 
-/// Merges segments into a new one; `None` if no row is left.
+/// Merges segments into a new one; returns `None` if no row is left.
 ///
 /// # Errors
 /// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
 fn merge(
     objects: &dyn Objects,
-    cache: &Cache,
-    due: &Merge,
+    cache: &IndexCache,
+    task: &MergeTask,
     is_closing: &AtomicBool,
-) -> Result<Option<Written>> {
-    let inputs = due.inputs.as_slice();
-    let order = surviving(inputs);
-    if order.is_empty() {
+) -> Result<Option<NewSegment>> {
+    let inputs = task.inputs.as_slice();
+    let kept = kept_rows(inputs);
+    if kept.is_empty() {
         return Ok(None);
     }
-    let written = write(objects, cache, |record| {
-        let at_once = objects.reads_at_once();
-        let is_small = is_small(inputs, &order);
-        let is_copied = is_copied(due, is_small)?;
-        record.awaits_compression = is_copied && (!is_small || awaits_compression(inputs));
-        let has_dictionary = due.is_asked || !is_small;
-        let dictionary =
-            if is_copied || !has_dictionary { Vec::new() } else { train(inputs, &order, at_once)? };
-        write_dictionary(objects, record, &dictionary)?;
-        let path = record.documents_path();
-        let mut documents = DocumentWriter::merging(path.clone(), objects.create(&path)?, &dictionary)?;
-        let mut places = Vec::with_capacity(order.len());
-        for group in groups(inputs, &order) {
-            if is_closing.load(Ordering::Relaxed) {
-                return Err(Error::Closed);
-            }
-            if is_copied {
-                for (frame, decoded) in read_together(inputs, group, at_once, Segment::frame)? {
-                    places.push(documents.append_frame(&frame, decoded)?);
-                }
-            } else {
-                for document in read_together(inputs, group, at_once, Segment::document)? {
-                    places.push(documents.append(&document)?);
-                }
-            }
-        }
-        record.documents = documents.finish()?;
+    let merged = NewSegment::build(objects, cache, |record| {
+        let places = write_documents(objects, record, task, &kept, is_closing)?;
         let batches = inputs.iter().map(|input| input.segment.read_rows()).collect::<Result<Vec<_>>>()?;
-        let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &order)
-            .map_err(|fault| Error::storage(record.traces_path(), fault))?;
+        let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &kept)
+            .map_err(|error| Error::storage(record.traces_path(), error))?;
         write_rows(objects, record, &rows, &places)
     });
-    written.map(Some)
+    merged.map(Some)
+}
+
+/// Writes the documents of the rows that are kept, and the dictionary if they have one; returns where each document is.
+fn write_documents(
+    objects: &dyn Objects,
+    record: &mut SegmentRecord,
+    task: &MergeTask,
+    kept: &[InputRow],
+    is_closing: &AtomicBool,
+) -> Result<Vec<DocumentLocation>> {
+    let inputs = task.inputs.as_slice();
+    let concurrency = objects.read_concurrency();
+    let is_small = is_small(inputs, kept);
+    let is_copied = is_copied(task, is_small)?;
+    record.awaits_compression = is_copied && (!is_small || awaits_compression(inputs));
+    let has_dictionary = !is_copied && (task.is_manual || !is_small);
+    let dictionary = if has_dictionary { train(inputs, kept, concurrency)? } else { Vec::new() };
+    write_dictionary(objects, record, &dictionary)?;
+    let path = record.documents_path();
+    let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary)?;
+    let mut places = Vec::with_capacity(kept.len());
+    for group in read_groups(inputs, kept) {
+        if is_closing.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        if is_copied {
+            for (frame, decoded) in read_parallel(inputs, group, concurrency, Segment::frame)? {
+                places.push(documents.append_frame(&frame, decoded)?);
+            }
+        } else {
+            for document in read_parallel(inputs, group, concurrency, Segment::document)? {
+                places.push(documents.append(&document)?);
+            }
+        }
+    }
+    record.documents = documents.finish()?;
+    Ok(places)
 }
 
 /// Whether the segment of these rows will be merged again soon.
-fn is_small(inputs: &[Input], order: &[(usize, usize)]) -> bool {
-    let stored: u64 = order.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
-    stored <= COPIED_BYTES && order.len() <= COPIED_ROWS
+fn is_small(inputs: &[MergeInput], kept: &[InputRow]) -> bool {
+    let stored: u64 = kept.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
+    stored <= MAX_COPIED_BYTES && kept.len() <= MAX_COPIED_ROWS
 }
 
-fn awaits_compression(inputs: &[Input]) -> bool {
+fn awaits_compression(inputs: &[MergeInput]) -> bool {
     inputs.iter().any(|input| input.segment.awaits_compression())
 }
 
-/// Whether documents are taken over as they are stored: those of young segments, which will be merged
-/// again soon. Compressing them anew each time would cost as much as sealing them did. They are verified
-/// as a whole then, where else each would be. In a hurry all are taken over that can be.
-fn is_copied(due: &Merge, is_small: bool) -> Result<bool> {
-    let is_young = due.inputs.iter().all(|input| input.segment.is_without_dictionary());
-    let is_enough = is_small && !awaits_compression(&due.inputs);
-    if due.is_asked || !is_young || !(due.is_hurried || is_enough) {
+/// Whether documents are copied as they are stored. Those of young segments are, because they will be merged again
+/// soon: compressing them each time would cost as much as sealing them did. With deferred compression all are copied
+/// that can be. Copied documents are verified as a whole here, others as each is read.
+fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
+    let is_young = task.inputs.iter().all(|input| input.segment.is_without_dictionary());
+    let is_compressed_enough = is_small && !awaits_compression(&task.inputs);
+    if task.is_manual || !is_young || !(task.defer_compression || is_compressed_enough) {
         return Ok(false);
     }
-    due.inputs.iter().try_for_each(|input| input.segment.verify_documents())?;
+    task.inputs.iter().try_for_each(|input| input.segment.verify_documents())?;
     Ok(true)
 }
 
-/// Returns the rows that are kept, as input and row, in the order of search results.
-fn surviving(inputs: &[Input]) -> Vec<(usize, usize)> {
-    let mut order = Vec::new();
-    for (place, input) in inputs.iter().enumerate() {
-        let rows = 0..input.segment.count();
-        let kept = rows.filter(|row| !input.dropped.contains(*row));
-        order.extend(kept.map(|row| (place, row as usize)));
+/// Returns the rows that are kept, in the order of search results.
+fn kept_rows(inputs: &[MergeInput]) -> Vec<InputRow> {
+    let mut kept = Vec::new();
+    for (position, input) in inputs.iter().enumerate() {
+        let rows = (0..input.segment.count()).filter(|row| !input.dropped.contains(*row));
+        kept.extend(rows.map(|row| (position, row as usize)));
     }
-    let key = |(input, row): (usize, usize)| {
+    let key = |(input, row): InputRow| {
         let segment = &inputs[input].segment;
         (std::cmp::Reverse(segment.start_time(row)), segment.trace_id(row).ok())
     };
-    order.sort_unstable_by_key(|place| key(*place));
-    order
+    kept.sort_unstable_by_key(|row| key(*row));
+    kept
 }
 
-/// Parts rows into groups that are read together.
-fn groups<'a>(
-    inputs: &[Input],
-    mut rows: &'a [(usize, usize)],
-) -> impl Iterator<Item = &'a [(usize, usize)]> {
+/// Splits rows into groups of which the documents are read together.
+fn read_groups<'a>(inputs: &[MergeInput], mut rows: &'a [InputRow]) -> impl Iterator<Item = &'a [InputRow]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = |(input, row): &&(usize, usize)| {
+        let fits = |(input, row): &&InputRow| {
             bytes += inputs[*input].segment.document_bytes(*row);
-            bytes <= GROUP_BYTES
+            bytes <= READ_GROUP_BYTES
         };
         let count = rows.iter().take_while(fits).count().max(1).min(rows.len());
         let (group, rest) = rows.split_at(count);
@@ -188,22 +199,22 @@ fn groups<'a>(
     })
 }
 
-/// Reads the documents of `rows` by `read`, in their order: where reading takes long to begin, `at_once` of
-/// them at a time. Neighbours are read by one thread, for they stand in one block.
-fn read_together<T: Send>(
-    inputs: &[Input],
-    rows: &[(usize, usize)],
-    at_once: usize,
+/// Calls `read` for each of `rows`, with `concurrency` threads where reads take long to begin; returns the results in
+/// order. Neighbours are read by one thread, because they are in one block.
+fn read_parallel<T: Send>(
+    inputs: &[MergeInput],
+    rows: &[InputRow],
+    concurrency: usize,
     read: impl Fn(&Segment, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let read = |rows: &[(usize, usize)]| {
+    let read = |rows: &[InputRow]| {
         rows.iter().map(|(input, row)| read(&inputs[*input].segment, *row)).collect::<Result<Vec<_>>>()
     };
-    if at_once < 2 {
+    if concurrency < 2 {
         return read(rows);
     }
     std::thread::scope(|scope| {
-        let shares = rows.chunks(rows.len().div_ceil(at_once).max(1));
+        let shares = rows.chunks(rows.len().div_ceil(concurrency).max(1));
         let readers: Vec<_> = shares.map(|share| scope.spawn(move || read(share))).collect();
         let mut documents = Vec::with_capacity(rows.len());
         for reader in readers {
@@ -214,30 +225,21 @@ fn read_together<T: Send>(
     })
 }
 
-/// Learns a dictionary from a sample of the rows that are kept.
-fn train(inputs: &[Input], order: &[(usize, usize)], at_once: usize) -> Result<Vec<u8>> {
-    let size = |(input, row): &(usize, usize)| {
+/// Trains a dictionary with a sample of the documents that are kept.
+fn train(inputs: &[MergeInput], kept: &[InputRow], concurrency: usize) -> Result<Vec<u8>> {
+    let size = |(input, row): &InputRow| {
         let bytes = inputs[*input].segment.document_bytes(*row);
-        usize::try_from(bytes).map_or(SAMPLE_OF_ONE, |bytes| bytes.min(SAMPLE_OF_ONE))
+        usize::try_from(bytes).map_or(MAX_DOCUMENT_SAMPLE_BYTES, |bytes| bytes.min(MAX_DOCUMENT_SAMPLE_BYTES))
     };
-    let all: usize = order.iter().map(size).sum();
+    let total: usize = kept.iter().map(size).sum();
     let (mut samples, mut sizes) = (Vec::new(), Vec::new());
-    let chosen: Vec<_> = order.iter().step_by(all.div_ceil(SAMPLE_BYTES).max(1)).copied().collect();
-    for group in groups(inputs, &chosen) {
-        for document in read_together(inputs, group, at_once, Segment::document)? {
-            let sample = &document[..document.len().min(SAMPLE_OF_ONE)];
+    let chosen: Vec<_> = kept.iter().step_by(total.div_ceil(MAX_SAMPLE_BYTES).max(1)).copied().collect();
+    for group in read_groups(inputs, &chosen) {
+        for document in read_parallel(inputs, group, concurrency, Segment::document)? {
+            let sample = &document[..document.len().min(MAX_DOCUMENT_SAMPLE_BYTES)];
             samples.extend_from_slice(sample);
             sizes.push(sample.len());
         }
     }
     Ok(Dictionary::train(&samples, &sizes))
-}
-
-fn write_dictionary(objects: &dyn Objects, record: &mut SegmentRecord, dictionary: &[u8]) -> Result<()> {
-    if !dictionary.is_empty() {
-        // Named before it is written, so that it is removed if that fails.
-        record.dictionary = Some(FileRecord::of(dictionary));
-        write_object(objects, &record.dictionary_path(), dictionary)?;
-    }
-    Ok(())
 }

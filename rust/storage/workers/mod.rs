@@ -1,6 +1,7 @@
-//! The threads beside the committer: they write, seal, merge, retain and remove for it.
+//! The threads beside the committer: they write, seal, merge, retain and reclaim for it.
 
 pub(crate) mod compact;
 pub(crate) mod flush;
 pub(crate) mod reclaim;
 pub(crate) mod retention;
+pub(crate) mod wal_writer;

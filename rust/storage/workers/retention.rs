@@ -1,8 +1,7 @@
-//! Retention: what is too old, or too much, is deleted in the background.
+//! The retention thread: deletes traces that are too old, and the oldest traces when there are too many bytes.
 //!
-//! It is a deletion like any other, by the clock of this machine: what started before an instant is
-//! deleted. Its bytes leave the disk with the merges that follow; segments that are wholly too old go
-//! at once.
+//! A retention deletes like any caller, by the clock of this machine: traces that started before an instant. Their
+//! bytes leave the disk with the merges that follow; segments that are wholly too old are removed at once.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,70 +11,70 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::storage::committer::delete;
-use crate::storage::committer::publish::Published;
-use crate::storage::committer::{Order, ask};
 use crate::storage::options::Options;
 use crate::storage::segment::Segment;
 use crate::storage::snapshot::Snapshot;
+use crate::storage::snapshot::count::count;
+use crate::storage::snapshot::published::Published;
+use crate::storage::state::command::{Command, execute};
 use crate::time::{now_micros, write_instant};
 
 /// What is kept.
 #[derive(Debug, Clone, Copy)]
 struct Retention {
-    /// Traces that started so many seconds ago at most.
+    /// Traces that started at most this many seconds ago.
     seconds: Option<u64>,
-    /// The newest traces whose documents have so many bytes, as they are stored.
+    /// The newest traces, as long as their stored documents have at most this many bytes.
     bytes: Option<u64>,
 }
 
-/// Starts the thread of retention, if anything is to be deleted ever. It ends when `closing` does.
+/// Starts the retention thread, if the options limit anything. It ends when the other end of `closing` is dropped.
 pub(crate) fn start(
     options: &Options,
     published: Arc<Published>,
-    orders: Sender<Order>,
+    commands: Sender<Command>,
     closing: Receiver<()>,
 ) -> std::io::Result<Option<JoinHandle<()>>> {
     let retention = Retention { seconds: options.retain_seconds, bytes: options.retain_bytes };
     let Some(interval) = retention.interval() else { return Ok(None) };
-    let retain = move || {
+    let run = move || {
         let mut wait = Duration::ZERO;
         while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             wait = interval;
-            let fault = retention.apply(&published.snapshot.load_full(), &orders).err();
-            published.retention_fault.store(fault.map(|fault| Arc::new(fault.to_string())));
+            let error = retention.apply(&published.snapshot.load_full(), &commands).err();
+            published.retention_error.store(error.map(|error| Arc::new(error.to_string())));
         }
     };
-    std::thread::Builder::new().name("spanwise-retain".into()).spawn(retain).map(Some)
+    std::thread::Builder::new().name("spanwise-retain".into()).spawn(run).map(Some)
 }
 
 impl Retention {
-    /// Returns how often it is looked, or `None` if everything is kept: within a hundredth of the age,
-    /// so that little is too old and seldom is anything sealed for it.
+    /// Returns the time between two checks, or `None` if everything is kept. A hundredth of the age keeps little that
+    /// is too old, and seldom seals the head early.
     fn interval(self) -> Option<Duration> {
         let by_age = self.seconds.map(|seconds| Duration::from_secs((seconds / 100).clamp(1, 3_600)));
         let by_bytes = self.bytes.map(|_| Duration::from_secs(60));
         by_age.into_iter().chain(by_bytes).min()
     }
 
-    fn apply(self, snapshot: &Snapshot, orders: &Sender<Order>) -> Result<()> {
-        let too_old = self.seconds.map(|seconds| {
+    fn apply(self, snapshot: &Snapshot, commands: &Sender<Command>) -> Result<()> {
+        let by_age = self.seconds.map(|seconds| {
             let micros = i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
             now_micros().saturating_sub(micros)
         });
-        let too_much = self.bytes.and_then(|bytes| oldest_kept(snapshot, bytes));
-        let Some(oldest) = too_old.into_iter().chain(too_much).max() else { return Ok(()) };
+        let by_bytes = self.bytes.and_then(|bytes| oldest_kept(snapshot, bytes));
+        let Some(oldest) = by_age.into_iter().chain(by_bytes).max() else { return Ok(()) };
         let filter = started_before(oldest)?;
-        if delete::count(snapshot, &filter)? == 0 {
+        if count(snapshot, &filter)? == 0 {
             return Ok(());
         }
-        let unanswered = || Error::Stopped("the committing thread has ended".into());
-        ask(orders, Order::Flush).ok_or_else(unanswered)??;
-        ask(orders, |answer| Order::Delete { filter, answer }).ok_or_else(unanswered)?.map(drop)
+        let ended = || Error::Stopped("the committing thread has ended".into());
+        execute(commands, Command::Flush).ok_or_else(ended)??;
+        execute(commands, |reply| Command::Delete { filter, reply }).ok_or_else(ended)?.map(drop)
     }
 }
 
-/// Returns the filter that matches what started before `micros`, microseconds since 1970.
+/// Returns the filter of traces that started before `micros`, microseconds since 1970.
 fn started_before(micros: i64) -> Result<Filter> {
     let mut instant = String::new();
     write_instant(&mut instant, micros);
@@ -83,20 +82,20 @@ fn started_before(micros: i64) -> Result<Filter> {
     Ok(Filter::compile(source.to_string().as_bytes())?)
 }
 
-/// Returns from which start time on traces are kept so that their documents fit into `bytes`; `None` if
-/// all fit. A twentieth less is kept, so that not every trace that comes makes another go.
+/// Returns the start time of the oldest traces to keep so that the stored documents fit into `bytes`; `None` if they
+/// fit. A twentieth less is kept, so that not every new trace causes another deletion.
 fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
     if stored_since(snapshot, i64::MIN) <= bytes {
         return None;
     }
-    let fitting = bytes - bytes / 20;
+    let target = bytes - bytes / 20;
     let segments = || snapshot.segments().filter(|(segment, _)| segment.count() > 0);
     let last = |segment: &Segment| segment.start_time(segment.count() as usize - 1);
     let mut oldest = segments().map(|(segment, _)| last(segment)).min()?;
     let mut newest = segments().map(|(segment, _)| segment.start_time(0)).max()?.saturating_add(1);
     while oldest < newest {
         let middle = oldest.midpoint(newest);
-        if stored_since(snapshot, middle) <= fitting {
+        if stored_since(snapshot, middle) <= target {
             newest = middle;
         } else {
             oldest = middle.saturating_add(1);
@@ -105,11 +104,11 @@ fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
     Some(newest)
 }
 
-/// Returns the bytes of the documents of sealed traces that started at `micros` or later.
+/// Returns the stored bytes of the documents of sealed traces that started at `micros` or later.
 fn stored_since(snapshot: &Snapshot, micros: i64) -> u64 {
-    let of_segments = snapshot.segments().map(|(segment, hidden)| {
+    let of_segments = snapshot.segments().map(|(segment, deleted)| {
         let newer = segment.rows_since(micros);
-        let rows = (0..newer).filter(|row| !hidden.contains(*row));
+        let rows = (0..newer).filter(|row| !deleted.contains(*row));
         rows.map(|row| segment.stored_bytes(row as usize)).sum::<u64>()
     });
     of_segments.sum()

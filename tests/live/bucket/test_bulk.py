@@ -38,7 +38,7 @@ def run(*arguments: object) -> str:
 
 def search_results(url: str, *, received: bool) -> list[Any]:
     """Returns every trace with its tree, and every session."""
-    store = TraceStore.look(f"{url}/traces")
+    store = TraceStore.open_read_only(f"{url}/traces")
     total = store.search_runs(EVERYTHING, 1, 1).total_count
     pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
     traces = [trace for page in pages for trace in json.loads(page.data)]
@@ -132,13 +132,13 @@ def test_an_object_is_reclaimed_after_its_last_reader(url: str, folder: str, ser
 
 def test_a_reader_in_another_process_learns_that_its_objects_are_gone(url: str) -> None:
     store, _ = filled_with_large_documents(url)
-    export = TraceStore.look(url).export(EVERYTHING, "ndjson")
+    export = TraceStore.open_read_only(url).export(EVERYTHING, "ndjson")
     next(export)
     store.delete(EVERYTHING)
     store.compact(purge=True)
-    with pytest.raises(UnavailableError, match=r"was removed by another process.*begin again"):
+    with pytest.raises(UnavailableError, match=r"was removed by another process.*start again"):
         list(export)
-    assert list(TraceStore.look(url).export(EVERYTHING, "ndjson")) == []
+    assert list(TraceStore.open_read_only(url).export(EVERYTHING, "ndjson")) == []
     store.close()
 
 

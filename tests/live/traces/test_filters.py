@@ -99,7 +99,7 @@ def test_an_accepted_filter_is_200(golden: RunningService, case: dict[str, Any],
     assert golden.search(filter=case["filter"], group_by=group_by, limit=1).status_code == 200
 
 
-@pytest.mark.parametrize("case", cases("refused_filters.json")["cases"], ids=lambda case: case["source"][:60])
+@pytest.mark.parametrize("case", cases("rejected_filters.json")["cases"], ids=lambda case: case["source"][:60])
 def test_a_rejected_filter_is_400_or_no_json_object(golden: RunningService, case: dict[str, str]) -> None:
     body = b'{"filter":' + case["source"].encode("utf-8", "surrogatepass") + b"}"
     response = golden.http.post("/traces/search", content=body, headers=JSON)

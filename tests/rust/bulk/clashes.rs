@@ -1,17 +1,17 @@
-//! Imports while the store is at work: what moves between the look and the commit is merged again.
+//! Imports while the store is at work: segments that change between planning and commit are merged again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spanwise::bulk::{Order, import};
+use spanwise::bulk::{ImportOptions, import};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::batch;
-use crate::spans::{export, span};
-use crate::storage::contents::{address, contents, crashed, id_of, open};
+use crate::support::contents::{address, contents, crashed, id_of, open};
+use crate::support::spans::{request, span};
 
 #[test]
-fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
+fn concurrent_ingest_seals_and_merges_lose_and_duplicate_nothing() {
     const TRACES: u64 = 40;
     let folder = TempDir::new().expect("a folder");
     let options = Options { seal_objects: 3, max_segments: 4, ..Options::default() };
@@ -23,7 +23,7 @@ fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
             while !is_over.load(Ordering::SeqCst) {
                 rounds += 1;
                 let spans: Vec<_> = (1..=TRACES).map(|trace| span(trace, 1_000 + rounds, 0)).collect();
-                store.ingest(export(&spans)).expect("ingested");
+                store.ingest(request(&spans)).expect("ingested");
                 store.compact(false).expect("compacted");
             }
             rounds
@@ -31,7 +31,7 @@ fn nothing_is_lost_or_doubled_while_others_send_seal_and_merge() {
         for id in 1..=20 {
             let spans: Vec<_> = (1..=TRACES).map(|trace| span(trace, id, 0)).collect();
             let report =
-                import(&store, [Ok(batch(&spans, 0))].into_iter(), &Order::of("")).expect("imported");
+                import(&store, [Ok(batch(&spans, 0))].into_iter(), &ImportOptions::of("")).expect("imported");
             assert_eq!(report.accepted, TRACES);
         }
         is_over.store(true, Ordering::SeqCst);

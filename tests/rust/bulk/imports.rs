@@ -1,11 +1,11 @@
-//! What comes into a store in bulk, what is refused, and where an interrupted import goes on.
+//! Imports: what is stored, what is rejected, and where an interrupted import resumes.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
-use spanwise::bulk::{Imported, Order, import};
+use spanwise::bulk::{ImportOptions, ImportReport, import};
 use spanwise::error::{Error, Result};
 use spanwise::otlp::proto;
 use spanwise::storage::{ImportRecord, TraceStore};
@@ -13,22 +13,22 @@ use spanwise::trace::Trace;
 use tempfile::TempDir;
 
 use super::batch;
-use crate::spans::{EPOCH, MILLISECOND, export, span};
-use crate::storage::contents::{contents, crashed, id_of, open, traces_in};
+use crate::support::contents::{contents, crashed, id_of, open, traces_in};
+use crate::support::spans::{EPOCH, MILLISECOND, request, span};
 
-fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<Imported> {
-    import(store, batches.into_iter().map(Ok), &Order::of(source))
+fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Result<ImportReport> {
+    import(store, batches.into_iter().map(Ok), &ImportOptions::of(source))
 }
 
 #[test]
-fn what_is_imported_is_as_if_it_had_been_ingested_but_for_when_it_was_received() {
+fn imported_spans_equal_ingested_ones_except_for_created_at() {
     let (one, other) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
     let (ingested, store) = (open(&one), open(&other));
-    // Trace 2 stands in a segment, trace 3 in the head; spans of trace 4 lie in both batches.
+    // Trace 2 is in a segment, trace 3 in the head; spans of trace 4 are in both batches.
     for store in [&ingested, &store] {
-        store.ingest(export(&[span(2, 1, 0)])).expect("ingested");
+        store.ingest(request(&[span(2, 1, 0)])).expect("ingested");
         store.flush().expect("flushed");
-        store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
+        store.ingest(request(&[span(3, 1, 0)])).expect("ingested");
     }
     let longer = proto::Span { end_time_unix_nano: EPOCH + 9_000 * MILLISECOND, ..span(2, 1, 0) };
     let spans = [[span(1, 1, 0), longer, span(4, 1, 0)], [span(3, 2, 0), span(4, 2, 0), span(2, 2, 0)]];
@@ -36,7 +36,7 @@ fn what_is_imported_is_as_if_it_had_been_ingested_but_for_when_it_was_received()
     let report = imported(&store, batches, "").expect("imported");
     assert_eq!((report.accepted, report.rejected), (6, 0));
     for spans in spans {
-        ingested.ingest(export(&spans)).expect("ingested");
+        ingested.ingest(request(&spans)).expect("ingested");
     }
     let bare = |store: &TraceStore| {
         contents(&store.snapshot()).into_iter().map(|(id, (_, spans))| (id, spans)).collect::<Vec<_>>()
@@ -52,7 +52,7 @@ fn open_again(store: &TraceStore, folder: &TempDir) -> TraceStore {
 }
 
 #[test]
-fn each_refusal_is_counted_and_the_first_are_quoted_with_their_place() {
+fn every_rejection_is_counted_and_the_first_are_listed() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let nameless = proto::Span { trace_id: vec![0; 16].into(), ..span(1, 7, 0) };
@@ -61,7 +61,7 @@ fn each_refusal_is_counted_and_the_first_are_quoted_with_their_place() {
         .expect("imported");
     assert_eq!((report.accepted, report.rejected), (1, 2));
     let quoted: Vec<_> =
-        report.refused.iter().map(|refusal| (refusal.span, refusal.reason.as_str())).collect();
+        report.rejections.iter().map(|rejection| (rejection.span, rejection.reason.as_str())).collect();
     assert_eq!(quoted[0], (1, "span `0000000000000007`: trace id is all zero"));
     assert_eq!(quoted[1].0, 2);
     assert!(quoted[1].1.ends_with("lies more than 24 hours ahead"), "{}", quoted[1].1);
@@ -69,36 +69,36 @@ fn each_refusal_is_counted_and_the_first_are_quoted_with_their_place() {
 }
 
 #[test]
-fn a_trace_takes_no_more_spans_than_ingest_gives_it() {
+fn an_import_keeps_the_limit_on_spans_of_a_trace() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let spans: Vec<_> = (1..=100_003).map(|id| span(1, id, 0)).collect();
     let report = imported(&store, vec![batch(&spans, 0)], "").expect("imported");
     assert_eq!((report.accepted, report.rejected), (100_000, 3));
-    assert_eq!(report.refused[0].reason, "3 spans of traces that have 100000 spans already");
+    assert_eq!(report.rejections[0].reason, "3 spans of traces that have 100000 spans already");
     let report = imported(&store, vec![batch(&spans[..5], 0)], "").expect("imported");
     assert_eq!((report.accepted, report.rejected), (5, 0), "known spans are welcome");
 }
 
 #[test]
-fn a_batch_without_spans_is_refused_by_its_columns() {
+fn a_batch_without_a_span_column_is_rejected() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
     let strange =
         RecordBatch::try_from_iter([("trace_id", texts.clone()), ("name", texts)]).expect("a batch");
     let Err(Error::Batch(message)) = imported(&store, vec![strange], "") else {
-        panic!("expected a refusal")
+        panic!("expected a rejection")
     };
     assert_eq!(message, "expected a column `span` of encoded spans, found `trace_id`, `name`");
     let Err(Error::Options(message)) = imported(&store, vec![], "no/path") else {
-        panic!("expected a refusal")
+        panic!("expected a rejection")
     };
     assert_eq!(message, "expected the name of an import to be up to 128 letters, digits, `-` or `_`");
 }
 
 #[test]
-fn spans_are_read_in_every_layout_that_arrow_has_for_bytes() {
+fn spans_are_read_from_every_arrow_layout_of_bytes() {
     let spans = [span(1, 1, 0), span(2, 1, 0)];
     let plain = batch(&spans, 5);
     let bytes = plain.column_by_name("span").expect("a column").clone();
@@ -121,18 +121,18 @@ fn spans_are_read_in_every_layout_that_arrow_has_for_bytes() {
 }
 
 #[test]
-fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
+fn an_interrupted_import_resumes_after_the_durable_steps() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let spans: Vec<_> = (1..=9).map(|trace| span(trace, 1, 0)).collect();
     let whole = || spans.chunks(2).map(|spans| batch(spans, 0)).collect::<Vec<_>>();
-    // As if one step with the first four had been taken before the machine failed.
-    let traces = export(&spans[..4]).spans.into_iter().map(|span| {
+    // As if the machine had failed after one step with the first four.
+    let traces = request(&spans[..4]).spans.into_iter().map(|span| {
         let span = Arc::new(spanwise::trace::Span::from_wire(span.wire).expect("an accepted span"));
         Trace::new(span.trace_id, 0).with([span])
     });
     let so_far = ImportRecord { source: "a-file".into(), spans: 4, accepted: 4, rejected: 0 };
-    store.adopt(traces.collect(), "a-file", Some(so_far.clone())).expect("adopted");
+    store.bulk_load(traces.collect(), "a-file", Some(so_far.clone())).expect("adopted");
     let folder = crashed(&folder);
     let store = open(&folder);
     assert_eq!(store.import_so_far("a-file"), Some(so_far));
@@ -149,12 +149,12 @@ fn an_import_that_was_interrupted_goes_on_behind_what_is_durable() {
 }
 
 #[test]
-fn spans_of_a_trace_that_lie_many_steps_apart_come_together() {
+fn spans_of_a_trace_are_merged_across_steps() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let spans: Vec<_> = (1..=6).flat_map(|id| (1..=4).map(move |trace| span(trace, id, 0))).collect();
-    let order = Order { step_spans: 3, ..Order::of("") };
-    let report = import(&store, [Ok(batch(&spans, 0))].into_iter(), &order).expect("imported");
+    let options = ImportOptions { step_spans: 3, ..ImportOptions::of("") };
+    let report = import(&store, [Ok(batch(&spans, 0))].into_iter(), &options).expect("imported");
     assert_eq!((report.accepted, report.rejected), (24, 0));
     let held = contents(&store.snapshot());
     assert_eq!(held.values().map(|(_, spans)| spans.len()).collect::<Vec<_>>(), [6; 4]);
@@ -162,12 +162,12 @@ fn spans_of_a_trace_that_lie_many_steps_apart_come_together() {
 }
 
 #[test]
-fn a_source_that_fails_leaves_what_was_read_before_to_the_next_run() {
+fn the_steps_before_a_failing_source_stay_durable() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     let batches = [Ok(batch(&[span(1, 1, 0)], 0)), Err(Error::Batch("the file ends here".into()))];
-    let fault = import(&store, batches.into_iter(), &Order::of("a-file")).expect_err("it failed");
-    assert_eq!(fault.to_string(), "the file ends here");
+    let error = import(&store, batches.into_iter(), &ImportOptions::of("a-file")).expect_err("it failed");
+    assert_eq!(error.to_string(), "the file ends here");
     assert_eq!(imported(&store, vec![batch(&[span(1, 1, 0)], 0)], "a-file").expect("imported").accepted, 1);
     assert_eq!(contents(&store.snapshot()).len(), 1);
 }

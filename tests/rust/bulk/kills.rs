@@ -1,24 +1,24 @@
-//! An import that is killed again and again, and run again, neither loses nor doubles.
+//! An import that is killed and repeated loses and duplicates nothing.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use spanwise::bulk::{Order, import};
+use spanwise::bulk::{ImportOptions, import};
 use spanwise::otlp::proto;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::batch;
-use crate::random::Random;
-use crate::spans::span;
-use crate::storage::contents::{contents, open};
+use crate::support::contents::{contents, open};
+use crate::support::random::Random;
+use crate::support::spans::span;
 
 const STORE: &str = "SPANWISE_TEST_IMPORT";
 const TRACES: u64 = 40;
 const SPANS: u64 = 12;
 
-/// The spans of every trace, all first ones before all second ones.
+/// Returns the spans of every trace, all first spans before all second ones.
 fn spans() -> Vec<proto::Span> {
     (1..=SPANS).flat_map(|id| (1..=TRACES).map(move |trace| span(trace, id, 0))).collect()
 }
@@ -26,9 +26,9 @@ fn spans() -> Vec<proto::Span> {
 /// Imports in steps of a few traces.
 fn run(store: &TraceStore) -> (u64, u64) {
     let spans = spans();
-    let order = Order { step_spans: 16, ..Order::of("the-same") };
+    let options = ImportOptions { step_spans: 16, ..ImportOptions::of("the-same") };
     let batches = spans.chunks(50).map(|spans| Ok(batch(spans, 0)));
-    let report = import(store, batches, &order).expect("imported");
+    let report = import(store, batches, &options).expect("imported");
     (report.accepted, report.resumed)
 }
 
@@ -53,7 +53,7 @@ fn killed_after(folder: &Path, wait: Duration) {
 }
 
 #[test]
-fn an_import_killed_again_and_again_neither_loses_nor_doubles() {
+fn a_repeatedly_killed_import_loses_and_duplicates_nothing() {
     let folder = TempDir::new().expect("a folder");
     let mut random = Random::new(7);
     for _ in 0..6 {

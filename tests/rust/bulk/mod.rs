@@ -1,7 +1,7 @@
 //! Tests of `rust/bulk/`.
 
 mod clashes;
-mod exports;
+mod downloads;
 mod imports;
 mod kills;
 mod round_trip;
@@ -10,9 +10,9 @@ use arrow_array::RecordBatch;
 use spanwise::bulk::spans::batch_of;
 use spanwise::otlp::{proto, wire};
 
-use crate::spans::body;
+use crate::support::spans::body;
 
-/// Returns `spans` as a batch of an export whose traces were first received at `created_at`.
+/// Returns `spans` as a batch of a download whose traces were first received at `created_at`.
 pub(crate) fn batch(spans: &[proto::Span], created_at: i64) -> RecordBatch {
     let spans = wire::split(body(spans)).expect("a good message");
     batch_of(&spans, created_at).expect("a batch")

@@ -1,4 +1,4 @@
-//! What goes out and comes in again is the same.
+//! Downloaded and re-imported spans are unchanged.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
-use spanwise::bulk::{Export, Format, Order, import, spans};
+use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::error::{Error, Result};
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, proto};
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Snapshot, TraceStore};
 use tempfile::TempDir;
 
-use crate::spans::{EPOCH, MILLISECOND, below, failed, span, with};
-use crate::storage::contents::{contents, open};
+use crate::support::contents::{contents, open};
+use crate::support::spans::{EPOCH, MILLISECOND, below, failed, span, with};
 
-/// A span of everything that a span can have.
+/// Returns a span with every kind of content.
 fn full(trace: u64, id: u64, seed: u64) -> proto::Span {
     let mut made = with(below(span(trace, id, seed), id / 2), "session.id", &format!("session-{}", seed % 3));
     made = with(made, "user.id", &format!("user-{}", seed % 5));
@@ -30,7 +30,7 @@ fn full(trace: u64, id: u64, seed: u64) -> proto::Span {
     if seed.is_multiple_of(3) { failed(made, "it broke") } else { made }
 }
 
-/// Returns a request with resources and scopes, and a field that nobody knows.
+/// Returns a request with resources, scopes and an unknown field.
 fn request(spans: &[proto::Span], seed: u64) -> Bytes {
     use prost::Message as _;
     let resource = proto::Resource { dropped_attributes_count: 1, ..Default::default() }.encode_to_vec();
@@ -59,34 +59,34 @@ fn fill(store: &TraceStore, requests: &[(Vec<(u64, u64)>, u64)]) {
     }
 }
 
-/// Returns every page of runs and of sessions, as a caller reads them.
-fn answers(snapshot: &Snapshot) -> Vec<(Vec<u8>, u64)> {
+/// Returns every page of runs and sessions, as a caller reads them.
+fn all_pages(snapshot: &Snapshot) -> Vec<(Vec<u8>, u64)> {
     let filters = [r"{}", r#"{"op": "EQ", "key": "status", "value": "ERROR"}"#];
-    let mut answers = Vec::new();
+    let mut all_pages = Vec::new();
     for source in filters {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         for page in 1..4 {
-            let window = Window { page, limit: 5 };
-            let runs = search::runs(snapshot, &filter, window, Detail::Full, &Cancel::default());
-            let sessions = search::sessions(snapshot, &filter, window, &Cancel::default());
-            answers.extend([runs, sessions].map(|page| {
+            let window = PageRequest { page, limit: 5 };
+            let runs = search::runs(snapshot, &filter, window, Detail::Full, &CancellationToken::default());
+            let sessions = search::sessions(snapshot, &filter, window, &CancellationToken::default());
+            all_pages.extend([runs, sessions].map(|page| {
                 let page = page.expect("a page");
                 (page.data, page.total_count)
             }));
         }
     }
-    answers
+    all_pages
 }
 
 fn arrow(
     batches: impl Iterator<Item = std::result::Result<RecordBatch, arrow_schema::ArrowError>>,
 ) -> Vec<Result<RecordBatch>> {
-    batches.map(|batch| batch.map_err(|fault| Error::Batch(fault.to_string()))).collect()
+    batches.map(|batch| batch.map_err(|error| Error::Batch(error.to_string()))).collect()
 }
 
-/// Returns the spans of a snapshot, having gone through a file.
+/// Returns the spans of a snapshot after a round trip through a file.
 fn through(format: Format, snapshot: &Arc<Snapshot>) -> Vec<Result<RecordBatch>> {
-    let pieces = Export::new(snapshot.clone(), Filter::all(), format).expect("an export");
+    let pieces = Download::new(snapshot.clone(), Filter::all(), format).expect("a download");
     let file = Bytes::from(pieces.collect::<Result<Vec<_>>>().expect("a whole file").concat());
     match format {
         Format::Parquet => {
@@ -101,7 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn exported_and_imported_again_every_search_answers_the_same(
+    fn a_downloaded_and_imported_store_gives_the_same_results(
         requests in proptest::collection::vec(
             (proptest::collection::vec((1..12_u64, 1..6_u64), 1..8), 0..40_u64), 1..12),
         backwards: bool,
@@ -116,12 +116,12 @@ proptest! {
                 batches.reverse();
             }
             let copy = open(&to);
-            let imported = import(&copy, batches.into_iter(), &Order::of("")).expect("imported");
+            let imported = import(&copy, batches.into_iter(), &ImportOptions::of("")).expect("imported");
             prop_assert_eq!(imported.rejected, 0);
             prop_assert_eq!(contents(&copy.snapshot()), contents(&snapshot));
-            prop_assert_eq!(answers(&copy.snapshot()), answers(&snapshot));
+            prop_assert_eq!(all_pages(&copy.snapshot()), all_pages(&snapshot));
             copy.close().expect("closed");
-            // What was imported is durable; the next import brings nothing new.
+            // The import is durable; repeating it adds nothing.
             prop_assert_eq!(contents(&open(&to).snapshot()), contents(&snapshot));
         }
     }

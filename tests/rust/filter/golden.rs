@@ -1,4 +1,4 @@
-//! The cases of `tests/cases/`, which the Python tests read too.
+//! The golden cases of `tests/cases/`, which the Python tests read too.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spanwise::filter::Filter;
-use spanwise::schema::{AGGREGATES, FIELDS, Kind, trace_schema};
+use spanwise::schema::{AGGREGATES, FIELDS, FieldType, trace_schema};
 use spanwise::time::parse_instant;
 
-use super::limits::refused_by_a_limit;
+use super::limits::over_a_limit;
 use super::oracle::{Cell, Row, truth};
 use super::{compiled, mask};
 
@@ -25,7 +25,7 @@ struct Accepted {
 }
 
 #[derive(Deserialize)]
-struct Refused {
+struct Rejected {
     source: String,
     message: String,
     path: String,
@@ -64,21 +64,21 @@ fn an_accepted_filter_has_its_canonical_form() {
 }
 
 #[test]
-fn a_refused_filter_says_what_and_where() {
-    let refused = cases::<Refused>("refused_filters.json").cases;
-    assert!(refused.len() >= 110, "{}", refused.len());
-    for case in refused {
-        let fault = Filter::compile(case.source.as_bytes()).expect_err(&case.source);
-        assert_eq!((&*fault.message, &*fault.path), (&*case.message, &*case.path), "{}", case.source);
-        assert_eq!(fault.to_string(), format!("{} - at `{}`", case.message, case.path));
+fn a_rejected_filter_names_the_error_and_its_path() {
+    let rejected = cases::<Rejected>("rejected_filters.json").cases;
+    assert!(rejected.len() >= 110, "{}", rejected.len());
+    for case in rejected {
+        let error = Filter::compile(case.source.as_bytes()).expect_err(&case.source);
+        assert_eq!((&*error.message, &*error.path), (&*case.message, &*case.path), "{}", case.source);
+        assert_eq!(error.to_string(), format!("{} - at `{}`", case.message, case.path));
     }
 }
 
 #[test]
-fn every_message_has_a_case() {
+fn every_error_message_has_a_case() {
     let mut messages: Vec<String> =
-        cases::<Refused>("refused_filters.json").cases.into_iter().map(|case| case.message).collect();
-    messages.extend(refused_by_a_limit().into_iter().map(|(_, fault)| fault.message));
+        cases::<Rejected>("rejected_filters.json").cases.into_iter().map(|case| case.message).collect();
+    messages.extend(over_a_limit().into_iter().map(|(_, error)| error.message));
     let literal = Regex::new(r#""((?:[^"\\]|\\.)*)""#).expect("a pattern");
     let placeholder = Regex::new(r"\\\{[A-Za-z_]*\\\}").expect("a pattern");
     let mut known = 0;
@@ -112,27 +112,31 @@ impl Row for JsonRow {
 fn row(line: &Value) -> JsonRow {
     let cells = FIELDS.iter().filter(|info| !line[info.key].is_null()).map(|info| {
         let value = &line[info.key];
-        let cell = match info.kind {
-            Kind::Text | Kind::Status => Cell::Text(value.as_str().expect("a string").to_owned()),
-            Kind::Number => Cell::Whole(value.as_i64().expect("a whole number").into()),
-            Kind::Time => Cell::Instant(parse_instant(value.as_str().expect("a string")).expect("a time")),
+        let cell = match info.field_type {
+            FieldType::Text | FieldType::Status => Cell::Text(value.as_str().expect("a string").to_owned()),
+            FieldType::Number => Cell::Whole(value.as_i64().expect("a whole number").into()),
+            FieldType::Time => {
+                Cell::Instant(parse_instant(value.as_str().expect("a string")).expect("a time"))
+            }
         };
         (info.key, cell)
     });
     JsonRow(cells.collect())
 }
 
-/// Returns the rows in the engine's own columns.
+/// Returns the rows as a batch of the engine's own schema.
 fn trace_batch(lines: &[Value]) -> RecordBatch {
     let schema = trace_schema();
     let mut columns: Vec<ArrayRef> = FIELDS
         .iter()
         .map(|info| {
             let values = lines.iter().map(|line| &line[info.key]);
-            let column: ArrayRef = match info.kind {
-                Kind::Text | Kind::Status => Arc::new(values.map(Value::as_str).collect::<StringArray>()),
-                Kind::Number => Arc::new(values.map(Value::as_i64).collect::<Int64Array>()),
-                Kind::Time => {
+            let column: ArrayRef = match info.field_type {
+                FieldType::Text | FieldType::Status => {
+                    Arc::new(values.map(Value::as_str).collect::<StringArray>())
+                }
+                FieldType::Number => Arc::new(values.map(Value::as_i64).collect::<Int64Array>()),
+                FieldType::Time => {
                     let micros = |value: &Value| {
                         let nanos = parse_instant(value.as_str().expect("a string")).expect("a time");
                         i64::try_from(nanos.div_euclid(1_000)).expect("within 64 bits")

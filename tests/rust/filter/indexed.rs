@@ -1,10 +1,10 @@
-//! Over an index a filter matches what it matches over the rows: the naive evaluator is the judge.
+//! A filter matches the same rows of an index as of a batch, judged by the naive evaluator.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spanwise::filter::Filter;
-use spanwise::index::{Index, Needed, build};
+use spanwise::index::{Index, Projection, build};
 use spanwise::otlp::TraceId;
 use spanwise::schema::STATUSES;
 use spanwise::trace::TraceRow;
@@ -14,12 +14,12 @@ use super::laws::filters;
 use super::layouts::{TEXTS, TIMES};
 use super::oracle::{Cell, Row, truth};
 use super::{compiled, mask};
-use crate::random::Random;
+use crate::support::random::Random;
 
 const NUMBERS: [i64; 12] =
     [0, 1, 2, -1, 3, 45, 1_000, 70_000, 1 << 40, 9_007_199_254_740_993, i64::MAX, i64::MIN];
 
-/// Returns rows in the order of a segment; texts of fewer values the smaller `variety` is.
+/// Returns rows in the order of a segment; the smaller `variety`, the fewer distinct texts.
 fn rows(count: usize, variety: u64, seed: u64) -> Vec<TraceRow> {
     let mut random = Random::new(seed);
     let mut rows: Vec<TraceRow> = (0..count).map(|_| row(variety, &mut random)).collect();
@@ -71,11 +71,11 @@ fn indexed(rows: &[TraceRow]) -> Index {
     let places: Vec<u64> = (0..rows.len() as u64).collect();
     build(&to_batch(rows), [&places, &places, &places], "rows", &mut content).expect("an index");
     let index = Index::open(arrow_buffer::Buffer::from_vec(content), "rows").expect("an index");
-    assert!(index.is_sound(Needed::PLACES));
+    assert!(index.is_sound(Projection::DOCUMENTS));
     index
 }
 
-/// A row as the naive evaluator reads it.
+/// A row for the naive evaluator.
 pub(crate) struct Plain(BTreeMap<&'static str, Cell>);
 
 impl Row for Plain {
@@ -108,8 +108,8 @@ pub(crate) fn plain(row: &TraceRow) -> Plain {
 }
 
 fn found(filter: &Filter, index: &Index) -> Vec<bool> {
-    assert!(index.is_sound(filter.needed(Needed::ORDER)));
-    let rows = filter.rows(index, &|| true).expect("still wanted");
+    assert!(index.is_sound(filter.projection(Projection::SORT_KEY)));
+    let rows = filter.rows(index, &|| false).expect("not cancelled");
     let found: Vec<bool> = (0..index.rows()).map(|row| rows.contains(row)).collect();
     assert_eq!(found.iter().filter(|found| **found).count(), rows.count());
     let mut last = None;
@@ -124,7 +124,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn an_index_answers_as_the_naive_evaluator_does(
+    fn index_rows_equal_the_naive_evaluator(
         count in prop_oneof![Just(0_usize), 1..80_usize],
         variety in 1..30_u64,
         seed in any::<u64>(),
@@ -144,9 +144,9 @@ proptest! {
     }
 }
 
-/// Enough rows for every way of planning: frequent values, long lists, blocks of instants.
+/// Enough rows for every kind of plan: frequent values, long lists, zones of instants.
 #[test]
-fn an_index_of_many_rows_answers_as_their_columns_do() {
+fn index_rows_of_a_large_segment_equal_its_mask() {
     use proptest::strategy::ValueTree as _;
     use proptest::test_runner::TestRunner;
 
@@ -163,28 +163,28 @@ fn an_index_of_many_rows_answers_as_their_columns_do() {
 }
 
 #[test]
-fn rows_that_are_not_wanted_any_more_are_not_found() {
+fn a_cancelled_search_finds_no_rows() {
     let index = indexed(&rows(9_000, 40, 7));
     let filter = compiled(
         r#"{"op":"OR","conditions":[{"op":"CONTAINS","key":"name","value":"a"},{"op":"AND","conditions":[
             {"op":"EQ","key":"status","value":"ERROR"},{"op":"NOT","condition":{"op":"EXISTS","key":"user_id"}}]}]}"#,
     );
-    let asked_before_it_was = |unwanted: usize| {
-        let asked = std::cell::Cell::new(0);
-        let is_wanted = || asked.replace(asked.get() + 1) < unwanted;
-        (filter.rows(&index, &is_wanted).map(|rows| rows.count()), asked.get())
+    let cancelled_at_call = |call: usize| {
+        let calls = std::cell::Cell::new(0);
+        let is_cancelled = || calls.replace(calls.get() + 1) >= call;
+        (filter.rows(&index, &is_cancelled).map(|rows| rows.count()), calls.get())
     };
-    let (all, times) = asked_before_it_was(usize::MAX);
+    let (all, times) = cancelled_at_call(usize::MAX);
     assert!(all.is_some_and(|count| count > 0));
-    assert!(times > 6, "every part asks, {times} times in all");
-    for unwanted in 0..times {
-        assert_eq!(asked_before_it_was(unwanted).0, None);
+    assert!(times > 6, "every part checks, {times} times in all");
+    for call in 0..times {
+        assert_eq!(cancelled_at_call(call).0, None);
     }
-    assert_eq!(asked_before_it_was(times).0, all);
+    assert_eq!(cancelled_at_call(times).0, all);
 }
 
 #[test]
-fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found() {
+fn truncated_foreign_and_damaged_indexes_are_rejected() {
     let rows = rows(300, 20, 7);
     let mut content = Vec::new();
     let places: Vec<u64> = (0..300).collect();
@@ -193,7 +193,9 @@ fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found
         |content: &[u8], identity| Index::open(arrow_buffer::Buffer::from_vec(content.to_vec()), identity);
     let everything = spanwise::schema::FIELDS
         .iter()
-        .fold(Needed::ORDER.with(Needed::PLACES), |needed, info| needed.and(info.field));
+        .fold(Projection::SORT_KEY.with(Projection::DOCUMENTS), |projection, info| {
+            projection.and(info.field)
+        });
     let is_sound = |index: Index| index.is_sound(everything);
     assert!(opened(&content, "rows").is_some_and(is_sound));
     assert!(opened(&content, "other rows").is_none());
@@ -204,7 +206,7 @@ fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found
     for place in (0..content.len()).step_by(13) {
         let mut flipped = content.clone();
         flipped[place] ^= 1 << (place % 8);
-        // What lies between two sections belongs to none.
+        // Padding between two sections belongs to neither.
         silent += usize::from(opened(&flipped, "rows").is_some_and(is_sound));
         assert!(flipped[place] != content[place]);
     }
@@ -215,10 +217,10 @@ fn an_index_that_is_not_whole_or_not_this_one_is_none_and_a_flipped_bit_is_found
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Where an id stands is guessed from its first bytes; ids that share them, or lie crowded at either
-    /// end, are found all the same.
+    /// Ids are found by interpolation; ids that share their first bytes, or cluster at either end, are found all
+    /// the same.
     #[test]
-    fn an_id_is_found_however_ids_are_spread(count in 0..900_usize, shape in 0..5_u32, seed: u64) {
+    fn every_id_is_found_in_any_distribution(count in 0..900_usize, shape in 0..5_u32, seed: u64) {
         let mut random = Random::new(seed);
         let mut draw = |place: usize| {
             let (high, low) = match shape {

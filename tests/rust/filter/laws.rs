@@ -1,4 +1,4 @@
-//! Laws: what holds of every filter and every batch.
+//! Laws that hold for every filter and every batch.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::error::Error;
 use spanwise::filter::Filter;
-use spanwise::schema::{FIELDS, Field, FieldInfo, Kind, Operator};
+use spanwise::schema::{FIELDS, Field, FieldInfo, FieldType, Operator};
 
 use super::layouts::{TEXTS, TIMES, Table, every_value, tables};
 use super::oracle::truth;
 use super::{compiled, mask};
 
-/// Returns random filters over the values that random tables hold.
+/// Returns random filters over the values that random tables contain.
 pub(crate) fn filters() -> impl Strategy<Value = Value> {
     conditions().prop_recursive(4, 24, 4, |part| {
         let parts = || prop::collection::vec(part.clone(), 1..4);
@@ -32,7 +32,7 @@ fn conditions() -> impl Strategy<Value = Value> {
     (0..FIELDS.len(), any::<prop::sample::Index>(), seeds, any::<u8>(), ignore_case).prop_map(
         |(field, operator, seeds, seed, ignore_case)| {
             let info = &FIELDS[field];
-            let operator = *operator.get(info.kind.operators());
+            let operator = *operator.get(info.field_type.operators());
             condition(info, operator, (&seeds, seed), ignore_case)
         },
     )
@@ -48,18 +48,18 @@ fn condition(
     match operator {
         Operator::Exists => return condition,
         Operator::In => {
-            condition["values"] = several.iter().map(|seed| literal(info.kind, *seed)).collect();
+            condition["values"] = several.iter().map(|seed| literal(info.field_type, *seed)).collect();
         }
-        _ => condition["value"] = literal(info.kind, one),
+        _ => condition["value"] = literal(info.field_type, one),
     }
     let is_ordering = matches!(operator, Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte);
-    if let Some(ignore_case) = ignore_case.filter(|_| info.kind == Kind::Text && !is_ordering) {
+    if let Some(ignore_case) = ignore_case.filter(|_| info.field_type == FieldType::Text && !is_ordering) {
         condition["ignore_case"] = json!(ignore_case);
     }
     condition
 }
 
-fn literal(kind: Kind, seed: u8) -> Value {
+fn literal(kind: FieldType, seed: u8) -> Value {
     let seed = usize::from(seed);
     let numbers = [
         json!(0),
@@ -83,10 +83,10 @@ fn literal(kind: Kind, seed: u8) -> Value {
         json!(5e-324),
     ];
     match kind {
-        Kind::Text => json!(TEXTS[seed % TEXTS.len()]),
-        Kind::Status => json!(["OK", "ERROR", "ok", "Error"][seed % 4]),
-        Kind::Number => numbers[seed % numbers.len()].clone(),
-        Kind::Time => json!(TIMES[seed % TIMES.len()].0),
+        FieldType::Text => json!(TEXTS[seed % TEXTS.len()]),
+        FieldType::Status => json!(["OK", "ERROR", "ok", "Error"][seed % 4]),
+        FieldType::Number => numbers[seed % numbers.len()].clone(),
+        FieldType::Time => json!(TIMES[seed % TIMES.len()].0),
     }
 }
 
@@ -102,7 +102,7 @@ fn named(names: ArrayRef) -> RecordBatch {
 
 proptest! {
     #[test]
-    fn a_mask_is_what_the_naive_evaluator_says(
+    fn a_mask_equals_the_naive_evaluator(
         table in tables(),
         filters in prop::collection::vec(filters(), 5),
     ) {
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_parsed_to_the_same(filter in filters()) {
+    fn printing_and_parsing_gives_the_same_filter(filter in filters()) {
         let filter = compiled(&filter.to_string());
         let again = compiled(&filter.canonical());
         prop_assert_eq!(again.expr(), filter.expr());
@@ -145,12 +145,12 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_refused_or_accepted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Filter::compile(&bytes);
     }
 
     #[test]
-    fn a_damaged_filter_is_refused_or_accepted(
+    fn a_damaged_filter_never_panics(
         filter in filters(),
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),
@@ -161,12 +161,12 @@ proptest! {
         if cut { source.truncate(place) } else { source[place] = byte }
         match Filter::compile(&source) {
             Ok(filter) => prop_assert!(Filter::compile(filter.canonical().as_bytes()).is_ok()),
-            Err(fault) => prop_assert!(fault.path.starts_with('$') && !fault.message.ends_with('.'), "{}", fault),
+            Err(error) => prop_assert!(error.path.starts_with('$') && !error.message.ends_with('.'), "{}", error),
         }
     }
 
     #[test]
-    fn any_text_is_found_by_itself(text in any::<String>(), around in any::<[String; 2]>()) {
+    fn every_text_matches_itself(text in any::<String>(), around in any::<[String; 2]>()) {
         let names = named(Arc::new(StringArray::from(vec![format!("{}{text}{}", around[0], around[1])])));
         for ignore_case in [true, false] {
             let filter = json!({"op": "CONTAINS", "key": "name", "value": text, "ignore_case": ignore_case});
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pattern_is_found_within_texts_and_not_across_them(
+    fn a_pattern_does_not_match_across_adjacent_texts(
         texts in prop::collection::vec("[ab]{0,3}|[abé]{0,9}", 0..80),
         pattern in "[abAB]{1,5}",
         copies in prop_oneof![9 => Just(1), 1 => Just(200usize)],
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn case_is_ignored_as_the_regex_crate_does(text in any::<String>(), pattern in "\\PC{1,2}") {
+    fn case_folding_equals_the_regex_crate(text in any::<String>(), pattern in "\\PC{1,2}") {
         let swapped: String = text.chars().flat_map(char::to_uppercase).collect();
         let names = named(Arc::new(StringArray::from(vec![text.as_str(), swapped.as_str()])));
         let filter = json!({"op": "CONTAINS", "key": "name", "value": pattern});
@@ -202,8 +202,8 @@ proptest! {
 }
 
 #[test]
-fn every_letter_has_the_case_the_regex_crate_gives_it() {
-    // Everywhere but among the ideographs, which have no case.
+fn case_folding_of_every_letter_equals_the_regex_crate() {
+    // Every letter except ideographs, which have no case.
     let scripts = ['\0'..='\u{2fff}', '\u{a640}'..='\u{abff}', '\u{f900}'..='\u{10cff}'];
     let letters: Vec<String> = scripts.into_iter().flatten().map(String::from).collect();
     let names = named(Arc::new(StringArray::from_iter_values(&letters)));
@@ -219,17 +219,17 @@ fn every_letter_has_the_case_the_regex_crate_gives_it() {
     }
 }
 
-/// Asks every operator with every literal of one field.
+/// Evaluates every operator of one field with every literal.
 fn check_every_condition(field: Field, table: &Table) {
     let info = field.info();
-    for operator in info.kind.operators() {
+    for operator in info.field_type.operators() {
         for ignore_case in [None, Some(true), Some(false)] {
             for seed in 0..24 {
                 let filter = condition(info, *operator, (&[seed, seed + 5], seed), ignore_case);
                 let naive: Vec<bool> = table.rows().map(|row| truth(&filter, &row) == Some(true)).collect();
                 assert_eq!(mask(&compiled(&filter.to_string()), &table.batch), naive, "{filter}");
             }
-            if info.kind != Kind::Text {
+            if info.field_type != FieldType::Text {
                 break;
             }
         }
@@ -237,7 +237,7 @@ fn check_every_condition(field: Field, table: &Table) {
 }
 
 #[test]
-fn every_operator_is_right_on_every_number_and_time() {
+fn every_operator_equals_the_naive_evaluator_on_numbers_and_times() {
     for layout in 0..18 {
         let table = every_value(layout);
         for field in [Field::DurationMs, Field::StartTime, Field::Status] {
@@ -247,8 +247,8 @@ fn every_operator_is_right_on_every_number_and_time() {
 }
 
 #[test]
-fn every_operator_is_right_on_every_text() {
-    // A dictionary, then plain text in its three layouts.
+fn every_operator_equals_the_naive_evaluator_on_texts() {
+    // A dictionary, then the three layouts of plain text.
     for layout in [2, 8, 19, 30] {
         check_every_condition(Field::UserId, &every_value(layout));
     }
@@ -266,22 +266,22 @@ fn a_long_text_is_searched_to_its_end() {
 }
 
 #[test]
-fn a_batch_without_the_column_is_refused() {
+fn a_batch_without_the_column_is_rejected() {
     let names = named(Arc::new(StringArray::from(vec!["a"])));
-    let refused = |source: &str, batch: &RecordBatch| match compiled(source).mask(batch) {
+    let rejected = |source: &str, batch: &RecordBatch| match compiled(source).mask(batch) {
         Err(Error::Batch(message)) => message,
         other => panic!("{source} gave {other:?}"),
     };
-    // The second part would not be read: no row is left by the first.
+    // Evaluation would not reach the second part: the first leaves no row.
     let skipped =
         r#"{"op":"AND","conditions":[{"op":"EQ","key":"name","value":"b"},{"op":"EXISTS","key":"user_id"}]}"#;
     assert_eq!(
-        refused(skipped, &names),
+        rejected(skipped, &names),
         "column `user_id` is missing, expected text, plain or in a dictionary"
     );
     let flags = named(Arc::new(BooleanArray::from(vec![true])));
     assert_eq!(
-        refused(r#"{"op":"EXISTS","key":"name"}"#, &flags),
+        rejected(r#"{"op":"EXISTS","key":"name"}"#, &flags),
         "column `name` is of type `Boolean`, expected text, plain or in a dictionary"
     );
     for info in FIELDS.iter().filter(|info| info.field != Field::Name) {
@@ -289,16 +289,16 @@ fn a_batch_without_the_column_is_refused() {
         let schema = Schema::new(vec![ArrowField::new(info.key, DataType::Utf8, true)]);
         let batch = RecordBatch::try_new(Arc::new(schema), vec![as_text]).expect("a batch");
         let filter = json!({"op": "EXISTS", "key": info.key}).to_string();
-        let expected = match info.kind {
-            Kind::Text | Kind::Status => {
+        let expected = match info.field_type {
+            FieldType::Text | FieldType::Status => {
                 assert_eq!(mask(&compiled(&filter), &batch), [true]);
                 continue;
             }
-            Kind::Number => "whole or floating-point numbers",
-            Kind::Time => "timestamps or dates",
+            FieldType::Number => "whole or floating-point numbers",
+            FieldType::Time => "timestamps or dates",
         };
         assert_eq!(
-            refused(&filter, &batch),
+            rejected(&filter, &batch),
             format!("column `{}` is of type `Utf8`, expected {expected}", info.key)
         );
     }

@@ -1,4 +1,4 @@
-//! Batches in every layout a column may have, with the plain values they hold.
+//! Batches in every layout that a column may have, with the plain values they contain.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use proptest::prelude::*;
-use spanwise::schema::{FIELDS, FieldInfo, Kind};
+use spanwise::schema::{FIELDS, FieldInfo, FieldType};
 
 use super::oracle::{Cell, Row};
 
-/// The texts rows hold and filters ask for: case pairs beyond ASCII, signs of patterns, ids.
+/// Texts that rows contain and filters use: case pairs beyond ASCII, pattern metacharacters, ids.
 pub(crate) const TEXTS: [&str; 24] = [
     "",
     "a",
@@ -42,7 +42,7 @@ pub(crate) const TEXTS: [&str; 24] = [
     "zoe\u{301}",
 ];
 
-/// Times around the edges of units, as filters write them, with nanoseconds since 1970.
+/// Times around the boundaries of units, as filters write them, with nanoseconds since 1970.
 pub(super) const TIMES: [(&str, i128); 8] = [
     ("1970-01-01", 0),
     ("1970-01-01T00:00:00.000000001Z", 1),
@@ -54,10 +54,10 @@ pub(super) const TIMES: [(&str, i128); 8] = [
     ("9999-12-30", 253_402_128_000_000_000_000),
 ];
 
-/// How a column is made: which layout, and for each row which value, if any.
+/// How a column is built: its layout, and for each row which value, if any.
 pub(super) type Plan = (u8, Vec<Option<u8>>);
 
-/// A batch and what each of its rows holds.
+/// A batch, and the values of each row.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) batch: RecordBatch,
@@ -80,7 +80,7 @@ impl Table {
     }
 }
 
-/// Returns random tables: every column in a layout of its own, values missing anywhere, some sliced.
+/// Returns random tables: every column has its own layout, values may be missing anywhere, some are sliced.
 pub(super) fn tables() -> impl Strategy<Value = Table> {
     (0..70usize, 0..4usize).prop_flat_map(|(rows, skipped)| {
         let seed = prop_oneof![1 => Just(None), 4 => any::<u8>().prop_map(Some)];
@@ -89,7 +89,7 @@ pub(super) fn tables() -> impl Strategy<Value = Table> {
     })
 }
 
-/// Returns a table whose columns, all of one layout, hold every value there is, and none.
+/// Returns a table whose columns have one layout and contain every value, and missing ones.
 pub(super) fn every_value(layout: u8) -> Table {
     let seeds: Vec<Option<u8>> = (0..60).map(Some).chain([None]).collect();
     table(&vec![(layout, seeds); FIELDS.len()], 0)
@@ -112,11 +112,11 @@ fn column(info: &FieldInfo, plan: &Plan) -> (ArrayRef, Vec<Option<Cell>>) {
     if plan.0 == u8::MAX {
         return (new_null_array(&DataType::Null, plan.1.len()), vec![None; plan.1.len()]);
     }
-    match info.kind {
-        Kind::Status => text_column(plan, &["OK", "ERROR"]),
-        Kind::Text => text_column(plan, &TEXTS),
-        Kind::Number => number_column(plan),
-        Kind::Time => time_column(plan),
+    match info.field_type {
+        FieldType::Status => text_column(plan, &["OK", "ERROR"]),
+        FieldType::Text => text_column(plan, &TEXTS),
+        FieldType::Number => number_column(plan),
+        FieldType::Time => time_column(plan),
     }
 }
 
@@ -140,7 +140,8 @@ fn text_column((layout, seeds): &Plan, pool: &[&str]) -> (ArrayRef, Vec<Option<C
     (array, cells.collect())
 }
 
-/// A dictionary that holds each text twice and a null; a row without value has no code or the null's.
+/// Returns a dictionary that contains each text twice and a null; a row without a value has no code, or that of the
+/// null.
 fn dictionary<K>(seeds: &[Option<u8>], pool: &[&str], plain: &DataType) -> ArrayRef
 where
     K: arrow_array::types::ArrowDictionaryKeyType,
@@ -238,7 +239,7 @@ fn time_column((layout, seeds): &Plan) -> (ArrayRef, Vec<Option<Cell>>) {
     let cells =
         counts.iter().map(|count| count.map(|count| Cell::Instant(i128::from(count) * unit))).collect();
     let counts = Int64Array::from(counts);
-    // Counts become instants as they are; a 32-bit date is the only narrower type.
+    // Counts are cast to instants unchanged; a 32-bit date is the only narrower type.
     let array = if data_type == DataType::Date32 {
         let days = arrow_cast::cast(&counts, &DataType::Int32).expect("days");
         days.to_data().into_builder().data_type(data_type).build().expect("the same bits")

@@ -1,17 +1,17 @@
-//! Limits, each at its edge and one beyond, and inputs meant to do harm.
+//! Every limit at its maximum and one above, and hostile inputs.
 
 use spanwise::error::FilterError;
-use spanwise::filter::{Filter, MOST_BYTES, MOST_CONDITIONS, MOST_LEVELS, MOST_PATTERN_BYTES, MOST_VALUES};
+use spanwise::filter::{Filter, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_VALUES};
 
 const LEAF: &str = r#"{"op":"EXISTS","key":"name"}"#;
 
-/// A condition at depth `levels`, within `NOT`s.
+/// Returns a condition at level `levels`, inside `NOT`s.
 fn nested(levels: usize) -> String {
     let around = levels - 1;
     format!("{}{LEAF}{}", r#"{"op":"NOT","condition":"#.repeat(around), "}".repeat(around))
 }
 
-/// An `OR` that with its parts makes `conditions` conditions.
+/// Returns an `OR` that together with its parts is `conditions` conditions.
 fn wide(conditions: usize) -> String {
     format!(r#"{{"op":"OR","conditions":[{}]}}"#, vec![LEAF; conditions - 1].join(","))
 }
@@ -29,40 +29,40 @@ fn padded(bytes: usize) -> String {
     format!("{LEAF}{}", " ".repeat(bytes - LEAF.len()))
 }
 
-/// Returns filters one beyond each limit, with what they are answered.
-pub(super) fn refused_by_a_limit() -> Vec<(String, FilterError)> {
-    let refused = |source: String, message: &str, path: &str| {
+/// Returns filters that exceed each limit by one, with their errors.
+pub(super) fn over_a_limit() -> Vec<(String, FilterError)> {
+    let rejected = |source: String, message: &str, path: &str| {
         (source, FilterError { message: message.to_owned(), path: path.to_owned() })
     };
     let pattern_message = "expected a pattern of at most 4096 bytes, got 4097";
     vec![
-        refused(
-            nested(MOST_LEVELS + 1),
+        rejected(
+            nested(MAX_LEVELS + 1),
             "expected at most 32 levels of conditions, got more",
             &format!("${}", ".condition".repeat(32)),
         ),
-        refused(
-            wide(MOST_CONDITIONS + 1),
+        rejected(
+            wide(MAX_CONDITIONS + 1),
             "expected at most 1024 conditions, got more",
             "$.conditions[1023]",
         ),
-        refused(one_of(MOST_VALUES + 1), "expected at most 10000 values, got 10001", "$.values"),
-        refused(pattern("CONTAINS", MOST_PATTERN_BYTES + 1), pattern_message, "$.value"),
-        refused(pattern("STARTSWITH", MOST_PATTERN_BYTES + 1), pattern_message, "$.value"),
-        refused(padded(MOST_BYTES + 1), "expected at most 1048576 bytes, got 1048577", "$"),
+        rejected(one_of(MAX_VALUES + 1), "expected at most 10000 values, got 10001", "$.values"),
+        rejected(pattern("CONTAINS", MAX_PATTERN_BYTES + 1), pattern_message, "$.value"),
+        rejected(pattern("STARTSWITH", MAX_PATTERN_BYTES + 1), pattern_message, "$.value"),
+        rejected(padded(MAX_BYTES + 1), "expected at most 1048576 bytes, got 1048577", "$"),
     ]
 }
 
 #[test]
-fn a_limit_accepts_its_edge() {
+fn a_limit_accepts_its_maximum() {
     let accepted = [
-        nested(MOST_LEVELS),
-        wide(MOST_CONDITIONS),
-        one_of(MOST_VALUES),
-        pattern("CONTAINS", MOST_PATTERN_BYTES),
-        pattern("STARTSWITH", MOST_PATTERN_BYTES),
-        pattern("EQ", MOST_PATTERN_BYTES + 1),
-        padded(MOST_BYTES),
+        nested(MAX_LEVELS),
+        wide(MAX_CONDITIONS),
+        one_of(MAX_VALUES),
+        pattern("CONTAINS", MAX_PATTERN_BYTES),
+        pattern("STARTSWITH", MAX_PATTERN_BYTES),
+        pattern("EQ", MAX_PATTERN_BYTES + 1),
+        padded(MAX_BYTES),
     ];
     for source in accepted {
         assert!(Filter::compile(source.as_bytes()).is_ok(), "{}", &source[..60]);
@@ -70,21 +70,21 @@ fn a_limit_accepts_its_edge() {
 }
 
 #[test]
-fn a_limit_refuses_what_is_beyond() {
-    for (source, expected) in refused_by_a_limit() {
+fn a_limit_rejects_one_more() {
+    for (source, expected) in over_a_limit() {
         assert_eq!(Filter::compile(source.as_bytes()).expect_err("beyond a limit"), expected);
     }
 }
 
 #[test]
-fn a_hostile_text_is_refused() {
+fn hostile_input_is_rejected() {
     let many = |count: usize, member: &dyn Fn(usize) -> String| {
         let members: Vec<String> = (0..count).map(member).collect();
         format!("{{{}}}", members.join(","))
     };
     let hostile = [
-        "[".repeat(MOST_BYTES),
-        r#"{"op":"#.repeat(MOST_BYTES / 6),
+        "[".repeat(MAX_BYTES),
+        r#"{"op":"#.repeat(MAX_BYTES / 6),
         r#"{"op":"NOT","condition":"#.repeat(40_000),
         "[[],".repeat(200_000),
         format!("[{}]", vec!["[]"; 300_000].join(",")),
@@ -98,15 +98,15 @@ fn a_hostile_text_is_refused() {
         wide(30_000),
     ];
     for source in hostile {
-        let fault = Filter::compile(source.as_bytes()).expect_err(&source[..40]);
-        assert!(fault.to_string().len() < 400, "{fault}");
+        let error = Filter::compile(source.as_bytes()).expect_err(&source[..40]);
+        assert!(error.to_string().len() < 400, "{error}");
     }
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused() {
+fn bytes_that_are_not_utf8_json_are_rejected() {
     for bytes in [&b"\xff\xfe{\0}\0"[..], b"\"\xff\"", b"{\"op\":\"\xc3\x28\"}", b"\0", b"{}\0"] {
-        let fault = Filter::compile(bytes).expect_err("no UTF-8 JSON");
-        assert!(fault.message.starts_with("invalid JSON: "), "{fault}");
+        let error = Filter::compile(bytes).expect_err("no UTF-8 JSON");
+        assert!(error.message.starts_with("invalid JSON: "), "{error}");
     }
 }

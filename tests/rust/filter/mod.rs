@@ -11,12 +11,12 @@ mod restrict;
 use arrow_array::{Array, RecordBatch};
 use spanwise::filter::Filter;
 
-/// Compiles what must be valid.
+/// Compiles a valid filter.
 fn compiled(source: &str) -> Filter {
-    Filter::compile(source.as_bytes()).unwrap_or_else(|fault| panic!("{source}: {fault}"))
+    Filter::compile(source.as_bytes()).unwrap_or_else(|error| panic!("{source}: {error}"))
 }
 
-/// Returns the mask of a filter over a batch that has all it asks for.
+/// Returns the mask of a filter over a batch that has all columns it reads.
 fn mask(filter: &Filter, batch: &RecordBatch) -> Vec<bool> {
     let mask = filter.mask(batch).expect("every column is there");
     assert_eq!(mask.null_count(), 0, "a mask is never null");

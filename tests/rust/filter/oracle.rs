@@ -1,4 +1,4 @@
-//! The naive evaluator: one row at a time over plain values, straight from the JSON of the filter.
+//! The naive evaluator: one row at a time over plain values, straight from the filter's JSON.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use spanwise::time::parse_instant;
 
-/// What a row may hold in a field.
+/// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {
     Text(String),
@@ -16,12 +16,12 @@ pub(crate) enum Cell {
     Instant(i128),
 }
 
-/// A row: every field's value, if there is one.
+/// A row: the value of every field that has one.
 pub(crate) trait Row {
     fn cell(&self, key: &str) -> Option<&Cell>;
 }
 
-/// Returns whether `filter` is true of `row`; `None` is unknown.
+/// Returns whether `filter` is true for `row`; `None` is unknown.
 pub(crate) fn truth(filter: &Value, row: &dyn Row) -> Option<bool> {
     if filter.is_null() || filter.as_object().is_some_and(serde_json::Map::is_empty) {
         return Some(true);
@@ -72,7 +72,7 @@ fn text(cell: &Cell) -> &str {
     text
 }
 
-/// Returns the text a field's value is compared with.
+/// Returns the text that a field's value is compared with.
 fn wanted(key: &str, value: &Value) -> String {
     let text = value.as_str().expect("a string");
     match key {
@@ -104,7 +104,7 @@ fn order(key: &str, cell: &Cell, value: &Value) -> Ordering {
     }
 }
 
-/// Compares digit by digit: the whole part first, then whether there is a fraction.
+/// Compares the integer part first, then whether there is a fraction.
 #[allow(clippy::cast_possible_truncation, reason = "the number was found to be below 2^100")]
 fn whole_against_floating(whole: i128, floating: f64) -> Ordering {
     if floating.abs() >= 2f64.powi(100) {

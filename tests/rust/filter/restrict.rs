@@ -1,4 +1,4 @@
-//! How the caller's own data is enforced: a restriction that no filter can undo.
+//! Restrictions, which enforce that callers see only their own data.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ fn a_restriction_is_the_outer_and() {
     let own = r#"{"op":"EQ","key":"user_id","value":"ann"}"#;
     assert_eq!(everything.canonical(), format!(r#"{{"op":"AND","conditions":[{own}]}}"#));
 
-    let asked = r#"{"op":"OR","conditions":[{"op":"EXISTS","key":"user_id"}]}"#;
-    let restricted = compiled(asked).restrict("user_id", "ann").expect("a text");
-    assert_eq!(restricted.canonical(), format!(r#"{{"op":"AND","conditions":[{own},{asked}]}}"#));
+    let source = r#"{"op":"OR","conditions":[{"op":"EXISTS","key":"user_id"}]}"#;
+    let restricted = compiled(source).restrict("user_id", "ann").expect("a text");
+    assert_eq!(restricted.canonical(), format!(r#"{{"op":"AND","conditions":[{own},{source}]}}"#));
     assert_eq!(compiled(&restricted.canonical()).canonical(), restricted.canonical());
 }
 
 #[test]
-fn no_filter_sees_beyond_its_restriction() {
+fn no_filter_matches_rows_outside_its_restriction() {
     let filters = [
         "null",
         r#"{"op":"NEQ","key":"user_id","value":"ann"}"#,
@@ -46,7 +46,7 @@ fn no_filter_sees_beyond_its_restriction() {
 }
 
 #[test]
-fn restrictions_add_up() {
+fn restrictions_are_conjunctive() {
     let one = Filter::all().restrict("user_id", "ann").expect("a text");
     assert_eq!(mask(&one, &users()), [true, false, false]);
     let both = one.restrict("user_id", "bob").expect("a text");
@@ -54,16 +54,18 @@ fn restrictions_add_up() {
 }
 
 #[test]
-fn a_restriction_is_checked() {
-    let refused = |field: &str, value: &str| Filter::all().restrict(field, value).expect_err("refused");
-    assert!(refused("user", "ann").to_string().starts_with("unknown field `user`, expected one of `status`"));
-    assert_eq!(refused("user", "ann").path, "$.key");
+fn an_invalid_restriction_is_rejected() {
+    let rejected = |field: &str, value: &str| Filter::all().restrict(field, value).expect_err("rejected");
+    assert!(
+        rejected("user", "ann").to_string().starts_with("unknown field `user`, expected one of `status`")
+    );
+    assert_eq!(rejected("user", "ann").path, "$.key");
     let message = "expected a number, got the string `5`".to_owned();
-    assert_eq!(refused("duration_ms", "5"), FilterError { message, path: "$.value".to_owned() });
+    assert_eq!(rejected("duration_ms", "5"), FilterError { message, path: "$.value".to_owned() });
 }
 
 #[test]
-fn the_filter_of_everything_needs_no_column() {
+fn the_filter_that_matches_everything_reads_no_column() {
     let options = RecordBatchOptions::new().with_row_count(Some(3));
     let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).expect("rows");
     assert_eq!(mask(&Filter::all(), &batch), [true, true, true]);
@@ -72,7 +74,7 @@ fn the_filter_of_everything_needs_no_column() {
 }
 
 #[test]
-fn a_filter_is_shared_by_threads() {
+fn threads_can_share_a_filter() {
     let filter = compiled(r#"{"op":"CONTAINS","key":"user_id","value":"O"}"#);
     std::thread::scope(|scope| {
         let searches: Vec<_> = (0..4).map(|_| scope.spawn(|| mask(&filter, &users()))).collect();

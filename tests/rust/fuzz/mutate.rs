@@ -1,8 +1,8 @@
-//! Changing inputs: blindly, but where it hurts.
+//! Random mutation of inputs, biased towards edge cases.
 
-use crate::random::Random;
+use crate::support::random::Random;
 
-/// Values at which counts, lengths and tags turn over.
+/// Values at which counts, lengths and tags overflow or change their encoding.
 const EDGES: [&[u8]; 14] = [
     &[0],
     &[0x7f],
@@ -20,30 +20,30 @@ const EDGES: [&[u8]; 14] = [
     b"\xed\xa0\x80",
 ];
 
-/// The largest input that is made.
-const MOST_BYTES: usize = 1 << 18;
+/// The maximum size of a mutated input.
+const MAX_INPUT_BYTES: usize = 1 << 18;
 
-/// Returns an input of the corpus with one to eight changes.
+/// Returns an input of the corpus with one to eight mutations.
 pub(super) fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
-    let mut input = drawn(corpus, random).clone();
+    let mut input = choose(corpus, random).clone();
     for _ in 0..=random.below(8) {
         change(&mut input, corpus, random);
     }
-    input.truncate(MOST_BYTES);
+    input.truncate(MAX_INPUT_BYTES);
     input
 }
 
-fn drawn<'a>(corpus: &'a [Vec<u8>], random: &mut Random) -> &'a Vec<u8> {
-    &corpus[place(corpus.len(), random)]
+fn choose<'a>(corpus: &'a [Vec<u8>], random: &mut Random) -> &'a Vec<u8> {
+    &corpus[random_index(corpus.len(), random)]
 }
 
-fn place(length: usize, random: &mut Random) -> usize {
+fn random_index(length: usize, random: &mut Random) -> usize {
     usize::try_from(random.below(length as u64)).expect("below a length")
 }
 
 fn change(input: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
-    let at = place(input.len(), random);
-    let end = at + place((input.len() - at).min(64) + 1, random);
+    let at = random_index(input.len(), random);
+    let end = at + random_index((input.len() - at).min(64) + 1, random);
     match random.below(9) {
         0 if at < input.len() => input[at] ^= 1 << random.below(8),
         1 if at < input.len() => input[at] = random.next().to_le_bytes()[0],
@@ -53,18 +53,18 @@ fn change(input: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
         3 => drop(input.drain(at..end)),
         4 => {
             let copy = input[at..end].to_vec();
-            let to = place(input.len() + 1, random);
+            let to = random_index(input.len() + 1, random);
             input.splice(to..to, copy).for_each(drop);
         }
         5 => {
-            let edge = EDGES[place(EDGES.len(), random)];
-            let over = (at + edge.len() * place(2, random)).min(input.len());
+            let edge = EDGES[random_index(EDGES.len(), random)];
+            let over = (at + edge.len() * random_index(2, random)).min(input.len());
             drop(input.splice(at..over, edge.iter().copied()));
         }
         6 => {
-            let other = drawn(corpus, random);
-            let from = place(other.len(), random);
-            let to = from + place((other.len() - from).min(256) + 1, random);
+            let other = choose(corpus, random);
+            let from = random_index(other.len(), random);
+            let to = from + random_index((other.len() - from).min(256) + 1, random);
             drop(input.splice(at..end, other[from..to].iter().copied()));
         }
         7 => input.truncate(at),

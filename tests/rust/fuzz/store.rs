@@ -1,7 +1,7 @@
-//! What a store is made of: write-ahead, manifests, and the files of segments.
+//! The objects of a store: write-ahead log, manifests, and the files of segments.
 //!
-//! Two laws. Damage is never answered with another store: it is refused, or the store holds what it
-//! held. And who knows the format, checksums included, may make a store say anything, but not panic.
+//! Two properties. A damaged object is reported, or the store has the same content as before, but never another one. And
+//! an object forged with correct checksums may change the content, but must not cause a panic.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,36 +13,39 @@ use spanwise::otlp::WireSpan;
 use spanwise::storage::{Options, TraceStore};
 
 use super::fuzz;
-use crate::memory::Memory;
-use crate::spans::{below, export, span, with};
-use crate::storage::forge;
+use crate::support::forge;
+use crate::support::memory::Memory;
+use crate::support::spans::{below, request, span, with};
 
-/// Returns a small store: two segments, one with a hidden row, and write-ahead.
+/// Returns a small store with two segments, one of which has a deletion vector, and a write-ahead log.
 fn small_store() -> Memory {
     let memory = Memory::default();
     let store = TraceStore::open_in(Arc::new(memory.clone()), Options::default()).expect("a store");
     for (trace, id) in [(1, 1), (2, 1), (1, 2)] {
         let spans = [with(span(trace, id, 0), "session.id", "s"), below(span(trace, id + 10, 0), id)];
-        store.ingest(export(&spans)).expect("ingested");
+        store.ingest(request(&spans)).expect("ingested");
         if id == 1 && trace == 2 {
             store.flush().expect("flushed");
         }
     }
     store.flush().expect("flushed");
-    store.ingest(export(&[span(3, 1, 0), span(2, 2, 0)])).expect("ingested");
+    store.ingest(request(&[span(3, 1, 0), span(2, 2, 0)])).expect("ingested");
     store.close().expect("closed");
     memory
 }
 
-type Held = BTreeMap<String, (i64, Vec<WireSpan>)>;
+/// The creation time and the spans of each trace.
+type StoreContent = BTreeMap<String, (i64, Vec<WireSpan>)>;
 
 /// Opens the store and reads all of it.
-fn read(memory: &Memory) -> Result<Held> {
+fn read(memory: &Memory) -> Result<StoreContent> {
     let store = TraceStore::open_in(Arc::new(memory.clone()), Options::default())?;
     let snapshot = store.snapshot();
-    let mut held = Held::new();
+    let mut held = StoreContent::new();
     for part in snapshot.parts() {
-        for row in (0..part.batch()?.num_rows()).zip(0_u32..).filter(|(_, row)| !part.hidden().contains(*row))
+        for row in (0..part.batch()?.num_rows())
+            .zip(0_u32..)
+            .filter(|(_, row)| !part.deletion_vector().contains(*row))
         {
             let trace = part.trace(row.0)?;
             let spans = trace.spans().iter().map(|span| span.wire.clone()).collect();
@@ -52,20 +55,21 @@ fn read(memory: &Memory) -> Result<Held> {
     Ok(held)
 }
 
-fn assert_named<T>(found: Result<T>) -> Option<T> {
+/// Returns what was found, or `None` for damage. Panics on any other error.
+fn allow_damage<T>(found: Result<T>) -> Option<T> {
     match found {
         Ok(found) => Some(found),
         Err(Error::Damage { .. } | Error::Options(_)) => None,
-        Err(fault) => panic!("expected damage, got {fault}"),
+        Err(error) => panic!("expected damage, got {error}"),
     }
 }
 
-/// Puts `content` in the place of an object of a sound store, which must tell.
-fn assert_told(store: &Memory, held: &Held, path: &str, content: &[u8]) {
-    let changed = store.copied();
+/// Asserts that replacing an object of a sound store by `content` is detected or changes nothing.
+fn assert_detected(store: &Memory, held: &StoreContent, path: &str, content: &[u8]) {
+    let changed = store.deep_clone();
     changed.set(path, content.to_vec());
-    if let Some(found) = assert_named(read(&changed)) {
-        assert_eq!(found, *held, "`{path}` was changed and the store is another one");
+    if let Some(found) = allow_damage(read(&changed)) {
+        assert_eq!(found, *held, "`{path}` was changed, and so was the content of the store");
     }
 }
 
@@ -73,7 +77,7 @@ fn golden() -> Memory {
     Memory::of_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/store-1"))
 }
 
-/// Returns the paths of a kind of object, and their contents, there and in the golden store.
+/// Returns the paths of one kind of object in the store, and the contents of these and of those in the golden store.
 fn objects(store: &Memory, folder: &str, suffix: &str) -> (Vec<String>, Vec<Vec<u8>>) {
     let golden = golden();
     let paths = store.paths(folder, suffix);
@@ -85,62 +89,62 @@ fn objects(store: &Memory, folder: &str, suffix: &str) -> (Vec<String>, Vec<Vec<
 #[test]
 fn write_ahead() {
     let store = small_store();
-    let held = read(&store.copied()).expect("a sound store");
+    let held = read(&store.deep_clone()).expect("a sound store");
     let (_, contents) = objects(&store, "wal/", ".wal");
     let path = "wal/00000000000000000005.wal";
     assert!(store.content(path).len() > 56);
     fuzz("write-ahead", contents, |content| {
-        assert_told(&store, &held, path, content);
-        let forged = store.copied();
+        assert_detected(&store, &held, path, content);
+        let forged = store.deep_clone();
         let mut content = content.to_vec();
         if content.len() >= 56 {
             content[..40].copy_from_slice(&store.content(path)[..40]);
             forge::seal_wal(&mut content);
         }
         forged.set(path, content);
-        let _anything = assert_named(read(&forged));
+        let _anything = allow_damage(read(&forged));
     });
 }
 
 #[test]
 fn manifest() {
     let store = small_store();
-    let held = read(&store.copied()).expect("a sound store");
+    let held = read(&store.deep_clone()).expect("a sound store");
     let (paths, contents) = objects(&store, "manifest/", ".json");
     let path = paths.last().expect("a manifest");
     fuzz("manifest", contents, |content| {
-        assert_told(&store, &held, path, content);
-        let forged = store.copied();
+        assert_detected(&store, &held, path, content);
+        let forged = store.deep_clone();
         let text = String::from_utf8_lossy(content);
-        // What stands between the checksum and the end is taken for the manifest.
+        // Uses the text after the checksum as the manifest.
         let text = text.split_once("\"manifest\":").map_or(&*text, |(_, text)| text).trim_end();
         let text = text.strip_suffix('}').unwrap_or(text);
         forged.set(path, forge::sealed_manifest(&Value::from(1), text));
-        let _anything = assert_named(read(&forged));
+        let _anything = allow_damage(read(&forged));
     });
 }
 
 #[test]
 fn segments() {
     let store = small_store();
-    let held = read(&store.copied()).expect("a sound store");
+    let held = read(&store.deep_clone()).expect("a sound store");
     let (paths, contents) = objects(&store, "segments/", "");
     let manifest = store.paths("manifest/", ".json").pop().expect("a manifest");
     let kinds = [("traces.parquet", "traces"), ("spans.otlp.zst", "documents"), (".roaring", "hidden")];
     fuzz("segments", contents, |content| {
         for path in &paths {
-            assert_told(&store, &held, path, content);
+            assert_detected(&store, &held, path, content);
         }
         for (suffix, kind) in kinds {
-            let forged = store.copied();
+            let forged = store.deep_clone();
             let path = forged.paths("segments/", suffix).remove(0);
             let mut envelope: Value = serde_json::from_slice(&store.content(&manifest)).expect("JSON");
             let mut named = envelope["manifest"].take();
-            forge::name_file(&mut named, 0, kind, content);
+            forge::record_file(&mut named, 0, kind, content);
             assert!(path.contains(named["segments"][0]["id"].as_str().expect("an id")));
             forged.set(&manifest, forge::sealed_manifest(&Value::from(1), &named.to_string()));
             forged.set(&path, content.to_vec());
-            let _anything = assert_named(read(&forged));
+            let _anything = allow_damage(read(&forged));
         }
     });
 }

@@ -1,4 +1,4 @@
-//! What programs really send is taken whole.
+//! Captured requests of real programs are accepted completely.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -50,13 +50,13 @@ pub(super) fn files() -> Vec<File> {
 }
 
 #[test]
-fn every_captured_export_decodes_to_the_spans_its_manifest_names() {
+fn captured_requests_decode_to_the_spans_of_their_manifest() {
     let manifest = manifest();
     assert_eq!(manifest.files.len(), manifest.totals.files);
     for file in manifest.files {
         let body = Bytes::from(file.body());
         let export = otlp::decode(body, &file.content_type, Some(&file.content_encoding), NOW_NANOS)
-            .unwrap_or_else(|fault| panic!("{}: {fault}", file.name));
+            .unwrap_or_else(|error| panic!("{}: {error}", file.name));
         assert_eq!((export.rejected, export.reason.as_str()), (0, ""), "{}", file.name);
         assert_eq!(export.spans.len(), file.spans, "{}", file.name);
         let trace_ids = export.spans.iter().map(|span| span.trace_id.to_string()).collect::<BTreeSet<_>>();
@@ -65,7 +65,7 @@ fn every_captured_export_decodes_to_the_spans_its_manifest_names() {
 }
 
 #[test]
-fn captured_spans_survive_being_joined_and_split() {
+fn captured_spans_survive_join_and_split() {
     for file in files() {
         let export = otlp::decode(
             Bytes::from(file.body()),

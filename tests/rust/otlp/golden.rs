@@ -1,4 +1,4 @@
-//! Requests and what becomes of them, as a table that Python reads too.
+//! Requests and their results, as a table that the Python tests read too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use spanwise::otlp;
 use spanwise::time::parse_instant;
 
-use super::told;
+use super::exception_of;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ struct Table {
     cases: Vec<Case>,
 }
 
-/// A request (`json`, `text` or `base64` is its body) and its outcome (counts, or what is raised).
+/// A request (its body is `json`, `text` or `base64`) and its result (counts, or an exception).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -55,7 +55,7 @@ fn table() -> Table {
 }
 
 #[test]
-fn every_request_has_its_outcome() {
+fn every_request_has_its_expected_result() {
     let table = table();
     let now = parse_instant(&table.now).and_then(|nanos| u64::try_from(nanos).ok()).expect("a present");
     for case in table.cases {
@@ -67,8 +67,8 @@ fn every_request_has_its_outcome() {
                 let expected = (case.accepted, case.rejected.unwrap_or(0), case.reason.unwrap_or_default());
                 assert_eq!(counts, expected, "{}", case.name);
             }
-            Err(fault) => {
-                let (class, message) = told(&fault);
+            Err(error) => {
+                let (class, message) = exception_of(&error);
                 assert_eq!(case.raises.as_deref(), Some(class), "{}: {message}", case.name);
                 assert_eq!(case.message, Some(message), "{}", case.name);
             }

@@ -1,4 +1,4 @@
-//! Bodies in their content encodings.
+//! Bodies in every content encoding.
 
 use std::io::{Read as _, Write as _};
 
@@ -38,13 +38,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn inflating_undoes_encoding((name, encode) in select(&ENCODINGS[..]), body in vec(any::<u8>(), 0..500)) {
+    fn inflate_reverses_every_encoding((name, encode) in select(&ENCODINGS[..]), body in vec(any::<u8>(), 0..500)) {
         let inflated = inflate(encode(&body).into(), Some(name)).expect("a whole body");
         prop_assert_eq!(inflated, body);
     }
 
     #[test]
-    fn a_body_cut_short_or_continued_is_refused(
+    fn truncated_and_trailing_data_is_rejected(
         (name, encode) in select(&ENCODINGS[..]),
         body in vec(any::<u8>(), 0..500),
         end in any::<Index>(),
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_checksum_is_refused(body in vec(any::<u8>(), 0..500), place in 1_usize..=8) {
+    fn a_damaged_checksum_is_rejected(body in vec(any::<u8>(), 0..500), place in 1_usize..=8) {
         let mut encoded = gzip(&body);
         let place = encoded.len() - place;
         encoded[place] ^= 0x40;
@@ -67,13 +67,13 @@ proptest! {
 }
 
 #[test]
-fn members_of_gzip_are_joined() {
+fn gzip_members_are_concatenated() {
     let body = [gzip(b"one "), gzip(b""), gzip(b"two")].concat();
     assert_eq!(inflate(body.into(), Some("gzip")).expect("whole members"), b"one two".as_slice());
 }
 
 #[test]
-fn the_limit_is_measured_while_inflating() {
+fn the_limit_is_enforced_while_inflating() {
     for (name, encode) in ENCODINGS {
         let within = vec![0; MAX_BODY_BYTES];
         assert_eq!(
@@ -82,7 +82,7 @@ fn the_limit_is_measured_while_inflating() {
         );
         let beyond = encode(&vec![0; MAX_BODY_BYTES + 1]);
         assert!(matches!(inflate(beyond.into(), Some(name)), Err(Error::TooLarge(_))), "{name}");
-        // Damage far beyond the limit is never reached.
+        // Damage far beyond the limit is never read.
         let mut bomb = encode(&vec![0; 2 * MAX_BODY_BYTES]);
         bomb.truncate(bomb.len() - 1);
         assert!(matches!(inflate(bomb.into(), Some(name)), Err(Error::TooLarge(_))), "{name}");
@@ -90,7 +90,7 @@ fn the_limit_is_measured_while_inflating() {
 }
 
 #[test]
-fn an_identical_body_is_not_copied() {
+fn an_unencoded_body_is_not_copied() {
     let body = Bytes::from_static(b"as it came");
     for name in [None, Some(""), Some("identity"), Some(" Identity ")] {
         let inflated = inflate(body.clone(), name).expect("no encoding");

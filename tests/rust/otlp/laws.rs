@@ -1,23 +1,23 @@
-//! What holds of every request.
+//! Laws that hold for every request.
 
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use prost::Message as _;
-use spanwise::otlp::glance::{Attribute, Scalar};
 use spanwise::otlp::proto::any_value::Value;
 use spanwise::otlp::proto::{InstrumentationScope, Resource, Span};
-use spanwise::otlp::{self, AcceptedSpan, Export, Glance, WireSpan, wire};
+use spanwise::otlp::span_ref::{AttributeRef, ValueRef};
+use spanwise::otlp::{self, AcceptedSpan, DecodedRequest, SpanRef, WireSpan, wire};
 
 use super::rendering::render;
 use super::samples::{any_groups, any_span, encode, good_span, request, request_under};
 use super::{NOW_NANOS, captured, decode_json, decode_protobuf};
 
-/// A field no version of OTLP has: number 1,000, the text `later`.
+/// A field that no version of OTLP has: number 1,000, the text `later`.
 const UNKNOWN_FIELD: &[u8] = b"\xc2\x3e\x05later";
 
-fn wires(export: &Export) -> Vec<WireSpan> {
+fn wires(export: &DecodedRequest) -> Vec<WireSpan> {
     export.spans.iter().map(|span| span.wire.clone()).collect()
 }
 
@@ -29,13 +29,13 @@ fn any_wires() -> impl Strategy<Value = Vec<WireSpan>> {
     any_groups().prop_map(|groups| wires(&decode_protobuf(encode(&groups)).expect("good spans")))
 }
 
-/// Returns what a glance at an encoded message should see.
-fn glance_at(message: &Span) -> Glance<'_> {
-    let attributes = message.attributes.iter().map(|attribute| Attribute {
+/// Returns the span view expected for a decoded message.
+fn span_ref_of(message: &Span) -> SpanRef<'_> {
+    let attributes = message.attributes.iter().map(|attribute| AttributeRef {
         key: attribute.key.as_bytes(),
-        value: scalar_of(attribute.value.as_ref().and_then(|value| value.value.as_ref())),
+        value: value_ref_of(attribute.value.as_ref().and_then(|value| value.value.as_ref())),
     });
-    Glance {
+    SpanRef {
         trace_id: &message.trace_id,
         span_id: &message.span_id,
         parent_span_id: &message.parent_span_id,
@@ -47,18 +47,18 @@ fn glance_at(message: &Span) -> Glance<'_> {
     }
 }
 
-fn scalar_of(value: Option<&Value>) -> Scalar<'_> {
+fn value_ref_of(value: Option<&Value>) -> ValueRef<'_> {
     match value {
-        None => Scalar::Missing,
-        Some(Value::StringValue(text)) => Scalar::Text(text.as_bytes()),
-        Some(Value::IntValue(number)) => Scalar::Whole(*number),
-        Some(Value::DoubleValue(number)) => Scalar::Double(*number),
-        Some(Value::BoolValue(truth)) => Scalar::Truth(*truth),
-        Some(_) => Scalar::Other,
+        None => ValueRef::Missing,
+        Some(Value::StringValue(text)) => ValueRef::Text(text.as_bytes()),
+        Some(Value::IntValue(number)) => ValueRef::Int(*number),
+        Some(Value::DoubleValue(number)) => ValueRef::Double(*number),
+        Some(Value::BoolValue(truth)) => ValueRef::Bool(*truth),
+        Some(_) => ValueRef::Other,
     }
 }
 
-/// Decodes `body` under every pair of headers, and checks what must hold of any outcome.
+/// Decodes `body` under every pair of headers and checks what holds for any result.
 fn decode_every_way(body: &Bytes) {
     for content_type in ["application/x-protobuf", "application/json"] {
         for content_encoding in [None, Some("gzip"), Some("deflate")] {
@@ -67,7 +67,7 @@ fn decode_every_way(body: &Bytes) {
                     assert_eq!(export.rejected == 0, export.reason.is_empty());
                     assert!(export.reason.chars().count() < 700, "{}", export.reason);
                 }
-                Err(fault) => assert!(fault.to_string().chars().count() < 700, "{fault}"),
+                Err(error) => assert!(error.to_string().chars().count() < 700, "{error}"),
             }
         }
     }
@@ -95,14 +95,14 @@ proptest! {
     }
 
     #[test]
-    fn a_glance_sees_what_a_decoder_sees(
+    fn a_span_ref_equals_the_decoded_span(
         span in any_span(),
         damages in vec((any::<Index>(), any::<u8>()), 0..3),
         again in any::<bool>(),
     ) {
         let mut sent = span.encode_to_vec();
         if again {
-            // Every field a second time: those that are no list are merged.
+            // Every field twice: those that are not lists are merged.
             sent.extend(sent.clone());
         }
         for (place, byte) in damages {
@@ -113,14 +113,14 @@ proptest! {
         let message = Span::decode(sent.as_slice());
         prop_assert!(message.is_ok() || export.spans.is_empty(), "accepted, and no span");
         if let Ok(message) = message {
-            // As text, for a number that is none is unequal to itself.
-            let glance = format!("{:?}", Glance::of(&sent).expect("what can be decoded"));
-            prop_assert_eq!(glance, format!("{:?}", glance_at(&message)));
+            // Compared as text, because NaN does not equal itself.
+            let actual = format!("{:?}", SpanRef::of(&sent).expect("what can be decoded"));
+            prop_assert_eq!(actual, format!("{:?}", span_ref_of(&message)));
         }
     }
 
     #[test]
-    fn bad_spans_do_not_keep_good_ones_out(fates in vec(any::<bool>(), 0..12)) {
+    fn rejected_spans_do_not_affect_the_others(fates in vec(any::<bool>(), 0..12)) {
         let spans = fates.iter().enumerate().map(|(place, is_good)| Span {
             name: place.to_string(),
             trace_id: if *is_good { good_span().trace_id } else { Bytes::from_static(b"short") },
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn split_undoes_join(mut spans in any_wires()) {
+    fn split_reverses_join(mut spans in any_wires()) {
         let mut kept = wire::split(wire::join(&spans).into()).expect("what was joined");
         spans.sort();
         kept.sort();
@@ -142,14 +142,14 @@ proptest! {
     }
 
     #[test]
-    fn join_of_split_changes_nothing_more(spans in any_wires()) {
+    fn join_of_split_is_idempotent(spans in any_wires()) {
         let once = wire::join(&spans);
         let twice = wire::join(&wire::split(once.clone().into()).expect("what was joined"));
         prop_assert_eq!(twice, once);
     }
 
     #[test]
-    fn join_repeats_no_resource(count in 1_usize..20) {
+    fn join_writes_each_resource_once(count in 1_usize..20) {
         let resource = Bytes::from(Resource { dropped_attributes_count: 7, ..Resource::default() }.encode_to_vec());
         let bodies = (0..count).map(|_| request_under(resource.clone(), [good_span().encode_to_vec()]));
         let spans: Vec<_> = bodies.flat_map(|body| wire::split(body.into()).expect("a good frame")).collect();
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_exports_never_panic(
+    fn damaged_requests_never_panic(
         file in any::<Index>(),
         damages in vec((any::<Index>(), any::<u8>()), 1..6),
         end in any::<Index>(),
@@ -201,7 +201,7 @@ fn unknown_fields_survive() {
 }
 
 #[test]
-fn the_fields_of_a_frame_may_come_in_any_order() {
+fn fields_may_be_in_any_order() {
     let scope = InstrumentationScope { name: "library".to_owned(), ..InstrumentationScope::default() };
     let field = |number: u8, content: &[u8]| {
         let length = u8::try_from(content.len()).expect("a short field");
@@ -217,7 +217,7 @@ fn the_fields_of_a_frame_may_come_in_any_order() {
 }
 
 #[test]
-fn a_few_spans_do_not_hold_on_to_a_large_body() {
+fn a_few_spans_do_not_retain_a_large_body() {
     let bad = Span { name: "x".repeat(10_000), ..Span::default() }.encode_to_vec();
     let good = good_span().encode_to_vec();
     let body = Bytes::from(request([bad, good.clone()]));

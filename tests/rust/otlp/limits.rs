@@ -1,11 +1,11 @@
-//! Each limit at its last good value and one beyond; what is beyond is named and counted, not cut.
+//! Every limit at its maximum and one above: whatever exceeds a limit is counted and described, never truncated.
 
 use std::fmt::Write as _;
 
 use bytes::Bytes;
 use prost::Message as _;
 use spanwise::error::Error;
-use spanwise::otlp::Export;
+use spanwise::otlp::DecodedRequest;
 use spanwise::otlp::check::MAX_AHEAD_NANOS;
 use spanwise::otlp::limits::{
     MAX_ATTRIBUTES, MAX_BODY_BYTES, MAX_EVENTS, MAX_LINKS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH,
@@ -19,7 +19,7 @@ use super::rendering::{render, render_span};
 use super::samples::{attribute, encode, good_span, request, request_under};
 use super::{NOW_NANOS, decode_json, decode_protobuf};
 
-/// Asserts that `within` is accepted whole and `beyond` rejected for `reason`, as protobuf and as JSON.
+/// Asserts that `within` is accepted and `beyond` rejected for `reason`, as protobuf and as JSON.
 fn assert_limit(within: &Span, beyond: &Span, reason: &str) {
     for (span, rejected) in [(within, 0), (beyond, 1)] {
         let groups = [(None, String::new(), vec![(None, String::new(), vec![span.clone()])])];
@@ -95,7 +95,7 @@ fn sizes() {
     };
     let reason = "attribute `input.value` of 4194305 bytes, expected at most 4194304";
     assert_limit(&with_value(MAX_VALUE_BYTES), &with_value(MAX_VALUE_BYTES + 1), reason);
-    // One element of a list takes its own length and two heads: five bytes and five.
+    // Each element of a list takes its own length and two headers, of five bytes each.
     let with_list = |length| Span {
         attributes: vec![attribute(
             "input.value",
@@ -141,7 +141,7 @@ fn nesting() {
 }
 
 #[test]
-fn nesting_without_end_is_rejected_alone() {
+fn unbounded_nesting_rejects_only_its_span() {
     let deep = format!("{}{}", r#"{"arrayValue":{"values":["#.repeat(100_000), "]}}".repeat(100_000));
     let bad = render_span(&good_span()).to_string().replacen(
         r#""attributes":[]"#,
@@ -157,7 +157,7 @@ fn nesting_without_end_is_rejected_alone() {
     assert_eq!(accepted(&decode_json(unknown).expect("unknown members are ignored")), (0, 0));
 }
 
-fn accepted(export: &Export) -> (usize, u64) {
+fn accepted(export: &DecodedRequest) -> (usize, u64) {
     (export.spans.len(), export.rejected)
 }
 
@@ -210,13 +210,13 @@ fn bodies() {
         body + r#""}"#
     };
     assert!(decode_json(body_of(MAX_BODY_BYTES)).is_ok());
-    let fault = decode_json(body_of(MAX_BODY_BYTES + 1)).expect_err("a body over the limit");
-    assert!(matches!(fault, Error::TooLarge(_)), "{fault}");
-    assert_eq!(fault.to_string(), "the request body is over 20971520 bytes");
+    let error = decode_json(body_of(MAX_BODY_BYTES + 1)).expect_err("a body over the limit");
+    assert!(matches!(error, Error::TooLarge(_)), "{error}");
+    assert_eq!(error.to_string(), "the request body is over 20971520 bytes");
 }
 
 #[test]
-fn few_bytes_do_not_ask_for_much_memory() {
+fn small_bodies_cannot_require_much_memory() {
     let empty_values = Bytes::from([0x0a, 0x00].repeat(MAX_VALUE_BYTES / 2));
     let hollow_value = [&[0x2a][..], &length(empty_values.len()), &empty_values].concat();
     let hollow_pair = [&[0x12][..], &length(hollow_value.len()), &hollow_value].concat();
@@ -230,7 +230,7 @@ fn few_bytes_do_not_ask_for_much_memory() {
 }
 
 #[test]
-fn a_value_of_the_largest_size_is_the_same_as_json() {
+fn a_value_of_the_maximum_size_is_the_same_as_json() {
     let count = MAX_VALUE_BYTES / 4;
     let one = AnyValue { value: Some(Value::IntValue(1)) };
     let list = Value::ArrayValue(ArrayValue { values: many(count, one) });
@@ -246,7 +246,7 @@ fn a_value_of_the_largest_size_is_the_same_as_json() {
 }
 
 #[test]
-fn hollow_frames_are_walked_and_not_built() {
+fn empty_groups_are_walked_without_allocating() {
     let empty = decode_protobuf([0x0a, 0x00].repeat(1 << 20)).expect("a frame without spans");
     assert_eq!(accepted(&empty), (0, 0));
     let mut groups = String::new();
@@ -257,13 +257,13 @@ fn hollow_frames_are_walked_and_not_built() {
     assert_eq!(accepted(&empty), (0, 0));
 }
 
-/// A body of nearly 20 MiB of the smallest spans there are.
+/// Returns a body of nearly 20 MiB of the smallest possible spans.
 fn many_small_spans() -> Vec<u8> {
     let span = Span { name: String::new(), start_time_unix_nano: 0, end_time_unix_nano: 0, ..good_span() };
     request(std::iter::repeat_n(span.encode_to_vec(), 600_000))
 }
 
-/// One resource of a mebibyte, which every one of a hundred traces would keep a copy of.
+/// Returns a request with a resource of 1 MiB that each of a hundred traces would store a copy of.
 fn large_resource_in_many_traces() -> Vec<u8> {
     let attributes = vec![attribute("k", Value::StringValue("x".repeat(1 << 20)))];
     let resource = Bytes::from(Resource { attributes, ..Resource::default() }.encode_to_vec());
@@ -276,7 +276,7 @@ fn large_resource_in_many_traces() -> Vec<u8> {
         .encode_to_vec()
 }
 
-/// One resource of a mebibyte, which would be looked into for every one of a hundred scopes.
+/// Returns a request with a resource of 1 MiB that would be checked for each of a hundred scopes.
 fn large_resource_above_many_bad_scopes() -> Vec<u8> {
     let attributes = vec![attribute("k", Value::StringValue("x".repeat(1 << 20)))];
     let resource = Bytes::from(Resource { attributes, ..Resource::default() }.encode_to_vec());
@@ -293,16 +293,16 @@ fn length(bytes: usize) -> Vec<u8> {
 
 fn assert_too_large(body: Vec<u8>) {
     assert!(body.len() <= MAX_BODY_BYTES);
-    let fault = decode_protobuf(body).expect_err("a request over the limit");
-    assert!(matches!(fault, Error::TooLarge(_)), "{fault}");
+    let error = decode_protobuf(body).expect_err("a request over the limit");
+    assert!(matches!(error, Error::TooLarge(_)), "{error}");
     assert_eq!(
-        fault.to_string(),
+        error.to_string(),
         "the request takes over 83886080 bytes once decoded, send fewer spans in one"
     );
 }
 
 #[test]
-fn a_resource_that_cannot_be_read_rejects_its_spans() {
+fn an_invalid_resource_rejects_its_spans() {
     let body = request_under(Bytes::from_static(&[0x0a, 0x7f]), [good_span().encode_to_vec()]);
     let export = decode_protobuf(body).expect("a good frame");
     assert_eq!(accepted(&export), (0, 1));

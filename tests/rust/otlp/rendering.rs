@@ -1,4 +1,4 @@
-//! Messages as OTLP/JSON, written independently of the code that reads it.
+//! Renders messages as OTLP/JSON, written independently of the code that reads it.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -1,4 +1,4 @@
-//! Spans to test with: one that is surely accepted, and any that could be.
+//! Sample spans: one that is certainly accepted, and arbitrary ones.
 
 use bytes::Bytes;
 use proptest::collection::vec;
@@ -12,7 +12,7 @@ use spanwise::otlp::proto::{
 
 use super::NOW_NANOS;
 
-/// A resource with scopes with spans, not yet encoded.
+/// A resource with its scopes and spans, not yet encoded.
 pub(super) type Group = (Option<Resource>, String, Vec<(Option<InstrumentationScope>, String, Vec<Span>)>);
 
 /// Returns a span that passes every check.
@@ -62,13 +62,13 @@ pub(super) fn encode(groups: &[Group]) -> Vec<u8> {
     TracesData { resource_spans: groups.iter().map(encode_group).collect() }.encode_to_vec()
 }
 
-/// Any request whose spans all pass.
+/// Arbitrary requests whose spans are all accepted.
 pub(super) fn any_groups() -> impl Strategy<Value = Vec<Group>> {
     let scopes = (option::of(any_scope()), ".{0,6}", vec(any_span(), 0..3));
     vec((option::of(any_resource()), ".{0,6}", vec(scopes, 0..3)), 0..3)
 }
 
-/// Any span that passes.
+/// Arbitrary spans that are accepted.
 pub(super) fn any_span() -> impl Strategy<Value = Span> {
     let ids = (
         any_id(16),

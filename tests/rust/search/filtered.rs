@@ -1,4 +1,4 @@
-//! Whatever is asked of whatever store: rows, totals, pages and sessions are those of the naive evaluator.
+//! For random stores and filters, rows, totals, pages and sessions equal those of the naive evaluator.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use spanwise::filter::Filter;
 use spanwise::otlp::TraceId;
-use spanwise::search::{self, Cancel, Detail, Window};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::TraceRow;
 
@@ -15,31 +15,31 @@ use crate::filter::indexed::plain;
 use crate::filter::laws::filters;
 use crate::filter::layouts::TEXTS;
 use crate::filter::oracle::truth;
-use crate::spans::{export, failed, span, with};
+use crate::support::spans::{failed, request, span, with};
 
-/// What happens to a store: a span with its trace, its place among the texts and its kind; or a seal,
-/// a deletion of some traces, a merge.
+/// An operation on a store: ingest of a span, given by its trace and by what selects its texts and its attributes;
+/// a seal; a deletion of some traces; a merge.
 #[derive(Debug, Clone)]
-enum Event {
+enum Operation {
     Span(u64, u8, u8),
     Seal,
     Delete(u64),
     Merge,
 }
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
-    let event = prop_oneof![
-        24 => (1..40_u64, any::<u8>(), any::<u8>()).prop_map(|(trace, text, kind)| Event::Span(trace, text, kind)),
-        3 => Just(Event::Seal),
-        1 => (2..9_u64).prop_map(Event::Delete),
-        1 => Just(Event::Merge),
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let operation = prop_oneof![
+        24 => (1..40_u64, any::<u8>(), any::<u8>()).prop_map(|(trace, text, kind)| Operation::Span(trace, text, kind)),
+        3 => Just(Operation::Seal),
+        1 => (2..9_u64).prop_map(Operation::Delete),
+        1 => Just(Operation::Merge),
     ];
-    prop::collection::vec(event, 0..60)
+    prop::collection::vec(operation, 0..60)
 }
 
-fn happen(store: &TraceStore, event: &Event) {
-    match event {
-        Event::Span(trace, text, kind) => {
+fn apply(store: &TraceStore, operation: &Operation) {
+    match operation {
+        Operation::Span(trace, text, kind) => {
             let made = span(*trace, u64::from(kind % 3) + 1, u64::from(kind % 5));
             let mut made = with(made, "openinference.span.kind", "AGENT");
             let keys = ["session.id", "user.id", "agno.agent.id", "agno.run.id"];
@@ -48,17 +48,17 @@ fn happen(store: &TraceStore, event: &Event) {
             }
             TEXTS[usize::from(*text) % TEXTS.len()].clone_into(&mut made.name);
             let made = if kind & 64 == 0 { made } else { failed(made, "broken") };
-            store.ingest(export(&[made])).expect("ingested");
+            store.ingest(request(&[made])).expect("ingested");
         }
-        Event::Seal => store.flush().expect("sealed"),
-        Event::Delete(one_in) => {
+        Operation::Seal => store.flush().expect("sealed"),
+        Operation::Delete(one_in) => {
             let ids: Vec<String> =
                 (0..40).step_by(usize::try_from(*one_in).expect("few")).map(trace_id).collect();
             let filter = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids}).to_string();
             let filter = Filter::compile(filter.as_bytes()).expect("a good filter");
             store.delete(&filter, false).expect("deleted");
         }
-        Event::Merge => store.compact(false).expect("merged"),
+        Operation::Merge => store.compact(false).expect("merged"),
     }
 }
 
@@ -66,7 +66,7 @@ fn trace_id(trace: u64) -> String {
     format!("{:016x}{trace:016x}", 1)
 }
 
-/// Returns the rows of the traces of a snapshot, as their documents say, in the order of results.
+/// Returns the rows of the traces of a snapshot, computed from their documents, in result order.
 fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
     let ids = (0..40).map(|trace| TraceId::from_hex(&trace_id(trace)).expect("an id"));
     let found = ids.filter_map(|id| {
@@ -78,7 +78,7 @@ fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
     rows
 }
 
-/// Returns the sessions of `rows` with how many traces each has, in the order of results.
+/// Returns the sessions of `rows` with their numbers of traces, in result order.
 fn sessions(rows: &[&TraceRow]) -> Vec<(String, u64)> {
     let mut by_id: BTreeMap<&str, (u64, i64)> = BTreeMap::new();
     for row in rows {
@@ -95,20 +95,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn every_answer_is_the_naive_one(
-        events in events(), filters in prop::collection::vec(filters(), 6), limit in 1..7_usize,
+    fn every_page_equals_the_naive_evaluator(
+        operations in operations(), filters in prop::collection::vec(filters(), 6), limit in 1..7_usize,
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_str().expect("a path");
         let store = TraceStore::open(path, Options::default()).expect("a store");
-        for event in &events {
-            happen(&store, event);
-            // Each state after the first numbers its sessions as the one before did.
-            if !matches!(event, Event::Span(..)) {
+        for operation in &operations {
+            apply(&store, operation);
+            // Each later state reuses the session numbers of the state before.
+            if !matches!(operation, Operation::Span(..)) {
                 let snapshot = store.snapshot();
                 let all = rows(&snapshot);
-                let window = Window { page: 1, limit };
-                let page = search::sessions(&snapshot, &Filter::all(), window, &Cancel::default());
+                let request = PageRequest { page: 1, limit };
+                let page = search::sessions(&snapshot, &Filter::all(), request, &CancellationToken::default());
                 let expected = sessions(&all.iter().collect::<Vec<_>>()).len() as u64;
                 prop_assert_eq!(page.expect("a page").total_count, expected);
             }
@@ -117,22 +117,22 @@ proptest! {
         let rows = rows(&snapshot);
         for source in filters {
             let filter = Filter::compile(source.to_string().as_bytes()).expect("a good filter");
-            let nobody = Cancel::default();
+            let token = CancellationToken::default();
             let matching: Vec<&TraceRow> =
                 rows.iter().filter(|row| truth(&source, &plain(row)) == Some(true)).collect();
-            let shown = every_page(limit, |window: Window| {
-                search::runs(&snapshot, &filter, window, Detail::Summary, &nobody).expect("a page")
+            let shown = every_page(limit, |request: PageRequest| {
+                search::runs(&snapshot, &filter, request, Detail::Summary, &token).expect("a page")
             });
             let shown: Vec<&str> = shown.iter().map(|item| item["trace_id"].as_str().expect("an id")).collect();
             let expected: Vec<String> = matching.iter().map(|row| row.trace_id.to_string()).collect();
             prop_assert_eq!(&shown, &expected, "{}", source);
-            let ids = every_page(limit, |window: Window| {
-                search::ids(&snapshot, &filter, window, &nobody).expect("a page")
+            let ids = every_page(limit, |request: PageRequest| {
+                search::ids(&snapshot, &filter, request, &token).expect("a page")
             });
             prop_assert_eq!(ids, expected, "{}", source);
             prop_assert_eq!(store.delete(&filter, true).expect("counted"), matching.len() as u64);
-            let shown = every_page(limit, |window: Window| {
-                search::sessions(&snapshot, &filter, window, &nobody).expect("a page")
+            let shown = every_page(limit, |request: PageRequest| {
+                search::sessions(&snapshot, &filter, request, &token).expect("a page")
             });
             let shown: Vec<(String, u64)> = shown
                 .iter()

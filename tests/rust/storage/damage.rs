@@ -1,4 +1,4 @@
-//! Damage is named; a store is never silently smaller than it was.
+//! Damage is reported with its object; a store is never silently smaller than it was.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,59 +8,11 @@ use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{Contents, address, contents, open};
-use crate::spans::{export, span};
+use crate::support::contents::{address, contents, open};
+use crate::support::files::{closed_store, files, newest, restore};
+use crate::support::spans::{request, span};
 
-/// Returns a closed store with two segments, one with hidden rows, and write-ahead.
-pub(super) fn closed_store() -> (TempDir, Contents) {
-    let folder = TempDir::new().expect("a folder");
-    let store = open(&folder);
-    for spans in [[(1, 1), (4, 1)], [(2, 1), (5, 1)], [(1, 2), (6, 1)]] {
-        store.ingest(export(&spans.map(|(trace, id)| span(trace, id, 0)))).expect("ingested");
-        store.flush().expect("flushed");
-    }
-    store.ingest(export(&[span(3, 1, 0)])).expect("ingested");
-    store.ingest(export(&[span(2, 2, 0)])).expect("ingested");
-    let held = contents(&store.snapshot());
-    store.close().expect("closed");
-    (folder, held)
-}
-
-/// Returns every file of a store but its lock and its cache, with its content.
-pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.ends_with("cache") {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if !path.ends_with("LOCK") {
-            found.insert(path.clone(), fs::read(&path).expect("a file"));
-        }
-    }
-    found
-}
-
-/// Puts a store back as it was.
-pub(super) fn restore(folder: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) {
-    for path in files(folder).keys().filter(|path| !wanted.contains_key(*path)) {
-        fs::remove_file(path).expect("removed");
-    }
-    for (path, content) in wanted {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, content).expect("written");
-    }
-}
-
-/// Returns the newest object of a folder of the store.
-pub(super) fn newest(folder: &TempDir, within: &str) -> PathBuf {
-    let entries = fs::read_dir(folder.path().join(within)).expect("a folder");
-    entries.map(|entry| entry.expect("an entry").path()).max().expect("an object")
-}
-
-/// Opens a store and reads everything, which may both find damage.
+/// Opens a store and reads all of it. Both may find damage.
 fn read_everything(folder: &TempDir) -> Result<(), Error> {
     let store = TraceStore::open(address(folder), Options::default())?;
     for part in store.snapshot().parts() {
@@ -69,8 +21,8 @@ fn read_everything(folder: &TempDir) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asserts that both opening and checking name the object.
-fn assert_named(folder: &TempDir, path: &Path) {
+/// Asserts that both a check and a full read report damage of the object.
+fn assert_reported(folder: &TempDir, path: &Path) {
     let object = path.strip_prefix(folder.path()).expect("inside").to_string_lossy().into_owned();
     for found in [TraceStore::check(address(folder)).map(drop), read_everything(folder)] {
         match found {
@@ -80,8 +32,9 @@ fn assert_named(folder: &TempDir, path: &Path) {
     }
 }
 
-/// The folder of manifests is left out: what its newest object says is needed to find the others.
-fn objects_of_truth(wanted: &BTreeMap<PathBuf, Vec<u8>>) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
+/// Returns the objects of the store except the manifests, without which the others cannot be found, and except empty
+/// write-ahead objects.
+fn live_objects(wanted: &BTreeMap<PathBuf, Vec<u8>>) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
     wanted.iter().filter(|(path, content)| {
         let is_live_wal = path.extension().is_none_or(|kind| kind != "wal") || content.len() > 56;
         is_live_wal && path.extension().is_none_or(|kind| kind != "json")
@@ -89,45 +42,45 @@ fn objects_of_truth(wanted: &BTreeMap<PathBuf, Vec<u8>>) -> impl Iterator<Item =
 }
 
 #[test]
-fn a_missing_or_truncated_object_is_named() {
+fn a_missing_or_truncated_object_is_reported() {
     let (folder, _) = closed_store();
     let wanted = files(folder.path());
     let mut seen = 0;
-    // The last write-ahead object is the one whose loss nothing can tell.
+    // The loss of the last write-ahead object cannot be detected.
     let last = newest(&folder, "wal");
-    for (path, content) in objects_of_truth(&wanted) {
+    for (path, content) in live_objects(&wanted) {
         if *path != last {
             fs::remove_file(path).expect("removed");
-            assert_named(&folder, path);
+            assert_reported(&folder, path);
             restore(folder.path(), &wanted);
         }
         fs::write(path, &content[..content.len() - 1]).expect("written");
-        assert_named(&folder, path);
+        assert_reported(&folder, path);
         restore(folder.path(), &wanted);
         seen += 1;
     }
-    assert_eq!(seen, 3 * 2 + 1 + 2, "three segments, a set of hidden rows, two write-ahead objects");
+    assert_eq!(seen, 3 * 2 + 1 + 2, "three segments, a deletion vector, two write-ahead objects");
 }
 
 #[test]
-fn a_flipped_bit_is_named() {
+fn a_flipped_bit_is_reported() {
     let (folder, _) = closed_store();
     let wanted = files(folder.path());
-    for (path, content) in objects_of_truth(&wanted) {
+    for (path, content) in live_objects(&wanted) {
         let is_wal = path.extension().is_some_and(|kind| kind == "wal");
-        // Every byte of the write-ahead, a sample of the others.
+        // A denser sample of the write-ahead log than of the other objects.
         for place in (0..content.len()).step_by(if is_wal { 7 } else { content.len() / 5 }) {
             let mut damaged = content.clone();
             damaged[place] ^= 1 << (place % 8);
             fs::write(path, damaged).expect("written");
-            assert_named(&folder, path);
+            assert_reported(&folder, path);
             restore(folder.path(), &wanted);
         }
     }
 }
 
 #[test]
-fn a_damaged_manifest_is_refused() {
+fn a_damaged_manifest_is_rejected() {
     let (folder, _) = closed_store();
     let wanted = files(folder.path());
     let path = newest(&folder, "manifest");
@@ -157,7 +110,7 @@ fn a_store_without_its_manifests_is_not_an_empty_store() {
 }
 
 #[test]
-fn opening_removes_what_no_manifest_names() {
+fn opening_removes_objects_that_no_manifest_names() {
     let (folder, held) = closed_store();
     let strays = ["segments/01ARZ3NDEKTSV4RRFFQ69G5FAV/traces.parquet", "wal/stray", "manifest/x.json#1"];
     for stray in strays {
@@ -174,24 +127,24 @@ fn opening_removes_what_no_manifest_names() {
 }
 
 #[test]
-fn late_spans_of_an_unreadable_trace_are_refused_and_the_store_goes_on() {
+fn late_spans_of_an_unreadable_trace_are_rejected_and_the_store_continues() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
-    store.ingest(export(&[span(1, 1, 0), span(2, 1, 0)])).expect("ingested");
+    store.ingest(request(&[span(1, 1, 0), span(2, 1, 0)])).expect("ingested");
     store.flush().expect("flushed");
     let documents = newest(&folder, "segments").join("spans.otlp.zst");
     let sound = fs::read(&documents).expect("a file");
-    let place = store.snapshot().find(export(&[span(1, 1, 0)]).spans[0].trace_id).expect("a place").1;
+    let row = store.snapshot().find(request(&[span(1, 1, 0)]).spans[0].trace_id).expect("a row").1;
     let mut damaged = sound.clone();
-    // Documents stand in the order of their rows, and these two are equally long.
-    damaged[place * sound.len() / 2 + 20] ^= 1;
+    // Documents are in the order of their rows, and these two have the same length.
+    damaged[row * sound.len() / 2 + 20] ^= 1;
     fs::write(&documents, damaged).expect("written");
     let before = store.stats();
-    let refused = store.ingest(export(&[span(1, 2, 0), span(3, 1, 0)]));
-    assert!(matches!(refused, Err(Error::Damage { .. })), "{refused:?}");
+    let rejected = store.ingest(request(&[span(1, 2, 0), span(3, 1, 0)]));
+    assert!(matches!(rejected, Err(Error::Damage { .. })), "{rejected:?}");
     assert_eq!(store.stats(), before, "nothing was written");
-    store.ingest(export(&[span(2, 2, 0), span(4, 1, 0)])).expect("other traces are taken");
+    store.ingest(request(&[span(2, 2, 0), span(4, 1, 0)])).expect("other traces are accepted");
     fs::write(&documents, sound).expect("written");
-    store.ingest(export(&[span(1, 2, 0)])).expect("what is sound again is taken");
+    store.ingest(request(&[span(1, 2, 0)])).expect("a repaired trace is accepted");
     assert_eq!(contents(&store.snapshot()).len(), 3);
 }

@@ -1,7 +1,7 @@
-//! Stores of every released format: each later program opens them and finds what they held.
+//! Golden stores: every later version opens the stores of all released formats and finds their content.
 //!
-//! `tests/golden/store-<format>` is a store as a program of that format left it, and the JSON beside
-//! it says what it held. A store is blessed once, before its format is released, and never again.
+//! `tests/golden/store-<format>` is a store as written by a version with that format, and the JSON file beside it is its
+//! expected content. A store is blessed once, before its format is released, and never again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,23 +21,24 @@ use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
 use tempfile::TempDir;
 
-use super::contents::{address, contents, copy_folder, open};
-use super::damage::{files, newest};
-use super::forge;
-use crate::spans::{EPOCH, MILLISECOND, below, export, failed, span, with};
+use crate::support::contents::{address, contents, copy_folder, open};
+use crate::support::files::{files, newest};
+use crate::support::forge;
+use crate::support::spans::{EPOCH, MILLISECOND, below, failed, request, span, with};
 
-/// What a store held, and what a check of it found.
+/// The content of a store, and the counts of a check.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Held {
+struct GoldenStore {
     segments: u64,
-    hidden_rows: u64,
+    #[serde(rename = "hidden_rows")]
+    deleted_rows: u64,
     wal_objects: u64,
-    traces: BTreeMap<String, HeldTrace>,
+    traces: BTreeMap<String, GoldenTrace>,
 }
 
 /// One trace: the columns of its row as text, and its document as base64.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct HeldTrace {
+struct GoldenTrace {
     row: BTreeMap<String, String>,
     document: String,
 }
@@ -46,7 +47,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// Returns the golden stores: their folders.
+/// Returns the folders of the golden stores.
 fn stores() -> Vec<PathBuf> {
     let entries =
         fs::read_dir(golden("")).expect("the golden stores").map(|entry| entry.expect("an entry").path());
@@ -62,7 +63,7 @@ fn copied(store: &Path) -> TempDir {
     copy
 }
 
-/// Returns a value as text; an instant as microseconds since 1970.
+/// Returns a value as text; a timestamp as microseconds since 1970.
 fn printed(column: &ArrayRef, row: usize) -> String {
     match column.data_type() {
         DataType::Timestamp(_, _) => column.as_primitive::<TimestampMicrosecondType>().value(row).to_string(),
@@ -70,12 +71,12 @@ fn printed(column: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Returns the traces of a snapshot, each checked against its row.
-fn traces(snapshot: &Snapshot) -> BTreeMap<String, HeldTrace> {
+/// Returns the traces of a snapshot.
+fn traces(snapshot: &Snapshot) -> BTreeMap<String, GoldenTrace> {
     let ids = contents(snapshot).into_keys();
     let found = ids.map(|id| {
-        let (place, row) = snapshot.find(id).expect("a place");
-        let part = &snapshot.parts()[place];
+        let (part, row) = snapshot.find(id).expect("a row");
+        let part = &snapshot.parts()[part];
         let batch = part.batch().expect("readable rows");
         let schema = batch.schema();
         let columns = schema
@@ -85,20 +86,20 @@ fn traces(snapshot: &Snapshot) -> BTreeMap<String, HeldTrace> {
             .map(|(field, column)| (field.name().clone(), printed(column, row)));
         let columns: BTreeMap<_, _> = columns.collect();
         let document = STANDARD.encode(part.trace(row).expect("a readable document").document());
-        (id.to_string(), HeldTrace { row: columns, document })
+        (id.to_string(), GoldenTrace { row: columns, document })
     });
     found.collect()
 }
 
 #[test]
-fn every_golden_store_is_sound_and_holds_what_it_held() {
+fn every_golden_store_is_sound_and_complete() {
     for store in stores() {
-        let text = fs::read(store.with_extension("json")).expect("what the store held");
-        let held: Held = serde_json::from_slice(&text).expect("JSON");
+        let text = fs::read(store.with_extension("json")).expect("the expected content");
+        let held: GoldenStore = serde_json::from_slice(&text).expect("JSON");
         let copy = copied(&store);
         let report = TraceStore::check(address(&copy)).expect("a sound store");
-        let counts = (report.segments, report.hidden_rows, report.wal_objects);
-        assert_eq!(counts, (held.segments, held.hidden_rows, held.wal_objects));
+        let counts = (report.segments, report.deleted_rows, report.wal_objects);
+        assert_eq!(counts, (held.segments, held.deleted_rows, held.wal_objects));
         for is_sealed in [false, true] {
             let opened = open(&copy);
             assert_holds(&opened.snapshot(), &held);
@@ -111,8 +112,8 @@ fn every_golden_store_is_sound_and_holds_what_it_held() {
     }
 }
 
-/// Asserts that each trace has the same spans and at least the same columns.
-fn assert_holds(snapshot: &Snapshot, held: &Held) {
+/// Asserts that each trace has the same spans, and the same values in the columns of that format.
+fn assert_holds(snapshot: &Snapshot, held: &GoldenStore) {
     let found = traces(snapshot);
     assert!(found.keys().eq(held.traces.keys()));
     for (id, expected) in &held.traces {
@@ -129,13 +130,13 @@ fn assert_holds(snapshot: &Snapshot, held: &Held) {
     }
 }
 
-/// Asserts that a store is refused for its format, and that nothing of it was touched.
-fn assert_refused(folder: &TempDir, object: &Path) {
+/// Asserts that a store is rejected for its format, and that its files are unchanged.
+fn assert_rejected(folder: &TempDir, object: &Path) {
     let before = files(folder.path());
     for recover in [false, true] {
         let options = Options { recover, ..Options::default() };
         let Err(Error::Options(message)) = TraceStore::open(address(folder), options) else {
-            panic!("expected a refusal");
+            panic!("expected a rejection");
         };
         assert!(message.ends_with("has format 2, this program reads 1"), "{message}");
         let object = object.strip_prefix(folder.path()).expect("inside").display().to_string();
@@ -145,13 +146,13 @@ fn assert_refused(folder: &TempDir, object: &Path) {
 }
 
 #[test]
-fn a_newer_format_of_any_object_is_refused_and_nothing_is_touched() {
+fn a_newer_format_of_any_object_is_rejected_and_nothing_is_changed() {
     let store = golden("store-1");
     let copy = copied(&store);
     let manifest = newest(&copy, "manifest");
     let newer = fs::read_to_string(&manifest).expect("text").replacen("\"format\":1", "\"format\":2", 1);
     fs::write(&manifest, newer).expect("written");
-    assert_refused(&copy, &manifest);
+    assert_rejected(&copy, &manifest);
 
     let copy = copied(&store);
     let wal = newest(&copy, "wal");
@@ -159,7 +160,7 @@ fn a_newer_format_of_any_object_is_refused_and_nothing_is_touched() {
     newer[8] = 2;
     forge::seal_wal(&mut newer);
     fs::write(&wal, newer).expect("written");
-    assert_refused(&copy, &wal);
+    assert_rejected(&copy, &wal);
 
     let copy = copied(&store);
     let mut segment = None;
@@ -168,18 +169,18 @@ fn a_newer_format_of_any_object_is_refused_and_nothing_is_touched() {
         let rows = copy.path().join("segments").join(id).join("traces.parquet");
         let mut newer = fs::read(&rows).expect("rows");
         let key = b"spanwise.format";
-        let place = newer.windows(key.len()).position(|window| window == key).expect("the format");
-        // After the key: the header of the value's field, its length, and the value.
-        assert_eq!(newer[place + key.len() + 2], b'1');
-        newer[place + key.len() + 2] = b'2';
+        let position = newer.windows(key.len()).position(|window| window == key).expect("the format");
+        // The key is followed by the header of the value field, its length, and the value.
+        assert_eq!(newer[position + key.len() + 2], b'1');
+        newer[position + key.len() + 2] = b'2';
         fs::write(&rows, &newer).expect("written");
-        forge::name_file(manifest, 1, "traces", &newer);
+        forge::record_file(manifest, 1, "traces", &newer);
         segment = Some(rows);
     });
-    assert_refused(&copy, &segment.expect("a segment"));
+    assert_rejected(&copy, &segment.expect("a segment"));
 }
 
-/// Sends captured requests, as an exporter did.
+/// Ingests captured requests.
 fn send(store: &TraceStore, names: &[&str]) {
     for name in names {
         let body = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otlp").join(name));
@@ -190,7 +191,7 @@ fn send(store: &TraceStore, names: &[&str]) {
 }
 
 #[test]
-#[ignore = "writes the golden store of this format, which is done once, before its release"]
+#[ignore = "writes the golden store of the current format, once, before the format is released"]
 fn bless() {
     let root = golden("store-1");
     let _absent = fs::remove_dir_all(&root);
@@ -198,25 +199,25 @@ fn bless() {
     let store = TraceStore::open(url, Options::default()).expect("a store");
     send(&store, &["agno-agent-tool-01.pb", "agno-team-01.pb", "openai-v2-chat-tool-01.pb"]);
     send(&store, &["service-orphan-01.pb", "pydantic-ai-agent-unicode-01.pb"]);
-    store.ingest(export(&[span(1, 1, 0), failed(below(span(1, 2, 10), 1), "no")])).expect("ingested");
-    store.ingest(export(&[span(2, 1, 5)])).expect("ingested");
+    store.ingest(request(&[span(1, 1, 0), failed(below(span(1, 2, 10), 1), "no")])).expect("ingested");
+    store.ingest(request(&[span(2, 1, 5)])).expect("ingested");
     store.flush().expect("flushed");
     send(&store, &["agno-agent-tool-02.pb", "agno-team-02.pb", "agno-team-03.pb", "service-odd-times-01.pb"]);
-    store.ingest(export(&[with(span(2, 2, 6), "session.id", "late"), span(3, 1, 7)])).expect("ingested");
+    store.ingest(request(&[with(span(2, 2, 6), "session.id", "late"), span(3, 1, 7)])).expect("ingested");
     store.flush().expect("flushed");
     send(&store, &["agno-team-04.pb", "agno-team-05.pb", "genai-util-agent-01.pb", "service-orphan-02.pb"]);
-    store.ingest(export(&[span(1, 3, 8), with(span(4, 1, 9), "user.id", "unsealed")])).expect("ingested");
+    store.ingest(request(&[span(1, 3, 8), with(span(4, 1, 9), "user.id", "unsealed")])).expect("ingested");
     let traces = traces(&store.snapshot());
     store.close().expect("closed");
     fs::remove_file(root.join("LOCK")).expect("removed");
     let report = TraceStore::check(url).expect("a sound store");
-    let held = Held {
+    let held = GoldenStore {
         segments: report.segments,
-        hidden_rows: report.hidden_rows,
+        deleted_rows: report.deleted_rows,
         wal_objects: report.wal_objects,
         traces,
     };
-    assert!(held.segments > 1 && held.hidden_rows > 1 && held.wal_objects > 1, "{report:?}");
+    assert!(held.segments > 1 && held.deleted_rows > 1 && held.wal_objects > 1, "{report:?}");
     let text = serde_json::to_string_pretty(&held).expect("plain values");
     fs::write(root.with_extension("json"), text + "\n").expect("written");
 }

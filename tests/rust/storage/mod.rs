@@ -1,25 +1,18 @@
 //! Tests of `rust/storage/`.
 
-mod backups;
-mod compactions;
-mod cache;
-pub(crate) mod contents;
+mod backup;
+mod committer;
 mod damage;
-mod aside;
-mod deletions;
-mod faults;
-pub(crate) mod forge;
-mod gated;
+mod fault_injection;
 mod golden;
 mod history;
 mod limits;
+mod manifest;
 mod model;
-mod pressure;
-mod processes;
-mod purge;
-mod reopen;
-mod retention;
-mod seals;
-mod world;
-mod writers;
-mod writing;
+mod objects;
+mod open;
+mod options;
+mod priority;
+mod segment;
+mod store;
+mod workers;

@@ -1,51 +1,50 @@
-//! Whatever happens to a store, it equals a map from traces to spans.
+//! Model test: after any sequence of operations, a store equals a map from traces to spans.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spanwise::bulk::{Order, import};
-use spanwise::otlp::{Glance, SpanId, TraceId, WireSpan, proto};
+use spanwise::bulk::{ImportOptions, import};
+use spanwise::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use super::contents::{address, contents, crashed, id_of, traces_in};
 use crate::bulk::batch;
-use crate::spans::{MILLISECOND, export, span};
+use crate::support::contents::{address, contents, crashed, id_of, traces_in};
+use crate::support::spans::{MILLISECOND, request, span};
 
-/// What can happen to a store.
+/// An operation on a store, or an accident.
 #[derive(Debug, Clone)]
-enum Event {
-    /// Spans arrive: trace, span, and how much later than usual the span ends.
+enum Operation {
+    /// Ingests spans: trace, span, and how much later than usual the span ends, in milliseconds.
     Ingest(Vec<(u64, u64, u64)>),
-    /// Spans are imported, in two batches.
+    /// Imports spans in two batches.
     Import(Vec<(u64, u64, u64)>),
     Flush,
-    /// These traces are deleted.
+    /// Deletes these traces.
     Delete(Vec<u64>),
-    /// Segments are merged; whether nothing may be left of what was deleted.
+    /// Merges segments, and if true purges deleted data.
     Compact(bool),
-    /// The store is closed and opened.
+    /// Closes and opens the store.
     Reopen,
-    /// The machine fails: the store is opened from what is on disk, the old one never closed.
+    /// Simulates a crash: opens a copy of the files without closing the store.
     Crash,
 }
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let arrivals = proptest::collection::vec((1..7_u64, 1..5_u64, 0..3_u64), 1..6);
-    let event = prop_oneof![
-        6 => arrivals.clone().prop_map(Event::Ingest),
-        3 => arrivals.prop_map(Event::Import),
-        2 => Just(Event::Flush),
-        2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Event::Delete),
-        1 => any::<bool>().prop_map(Event::Compact),
-        1 => Just(Event::Reopen),
-        1 => Just(Event::Crash),
+    let operation = prop_oneof![
+        6 => arrivals.clone().prop_map(Operation::Ingest),
+        3 => arrivals.prop_map(Operation::Import),
+        2 => Just(Operation::Flush),
+        2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Operation::Delete),
+        1 => any::<bool>().prop_map(Operation::Compact),
+        1 => Just(Operation::Reopen),
+        1 => Just(Operation::Crash),
     ];
-    proptest::collection::vec(event, 1..24)
+    proptest::collection::vec(operation, 1..24)
 }
 
-/// The store as it should be: of each span the copy with the later end, and when each trace was
-/// first seen.
+/// The expected content of the store: of each span the copy with the latest end, and when each trace was first received.
 #[derive(Default)]
 struct Model {
     spans: BTreeMap<TraceId, BTreeMap<SpanId, (u64, WireSpan)>>,
@@ -54,8 +53,8 @@ struct Model {
 
 impl Model {
     fn ingest(&mut self, spans: &[proto::Span]) {
-        for accepted in export(spans).spans {
-            let end = Glance::of(&accepted.wire.bytes).expect("an accepted span").end;
+        for accepted in request(spans).spans {
+            let end = SpanRef::of(&accepted.wire.bytes).expect("an accepted span").end;
             let copy = (end, accepted.wire);
             let trace = self.spans.entry(accepted.trace_id).or_default();
             let kept = trace.entry(accepted.span_id).or_insert_with(|| copy.clone());
@@ -65,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Returns how many traces there were to delete.
+    /// Returns the number of traces deleted.
     fn delete(&mut self, traces: &[TraceId]) -> u64 {
         let before = self.spans.len();
         self.spans.retain(|trace_id, _| !traces.contains(trace_id));
@@ -84,16 +83,16 @@ impl Model {
     }
 }
 
-/// Later than anything is received: what was received stays when it was.
-const LONG_AFTER: i64 = 4_000_000_000_000_000;
+/// A creation time later than that of any received trace, so that an import does not change when a trace was created.
+const FAR_FUTURE: i64 = 4_000_000_000_000_000;
 
-fn made(arrivals: Vec<(u64, u64, u64)>) -> Vec<proto::Span> {
-    let made = arrivals.into_iter().map(|(trace, id, later)| {
+fn spans_of(arrivals: Vec<(u64, u64, u64)>) -> Vec<proto::Span> {
+    let spans = arrivals.into_iter().map(|(trace, id, later)| {
         let mut made = span(trace, id, id);
         made.end_time_unix_nano += later * MILLISECOND;
         made
     });
-    made.collect()
+    spans.collect()
 }
 
 fn open(folder: &TempDir, options: &Options) -> TraceStore {
@@ -104,39 +103,39 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_store_equals_its_model(events in events(), seal_objects in 1..6_u64, max_segments in 1..5_u64) {
+    fn a_store_equals_its_model(operations in operations(), seal_objects in 1..6_u64, max_segments in 1..5_u64) {
         let options = Options { seal_objects, max_segments, ..Options::default() };
         let mut folder = TempDir::new().expect("a folder");
         let mut store = open(&folder, &options);
         let mut model = Model::default();
-        for event in events {
-            match event {
-                Event::Import(arrivals) => {
-                    let spans = made(arrivals);
+        for operation in operations {
+            match operation {
+                Operation::Import(arrivals) => {
+                    let spans = spans_of(arrivals);
                     let (first, second) = spans.split_at(spans.len() / 2);
-                    let batches = [first, second].map(|spans| Ok(batch(spans, LONG_AFTER)));
-                    let imported = import(&store, batches.into_iter(), &Order::of("")).expect("imported");
+                    let batches = [first, second].map(|spans| Ok(batch(spans, FAR_FUTURE)));
+                    let imported = import(&store, batches.into_iter(), &ImportOptions::of("")).expect("imported");
                     assert_eq!((imported.accepted, imported.rejected), (spans.len() as u64, 0));
                     model.ingest(&spans);
                 }
-                Event::Ingest(arrivals) => {
-                    let spans = made(arrivals);
-                    store.ingest(export(&spans)).expect("ingested");
+                Operation::Ingest(arrivals) => {
+                    let spans = spans_of(arrivals);
+                    store.ingest(request(&spans)).expect("ingested");
                     model.ingest(&spans);
                 }
-                Event::Flush => store.flush().expect("flushed"),
-                Event::Delete(traces) => {
+                Operation::Flush => store.flush().expect("flushed"),
+                Operation::Delete(traces) => {
                     let expected = model.delete(&traces.iter().map(|trace| id_of(*trace)).collect::<Vec<_>>());
                     let filter = traces_in(&traces);
                     assert_eq!(store.delete(&filter, true).expect("counted"), expected);
                     assert_eq!(store.delete(&filter, false).expect("deleted"), expected);
                 }
-                Event::Compact(purge) => store.compact(purge).expect("compacted"),
-                Event::Reopen => {
+                Operation::Compact(purge) => store.compact(purge).expect("compacted"),
+                Operation::Reopen => {
                     store.close().expect("closed");
                     store = open(&folder, &options);
                 }
-                Event::Crash => {
+                Operation::Crash => {
                     folder = crashed(&folder);
                     store = open(&folder, &options);
                 }

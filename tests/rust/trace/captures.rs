@@ -1,4 +1,4 @@
-//! The captured exports of real programs: what went in comes out, and nothing is lost on the way.
+//! The captured requests of real programs: every span is shown, and nothing is lost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -18,7 +18,7 @@ struct Manifest {
     files: Vec<CapturedFile>,
 }
 
-/// A program that was watched, and what it sent.
+/// A captured program, and what it sent.
 #[derive(Deserialize)]
 pub(super) struct CapturedCase {
     pub(super) framework: String,
@@ -52,7 +52,7 @@ fn folder() -> PathBuf {
 }
 
 impl Captures {
-    /// Returns all captures but those derived from others.
+    /// Returns all captures except those derived from others.
     pub(super) fn read() -> Self {
         let manifest = fs::read(folder().join("manifest.json")).expect("the manifest");
         let manifest: Manifest = serde_json::from_slice(&manifest).expect("a manifest");
@@ -90,22 +90,22 @@ fn spans(file: &CapturedFile) -> Vec<Arc<Span>> {
 }
 
 #[test]
-fn as_many_spans_come_out_as_went_in() {
+fn every_captured_span_is_shown() {
     for (case, traces) in Captures::read().cases {
         assert_eq!(traces.len(), case.traces.len(), "{} {}", case.framework, case.case);
         for expected in case.traces {
             let trace_id = TraceId::from_hex(&expected.trace_id).expect("an id");
             let detail = detail_of(&traces[&trace_id]);
-            let place = format!("trace {trace_id} of {} {}", case.framework, case.case);
-            assert_eq!(nodes(&detail).len(), expected.spans, "{place}");
-            assert_eq!(detail["total_spans"], expected.spans, "{place}");
-            assert_eq!(detail["error_count"], expected.error_spans, "{place}");
+            let label = format!("trace {trace_id} of {} {}", case.framework, case.case);
+            assert_eq!(nodes(&detail).len(), expected.spans, "{label}");
+            assert_eq!(detail["total_spans"], expected.spans, "{label}");
+            assert_eq!(detail["error_count"], expected.error_spans, "{label}");
         }
     }
 }
 
 #[test]
-fn every_attribute_is_shown_in_its_place_or_among_the_rest() {
+fn every_attribute_is_shown_in_its_member_or_in_extra_data() {
     for (case, traces) in Captures::read().cases {
         for trace in traces.values() {
             let detail = detail_of(trace);

@@ -1,4 +1,4 @@
-//! The detail: a trace as JSON that always parses and loses nothing.
+//! A trace as JSON always parses and loses nothing.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use spanwise::trace::{Span, Trace, detail};
 
 use super::made::{RECEIVED, attribute, detail_of, message, messages, nodes, span_id, text, trace, trace_id};
 
-/// The nodes as (id, ids of its children), written by the rules and with recursion.
+/// Returns the nodes as (id, ids of the children), built recursively.
 fn naive_tree(trace: &Trace, forest: &Forest, members: &[usize]) -> Json {
-    let node = |place: &usize| {
-        let below = naive_tree(trace, forest, forest.children(*place));
-        json!([trace.spans()[*place].span_id.to_string(), below])
+    let node = |index: &usize| {
+        let below = naive_tree(trace, forest, forest.children(*index));
+        json!([trace.spans()[*index].span_id.to_string(), below])
     };
     members.iter().map(node).collect()
 }
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn a_span_alone_is_its_node_without_children(messages in messages()) {
+    fn a_single_span_equals_its_node_without_children(messages in messages()) {
         let trace = trace(&messages);
         let detail = detail_of(&trace);
         for node in nodes(&detail) {
@@ -52,14 +52,14 @@ proptest! {
 }
 
 #[test]
-fn a_span_that_is_not_there_writes_nothing() {
+fn a_missing_span_writes_nothing() {
     let mut out = b"before".to_vec();
     assert!(!detail::write_span(&mut out, &trace(&[message(1, 0, 1)]), span_id(2)).expect("an answer"));
     assert_eq!(out, b"before");
 }
 
 #[test]
-fn members_stand_in_the_order_of_the_specification() {
+fn members_are_in_the_documented_order() {
     let mut root = failed(1, 0, "it broke");
     root.attributes.extend([
         text("openinference.span.kind", "CHAIN"),
@@ -76,7 +76,7 @@ fn members_stand_in_the_order_of_the_specification() {
     let mut out = Vec::new();
     detail::write_trace(&mut out, &trace(&[root, message(2, 1, 2)])).expect("a readable trace");
     let written = String::from_utf8(out).expect("UTF-8");
-    let mut place = 0;
+    let mut index = 0;
     for key in [
         "trace_id",
         "name",
@@ -112,8 +112,8 @@ fn members_stand_in_the_order_of_the_specification() {
         "metadata",
         "extra_data",
     ] {
-        let found = written[place..].find(&format!("\"{key}\":"));
-        place += found.unwrap_or_else(|| panic!("`{key}` after byte {place} of {written}"));
+        let found = written[index..].find(&format!("\"{key}\":"));
+        index += found.unwrap_or_else(|| panic!("`{key}` after byte {index} of {written}"));
     }
 }
 
@@ -129,22 +129,22 @@ fn exception(message: &str) -> proto::span::Event {
 }
 
 #[test]
-fn an_error_is_told_by_the_first_that_knows() {
-    let mut told = failed(1, 0, "by the status");
-    told.attributes = vec![text("exception.message", "by the attribute"), text("error.type", "by the type")];
-    told.events = vec![exception("overcome"), exception("by the event")];
+fn the_error_comes_from_the_first_source_that_has_one() {
+    let mut span = failed(1, 0, "by the status");
+    span.attributes = vec![text("exception.message", "by the attribute"), text("error.type", "by the type")];
+    span.events = vec![exception("overcome"), exception("by the event")];
     let error = |message: &proto::Span| detail_of(&trace(std::slice::from_ref(message)))["error"].clone();
-    assert_eq!(error(&told), "by the status");
-    told.status = failed(1, 0, "").status;
-    assert_eq!(error(&told), "by the attribute");
-    told.attributes.remove(0);
-    assert_eq!(error(&told), "by the event");
-    told.events = vec![exception("")];
-    assert_eq!(error(&told), "Broken");
-    told.events.clear();
-    assert_eq!(error(&told), "by the type");
-    told.attributes.clear();
-    assert_eq!(error(&told), "the span failed and did not say why");
+    assert_eq!(error(&span), "by the status");
+    span.status = failed(1, 0, "").status;
+    assert_eq!(error(&span), "by the attribute");
+    span.attributes.remove(0);
+    assert_eq!(error(&span), "by the event");
+    span.events = vec![exception("")];
+    assert_eq!(error(&span), "Broken");
+    span.events.clear();
+    assert_eq!(error(&span), "by the type");
+    span.attributes.clear();
+    assert_eq!(error(&span), "the span failed and did not say why");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_failed_run_shows_its_error_and_no_output() {
 }
 
 #[test]
-fn a_chain_without_output_takes_that_of_its_last_child() {
+fn a_chain_without_output_shows_that_of_its_last_child() {
     let chain = |output: &str| {
         let kind = text("openinference.span.kind", "CHAIN");
         proto::Span { attributes: vec![kind, text("output.value", output)], ..message(1, 0, 1) }
@@ -188,7 +188,7 @@ fn a_chain_without_output_takes_that_of_its_last_child() {
 }
 
 #[test]
-fn steps_are_known_by_name_and_never_by_position() {
+fn steps_are_matched_by_name_not_by_position() {
     let texts = |texts: &[&str]| {
         let values = texts.iter().map(|text| super::made::otlp_value(&json!(text))).collect();
         Value::ArrayValue(ArrayValue { values })
@@ -255,7 +255,7 @@ fn origin() -> Origin {
 }
 
 #[test]
-fn nothing_that_was_sent_is_thrown_away() {
+fn everything_that_was_sent_is_shown() {
     let message = proto::Span {
         trace_state: "a=b".into(),
         flags: 0x200,

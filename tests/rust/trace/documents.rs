@@ -8,7 +8,7 @@ use super::made::{RECEIVED, detail_of, message, messages, span, trace, trace_id}
 
 proptest! {
     #[test]
-    fn a_document_holds_the_trace_it_was_made_of(messages in messages()) {
+    fn a_document_round_trips_its_trace(messages in messages()) {
         let trace = trace(&messages);
         let read = Trace::from_document(trace_id(), RECEIVED, trace.document().into()).expect("a document");
         prop_assert_eq!(read.document(), trace.document());
@@ -17,12 +17,12 @@ proptest! {
     }
 
     #[test]
-    fn of_unequal_copies_the_later_end_stays_whatever_the_order(ends in prop::collection::vec(0..4_u64, 1..5)) {
+    fn of_unequal_copies_the_later_end_is_kept_in_any_order(ends in prop::collection::vec(0..4_u64, 1..5)) {
         let copies: Vec<_> = ends
             .iter()
             .enumerate()
-            .map(|(place, end)| {
-                let name = format!("copy {place}");
+            .map(|(index, end)| {
+                let name = format!("copy {index}");
                 span(&proto::Span { name, end_time_unix_nano: 10 + end, ..message(1, 0, 1) })
             })
             .collect();

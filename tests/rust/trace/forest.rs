@@ -1,4 +1,4 @@
-//! The forest: every span in exactly one place, in order, whatever its parents say.
+//! The forest contains every span exactly once, in order, whatever the parents are.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use spanwise::trace::tree::Forest;
 
 use super::made::{message, messages, trace};
 
-/// The place of the parent a span asks for, if it is there.
-fn wanted(spans: &[Arc<Span>], place: usize) -> Option<usize> {
-    let parent_id = spans[place].parent_id?;
+/// Returns the index of the parent that a span names, if the trace has it.
+fn wanted(spans: &[Arc<Span>], index: usize) -> Option<usize> {
+    let parent_id = spans[index].parent_id?;
     spans.iter().position(|span| span.span_id == parent_id)
 }
 
-/// The circle a span is part of, found by walking up until it comes back or has gone too far.
-fn circle(spans: &[Arc<Span>], place: usize) -> Option<Vec<usize>> {
-    let mut walked = vec![place];
-    let mut here = place;
+/// Returns the cycle that a span is part of, found by walking up until it repeats or has gone too far.
+fn cycle(spans: &[Arc<Span>], index: usize) -> Option<Vec<usize>> {
+    let mut walked = vec![index];
+    let mut here = index;
     for _ in 0..spans.len() {
         here = wanted(spans, here)?;
-        if here == place {
+        if here == index {
             return Some(walked);
         }
         walked.push(here);
@@ -28,10 +28,10 @@ fn circle(spans: &[Arc<Span>], place: usize) -> Option<Vec<usize>> {
     None
 }
 
-fn naive_parent(spans: &[Arc<Span>], place: usize) -> Option<usize> {
-    let parent = wanted(spans, place)?;
-    let is_cut = circle(spans, place).is_some_and(|walked| {
-        walked.iter().all(|other| *other == place || spans[place].sibling_order(&spans[*other]).is_lt())
+fn naive_parent(spans: &[Arc<Span>], index: usize) -> Option<usize> {
+    let parent = wanted(spans, index)?;
+    let is_cut = cycle(spans, index).is_some_and(|walked| {
+        walked.iter().all(|other| *other == index || spans[index].sibling_order(&spans[*other]).is_lt())
     });
     (!is_cut).then_some(parent)
 }
@@ -48,7 +48,7 @@ fn reached(forest: &Forest) -> Vec<usize> {
 
 proptest! {
     #[test]
-    fn every_span_stands_in_exactly_one_place(messages in messages()) {
+    fn every_span_occurs_exactly_once(messages in messages()) {
         let trace = trace(&messages);
         let mut reached = reached(&Forest::of(trace.spans()));
         reached.sort_unstable();
@@ -56,37 +56,37 @@ proptest! {
     }
 
     #[test]
-    fn parents_are_those_asked_for_unless_missing_or_cut(messages in messages()) {
+    fn parents_are_kept_unless_missing_or_cut(messages in messages()) {
         let trace = trace(&messages);
         let forest = Forest::of(trace.spans());
-        for place in 0..messages.len() {
-            let parent = forest.parent(place);
-            prop_assert_eq!(parent, naive_parent(trace.spans(), place));
+        for index in 0..messages.len() {
+            let parent = forest.parent(index);
+            prop_assert_eq!(parent, naive_parent(trace.spans(), index));
             let family = parent.map_or(forest.roots(), |parent| forest.children(parent));
-            prop_assert_eq!(family.iter().filter(|member| **member == place).count(), 1);
+            prop_assert_eq!(family.iter().filter(|member| **member == index).count(), 1);
         }
     }
 
     #[test]
-    fn families_are_in_sibling_order(messages in messages()) {
+    fn siblings_are_in_order(messages in messages()) {
         let trace = trace(&messages);
         let spans = trace.spans();
         let forest = Forest::of(spans);
-        let families = (0..spans.len()).map(|place| forest.children(place)).chain([forest.roots()]);
+        let families = (0..spans.len()).map(|index| forest.children(index)).chain([forest.roots()]);
         for family in families {
             prop_assert!(family.is_sorted_by(|one, next| spans[*one].sibling_order(&spans[*next]).is_lt()));
         }
     }
 }
 
-/// Returns, for spans given as (id, parent, start), each id with its children's ids, roots under 0.
+/// Returns, for spans given as (id, parent, start), each id with the ids of its children; the roots are under 0.
 fn shape(spans: &[(u64, u64, u64)]) -> Vec<(u64, Vec<u64>)> {
     let messages: Vec<_> = spans.iter().map(|(id, parent, start)| message(*id, *parent, *start)).collect();
     let trace = trace(&messages);
     let forest = Forest::of(trace.spans());
-    let id = |place: &usize| u64::from_be_bytes(*trace.spans()[*place].span_id.as_bytes());
+    let id = |index: &usize| u64::from_be_bytes(*trace.spans()[*index].span_id.as_bytes());
     let family = |members: &[usize]| members.iter().map(id).collect::<Vec<_>>();
-    let below = (0..trace.spans().len()).map(|place| (id(&place), family(forest.children(place))));
+    let below = (0..trace.spans().len()).map(|index| (id(&index), family(forest.children(index))));
     [(0, family(forest.roots()))].into_iter().chain(below).filter(|(_, family)| !family.is_empty()).collect()
 }
 
@@ -111,7 +111,7 @@ fn multiple_roots() {
 }
 
 #[test]
-fn interrupted_by_a_parent_that_never_came() {
+fn interrupted_by_a_missing_parent() {
     assert_eq!(shape(&[(1, 0, 5), (3, 2, 6), (4, 3, 7)]), [(0, vec![1, 3]), (3, vec![4])]);
 }
 
@@ -121,7 +121,7 @@ fn equal_ids_are_one_span() {
 }
 
 #[test]
-fn no_roots_but_circles_cut_at_their_earliest() {
+fn cycles_are_cut_at_their_earliest_span() {
     assert_eq!(shape(&[(1, 1, 5)]), [(0, vec![1])], "a span that is its own parent");
     assert_eq!(
         shape(&[(1, 3, 9), (2, 1, 5), (3, 2, 7), (4, 3, 1)]),

@@ -1,8 +1,8 @@
-//! Golden answers for the captured traces, checked by eye: `tests/cases/traces/`.
+//! Golden files for the captured traces, reviewed by hand: `tests/cases/traces/`.
 //!
-//! One file per captured case: for each trace its row, its input, output and error, and its tree
-//! without times and without `extra_data`. A text over 200 characters is kept as its beginning and
-//! its length. `SPANWISE_BLESS=1 cargo test golden` writes the files anew; read the difference.
+//! One file per captured case: for each trace its row, its input, output and error, and its tree without times and
+//! without `extra_data`. A text over 200 characters is stored as its beginning and its length. `SPANWISE_BLESS=1
+//! cargo test golden` rewrites the files; review the difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use spanwise::trace::{Trace, TraceRow};
 use super::captures::{CapturedCase, Captures};
 use super::made::detail_of;
 
-/// Cases that say nothing beyond another one, or too much to be read.
+/// Cases that add nothing to another one, or are too large to review.
 const NOT_READ: [&str; 3] = ["-large", "many-spans", "-gzip"];
 
 fn folder() -> PathBuf {
@@ -51,10 +51,10 @@ fn tree(nodes: &Json) -> Json {
     nodes.as_array().into_iter().flatten().map(node).collect()
 }
 
-fn answer(trace: &Trace) -> Json {
+fn golden(trace: &Trace) -> Json {
     let detail = detail_of(trace);
     let row = TraceRow::of(trace);
-    let mut answer = kept(
+    let mut golden = kept(
         &detail,
         &[
             "trace_id",
@@ -75,11 +75,11 @@ fn answer(trace: &Trace) -> Json {
             "error",
         ],
     );
-    answer.insert("duration_ms".into(), json!(row.duration_ms));
-    answer.insert("input_tokens".into(), json!(row.input_tokens));
-    answer.insert("output_tokens".into(), json!(row.output_tokens));
-    answer.insert("tree".into(), tree(&detail["tree"]));
-    Json::Object(answer)
+    golden.insert("duration_ms".into(), json!(row.duration_ms));
+    golden.insert("input_tokens".into(), json!(row.input_tokens));
+    golden.insert("output_tokens".into(), json!(row.output_tokens));
+    golden.insert("tree".into(), tree(&detail["tree"]));
+    Json::Object(golden)
 }
 
 fn path(case: &CapturedCase) -> PathBuf {
@@ -87,7 +87,7 @@ fn path(case: &CapturedCase) -> PathBuf {
 }
 
 #[test]
-fn golden_answers_for_the_captured_traces() {
+fn captured_traces_equal_their_golden_files() {
     let is_blessing = std::env::var_os("SPANWISE_BLESS").is_some();
     let mut read = 0;
     for (case, traces) in Captures::read().cases {
@@ -96,19 +96,19 @@ fn golden_answers_for_the_captured_traces() {
         }
         let mut traces: Vec<&Trace> = traces.values().collect();
         traces.sort_by(|one, other| TraceRow::of(one).start_time.cmp(&TraceRow::of(other).start_time));
-        let answers: Vec<Json> = traces.into_iter().map(answer).collect();
-        read += answers.len();
+        let actual_traces: Vec<Json> = traces.into_iter().map(golden).collect();
+        read += actual_traces.len();
         if is_blessing {
-            let text = serde_json::to_string_pretty(&answers).expect("JSON");
+            let text = serde_json::to_string_pretty(&actual_traces).expect("JSON");
             fs::write(path(&case), format!("{text}\n")).expect("a golden file");
         }
         let golden =
-            fs::read(path(&case)).unwrap_or_else(|fault| panic!("{}: {fault}", path(&case).display()));
-        let golden: Vec<Json> = serde_json::from_slice(&golden).expect("golden answers");
-        for (answer, golden) in answers.iter().zip(&golden) {
-            assert_eq!(answer, golden, "{} {}", case.framework, case.case);
+            fs::read(path(&case)).unwrap_or_else(|error| panic!("{}: {error}", path(&case).display()));
+        let golden: Vec<Json> = serde_json::from_slice(&golden).expect("golden traces");
+        for (actual, golden) in actual_traces.iter().zip(&golden) {
+            assert_eq!(actual, golden, "{} {}", case.framework, case.case);
         }
-        assert_eq!(answers.len(), golden.len(), "{} {}", case.framework, case.case);
+        assert_eq!(actual_traces.len(), golden.len(), "{} {}", case.framework, case.case);
     }
     assert!(read >= 40, "only {read} traces were read");
 }

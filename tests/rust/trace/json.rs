@@ -1,4 +1,4 @@
-//! Attribute values as JSON: whatever was sent parses, and none of it is lost.
+//! Attribute values as JSON: everything that was sent parses, and nothing is lost.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -32,12 +32,12 @@ fn otlp_values() -> impl Strategy<Value = AnyValue> {
 
 proptest! {
     #[test]
-    fn attributes_become_json_and_none_is_lost(values in prop::collection::vec(otlp_values(), 0..4)) {
-        let entry = |(place, value): (usize, &AnyValue)| {
-            KeyValue { key: format!("key {}", place / 2), value: Some(value.clone()), ..KeyValue::default() }
+    fn attributes_become_json_without_loss(values in prop::collection::vec(otlp_values(), 0..4)) {
+        let entry = |(index, value): (usize, &AnyValue)| {
+            KeyValue { key: format!("key {}", index / 2), value: Some(value.clone()), ..KeyValue::default() }
         };
         let attributes: Vec<KeyValue> = values.iter().enumerate().map(entry).collect();
-        // Through text as well: reading a long fraction back rounds it in its last digit.
+        // Through text as well: parsing a long fraction rounds its last digit.
         let expected: Json = serde_json::from_str(&otlp_json_map(&attributes).to_string()).expect("JSON");
         let detail = detail_of(&trace(&[proto::Span { attributes, ..message(1, 0, 1) }]));
         let shown = &detail["tree"][0]["extra_data"]["attributes"];

@@ -1,4 +1,4 @@
-//! Spans made for a test, and the JSON that is made of them.
+//! Test spans, and the JSON expected for them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use spanwise::otlp::proto::{self, AnyValue, ArrayValue, KeyValue, KeyValueList};
 use spanwise::otlp::{Origin, SpanId, TraceId, WireSpan};
 use spanwise::trace::{Span, Trace, detail};
 
-/// When made traces are first received: microseconds since 1970.
+/// When test traces are first received, in microseconds since 1970.
 pub(super) const RECEIVED: i64 = 1_795_200_000_000_000;
 
 pub(super) fn trace_id() -> TraceId {
@@ -21,7 +21,7 @@ pub(super) fn span_id(number: u64) -> SpanId {
     SpanId::from_bytes(&number.to_be_bytes()).expect("an id that is not zero")
 }
 
-/// Returns a message of span `id` below `parent`; a parent of zero is none.
+/// Returns a message of span `id` with parent `parent`; zero means none.
 pub(super) fn message(id: u64, parent: u64, start: u64) -> proto::Span {
     proto::Span {
         trace_id: trace_id().as_bytes().to_vec().into(),
@@ -76,7 +76,7 @@ pub(super) fn otlp_value(json: &Json) -> AnyValue {
     AnyValue { value }
 }
 
-/// The JSON of a value by the rules, with recursion.
+/// Returns the expected JSON of a value, built recursively.
 pub(super) fn otlp_json(value: &AnyValue) -> Json {
     use base64::Engine as _;
     match &value.value {
@@ -124,14 +124,14 @@ pub(super) fn nodes(detail: &Json) -> Vec<&Json> {
     found
 }
 
-/// Spans with parents that may be missing, their own, or in a circle; some speak a dialect.
+/// Spans whose parents may be missing, themselves, or in a cycle; some have attributes of a dialect.
 pub(super) fn messages() -> impl Strategy<Value = Vec<proto::Span>> {
     let kinds = prop::sample::select(vec!["", "", "AGENT", "CHAIN", "LLM", "TOOL"]);
     let one = (0..14_u64, 0..4_u64, kinds, 0..6_u8, any::<bool>());
     prop::collection::vec(one, 1..12).prop_map(|parts| {
-        let number = |(place, part): (usize, (u64, u64, &str, u8, bool))| {
+        let number = |(index, part): (usize, (u64, u64, &str, u8, bool))| {
             let (parent, start, kind, ids, is_error) = part;
-            let id = place as u64 + 1;
+            let id = index as u64 + 1;
             let mut message = message(id, parent, start * 1_000_000);
             if !kind.is_empty() {
                 message.attributes.push(text("openinference.span.kind", kind));

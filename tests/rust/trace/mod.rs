@@ -3,7 +3,7 @@
 mod captures;
 mod detail;
 mod documents;
-mod facts;
+mod attributes;
 mod forest;
 mod golden;
 mod json;

@@ -1,4 +1,4 @@
-//! The row: what searches decide on, against a naive reading of the rules.
+//! The row of a trace, against a naive reading of the rules.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -11,45 +11,45 @@ use spanwise::trace::{Trace, TraceRow, row};
 
 use super::made::{RECEIVED, attribute, detail_of, message, messages, span, text, trace, trace_id};
 
-/// The way from a root down to a span: start and id of each span on it.
-fn path(trace: &Trace, forest: &Forest, place: usize) -> Vec<(u64, usize)> {
-    let up = std::iter::successors(Some(place), |place| forest.parent(*place));
-    let mut path: Vec<_> = up.map(|place| (trace.spans()[place].start, place)).collect();
+/// Returns the path from a root to a span: start and index of each span on it.
+fn path(trace: &Trace, forest: &Forest, index: usize) -> Vec<(u64, usize)> {
+    let up = std::iter::successors(Some(index), |index| forest.parent(*index));
+    let mut path: Vec<_> = up.map(|index| (trace.spans()[index].start, index)).collect();
     path.reverse();
     path
 }
 
-/// The shallowest of the spans that fit, ties by start, then id.
+/// Returns the shallowest span that fits, ties broken by start, then id.
 fn shallowest(trace: &Trace, forest: &Forest, fits: impl Fn(usize) -> bool) -> Option<usize> {
-    let fitting = (0..trace.spans().len()).filter(|place| fits(*place));
-    fitting.min_by_key(|place| (path(trace, forest, *place).len(), trace.spans()[*place].start, *place))
+    let fitting = (0..trace.spans().len()).filter(|index| fits(*index));
+    fitting.min_by_key(|index| (path(trace, forest, *index).len(), trace.spans()[*index].start, *index))
 }
 
 fn naive_run_root(trace: &Trace, forest: &Forest) -> usize {
-    let facts = |place: usize| &trace.spans()[place].facts;
-    shallowest(trace, forest, |place| ["AGENT", "CHAIN"].contains(&facts(place).node_type.word()))
-        .or_else(|| shallowest(trace, forest, |place| facts(place).node_type.word() != "UNKNOWN"))
+    let summary = |index: usize| &trace.spans()[index].summary;
+    shallowest(trace, forest, |index| ["AGENT", "CHAIN"].contains(&summary(index).node_type.word()))
+        .or_else(|| shallowest(trace, forest, |index| summary(index).node_type.word() != "UNKNOWN"))
         .or_else(|| shallowest(trace, forest, |_| true))
         .expect("a span")
 }
 
-/// The session nearest to `run`: below it breadth first, else above it.
+/// Returns the session nearest to `run`: below it breadth first, else above it.
 fn naive_session(trace: &Trace, forest: &Forest, run: usize) -> Option<String> {
-    let has = |place: &usize| trace.spans()[*place].facts.session_id.is_some();
+    let has = |index: &usize| trace.spans()[*index].summary.session_id.is_some();
     let way = path(trace, forest, run);
-    let below = (0..trace.spans().len()).filter(|place| path(trace, forest, *place).starts_with(&way));
-    let nearest_below = below.filter(has).min_by_key(|place| {
-        let path = path(trace, forest, *place);
+    let below = (0..trace.spans().len()).filter(|index| path(trace, forest, *index).starts_with(&way));
+    let nearest_below = below.filter(has).min_by_key(|index| {
+        let path = path(trace, forest, *index);
         (path.len(), path)
     });
-    let nearest_above = || way.iter().rev().map(|(_, place)| *place).find(has);
+    let nearest_above = || way.iter().rev().map(|(_, index)| *index).find(has);
     let found = nearest_below.or_else(nearest_above)?;
-    trace.spans()[found].facts.session_id.as_deref().map(str::to_owned)
+    trace.spans()[found].summary.session_id.as_deref().map(str::to_owned)
 }
 
 proptest! {
     #[test]
-    fn a_row_is_what_the_rules_say(messages in messages()) {
+    fn a_row_equals_the_naive_reading(messages in messages()) {
         let trace = trace(&messages);
         let forest = Forest::of(trace.spans());
         let row = TraceRow::of(&trace);
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn neither_order_nor_repetition_of_arrival_matters(
+    fn order_and_repetition_of_arrivals_do_not_matter(
         (messages, shuffled) in messages().prop_flat_map(|messages| {
             let twice = [messages.clone(), messages.clone()].concat();
             (Just(messages), Just(twice).prop_shuffle())
@@ -84,12 +84,12 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_holds_the_rows_it_was_made_of(traces in prop::collection::vec(messages(), 0..6)) {
+    fn a_batch_round_trips_its_rows(traces in prop::collection::vec(messages(), 0..6)) {
         let rows: Vec<TraceRow> = traces.iter().map(|messages| TraceRow::of(&trace(messages))).collect();
         let batch = row::to_batch(&rows);
         prop_assert_eq!(batch.schema(), trace_schema());
         prop_assert_eq!(batch.num_rows(), rows.len());
-        for (place, row) in rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             let texts = [
                 ("status", Some(if row.is_error { "ERROR" } else { "OK" })),
                 ("user_id", row.user_id.as_deref()),
@@ -102,7 +102,7 @@ proptest! {
                 ("trace_id", Some("07070707070707070707070707070707")),
             ];
             for (key, text) in texts {
-                let present = text_at(&batch[key], place);
+                let present = text_at(&batch[key], index);
                 prop_assert_eq!(present.as_deref(), text, "{}", key);
             }
             let numbers = [
@@ -116,27 +116,27 @@ proptest! {
                 ("output_tokens", row.output_tokens),
             ];
             for (key, number) in numbers {
-                prop_assert_eq!(number_at(&batch[key], place), number, "{}", key);
+                prop_assert_eq!(number_at(&batch[key], index), number, "{}", key);
             }
             prop_assert_eq!(texts.len() + numbers.len(), FIELDS.len() + AGGREGATES.len());
         }
     }
 }
 
-fn text_at(column: &ArrayRef, place: usize) -> Option<String> {
-    if column.is_null(place) {
+fn text_at(column: &ArrayRef, index: usize) -> Option<String> {
+    if column.is_null(index) {
         return None;
     }
     let Some(coded) = column.as_dictionary_opt::<Int32Type>() else {
-        return Some(column.as_string::<i32>().value(place).to_owned());
+        return Some(column.as_string::<i32>().value(index).to_owned());
     };
-    let code = usize::try_from(coded.keys().value(place)).expect("a code");
+    let code = usize::try_from(coded.keys().value(index)).expect("a code");
     Some(coded.values().as_string::<i32>().value(code).to_owned())
 }
 
-fn number_at(column: &ArrayRef, place: usize) -> i64 {
-    let instants = column.as_primitive_opt::<TimestampMicrosecondType>().map(|column| column.value(place));
-    instants.unwrap_or_else(|| column.as_primitive::<Int64Type>().value(place))
+fn number_at(column: &ArrayRef, index: usize) -> i64 {
+    let instants = column.as_primitive_opt::<TimestampMicrosecondType>().map(|column| column.value(index));
+    instants.unwrap_or_else(|| column.as_primitive::<Int64Type>().value(index))
 }
 
 fn run(id: u64, parent: u64, start: u64, attributes: &[(&str, &str)]) -> proto::Span {
@@ -146,7 +146,7 @@ fn run(id: u64, parent: u64, start: u64, attributes: &[(&str, &str)]) -> proto::
 }
 
 #[test]
-fn identity_is_the_run_roots_below_an_http_span() {
+fn identity_is_that_of_the_run_root_below_an_http_span() {
     let row = TraceRow::of(&trace(&[
         run(1, 0, 1, &[("http.route", "/chat"), ("user.id", "from above")]),
         run(
@@ -181,7 +181,7 @@ fn identity_is_the_run_roots_below_an_http_span() {
 }
 
 #[test]
-fn creating_an_agent_is_no_run() {
+fn creating_an_agent_is_not_a_run() {
     let row = TraceRow::of(&trace(&[
         run(1, 0, 1, &[("gen_ai.operation.name", "create_agent")]),
         run(2, 1, 2, &[("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", "planner")]),
@@ -207,14 +207,14 @@ fn tokens_are_summed_over_model_spans_only() {
 }
 
 #[test]
-fn times_are_whole_microseconds_and_odd_ends_do_no_harm() {
+fn times_are_truncated_to_microseconds_and_invalid_ends_are_tolerated() {
     let times = |spans: &[(u64, u64)]| {
         let messages: Vec<_> = spans
             .iter()
             .enumerate()
-            .map(|(place, (start, end))| proto::Span {
+            .map(|(index, (start, end))| proto::Span {
                 end_time_unix_nano: *end,
-                ..message(place as u64 + 1, 0, *start)
+                ..message(index as u64 + 1, 0, *start)
             })
             .collect();
         let row = TraceRow::of(&trace(&messages));

@@ -1,4 +1,4 @@
-//! The largest traces: written without recursion, whatever their shape.
+//! The largest traces are written without recursion, whatever their shape.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::made::{RECEIVED, detail_of, message, nodes, span, text, trace_id};
 
 const SPANS: u64 = MAX_SPANS as u64;
 
-/// The deepest nesting of braces and brackets outside texts; panics if they do not match.
+/// Returns the deepest nesting of braces and brackets outside strings; panics if they do not match.
 fn depth(json: &[u8]) -> usize {
     let mut open = Vec::new();
     let mut deepest = 0;
@@ -35,7 +35,7 @@ fn depth(json: &[u8]) -> usize {
     deepest
 }
 
-/// Writes a trace of the most spans allowed, each below `parent`, on a small stack.
+/// Writes a trace of the maximum number of spans, with the given parents, on a small stack.
 fn write(parent: fn(u64) -> u64) -> Vec<u8> {
     let work = move || {
         let spans: Vec<_> = (1..=SPANS).map(|id| span(&message(id, parent(id), id))).collect();
@@ -53,19 +53,19 @@ fn count_nodes(json: &[u8]) -> usize {
 }
 
 #[test]
-fn a_chain_of_a_hundred_thousand_needs_no_stack() {
+fn a_chain_of_a_hundred_thousand_spans_does_not_recurse() {
     let chain = write(|id| id - 1);
     assert_eq!((count_nodes(&chain), depth(&chain)), (MAX_SPANS, 2 * MAX_SPANS + 1));
 }
 
 #[test]
-fn a_fan_of_a_hundred_thousand_is_written_whole() {
+fn a_fan_of_a_hundred_thousand_spans_is_written_completely() {
     let fan = write(|id| u64::from(id > 1));
     assert_eq!((count_nodes(&fan), depth(&fan)), (MAX_SPANS, 5));
 }
 
 #[test]
-fn a_circle_of_a_hundred_thousand_is_cut_once() {
+fn a_cycle_of_a_hundred_thousand_spans_is_cut_once() {
     let parent = |id: u64| if id == 1 { SPANS } else { id - 1 };
     let spans = (1..=SPANS).map(|id| span(&message(id, parent(id), SPANS - id)));
     let trace = Trace::new(trace_id(), RECEIVED).with(spans);
@@ -78,7 +78,7 @@ fn a_circle_of_a_hundred_thousand_is_cut_once() {
 }
 
 #[test]
-fn a_large_resource_is_repeated_within_a_bound_and_then_referred_to() {
+fn repetition_of_a_large_resource_is_bounded() {
     const SIZE: usize = 1 << 20;
     let resource =
         proto::Resource { attributes: vec![text("notes", &"x".repeat(SIZE))], ..Default::default() };

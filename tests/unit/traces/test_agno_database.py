@@ -44,7 +44,7 @@ def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def traces_in(data_dir: Path) -> dict[str, dict[str, Any]]:
-    page = TraceStore.look(str(data_dir / "traces")).search_runs(Filter.compile(b"null"), 1, 100)
+    page = TraceStore.open_read_only(str(data_dir / "traces")).search_runs(Filter.compile(b"null"), 1, 100)
     return {trace["trace_id"]: trace for trace in json.loads(page.data)}
 
 

@@ -44,7 +44,7 @@ def run(*arguments: object) -> Result:
 
 def answers(data_dir: Path, *, received: bool = True) -> list[Any]:
     """Returns every trace with its tree, and every session."""
-    store = TraceStore.look(str(data_dir / "traces"))
+    store = TraceStore.open_read_only(str(data_dir / "traces"))
     total = store.search_runs(EVERYTHING, 1, 1).total_count
     pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
     traces = [trace for page in pages for trace in json.loads(page.data)]
@@ -172,7 +172,7 @@ def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path)
 
 def test_a_search_without_a_service_returns_what_the_service_returns(data_dir: Path) -> None:
     answered = json.loads(run("search", AGENTS, data_dir, "--json", "--page", 2, "--limit", 3).output)
-    page = TraceStore.look(str(data_dir / "traces")).search_runs(Filter.compile(AGENTS.encode()), 2, 3)
+    page = TraceStore.open_read_only(str(data_dir / "traces")).search_runs(Filter.compile(AGENTS.encode()), 2, 3)
     assert answered["data"] == json.loads(page.data)
     assert answered["meta"]["total_count"] == page.total_count
     sessions = run("search", "{}", data_dir, "--sessions").output.splitlines()
@@ -206,7 +206,7 @@ def test_a_store_that_cannot_be_read_is_rejected(tmp_path: Path, command: str) -
 
 
 def test_streams_are_arrow_streams(data_dir: Path) -> None:
-    store = TraceStore.look(str(data_dir / "traces"))
+    store = TraceStore.open_read_only(str(data_dir / "traces"))
     rows = pa.table(store.scan(EVERYTHING))
     assert rows.schema == pa.schema(trace_schema())
     assert rows.num_rows == store.search_runs(EVERYTHING, 1, 1).total_count
@@ -219,7 +219,7 @@ def test_streams_are_arrow_streams(data_dir: Path) -> None:
 
 
 def test_spans_are_imported_from_any_arrow_producer(data_dir: Path, tmp_path: Path) -> None:
-    spans = pa.table(TraceStore.look(str(data_dir / "traces")).export_spans(EVERYTHING))
+    spans = pa.table(TraceStore.open_read_only(str(data_dir / "traces")).export_spans(EVERYTHING))
     pq.write_table(spans, tmp_path / "plain.parquet", store_schema=False)
     for name, given in {"table": spans, "plain": pq.read_table(tmp_path / "plain.parquet")}.items():
         store = TraceStore.open(str(tmp_path / name / "traces"))
@@ -231,7 +231,7 @@ def test_spans_are_imported_from_any_arrow_producer(data_dir: Path, tmp_path: Pa
 
 
 def test_a_read_only_store_is_not_changed(data_dir: Path) -> None:
-    reader = TraceStore.look(str(data_dir / "traces"))
+    reader = TraceStore.open_read_only(str(data_dir / "traces"))
     with pytest.raises(ConfigurationError, match="the store was opened for reading only"):
         reader.delete(EVERYTHING)
     with pytest.raises(ConfigurationError, match="one of `parquet`, `arrow`, `ndjson`, `otlp`, got `csv`"):

@@ -52,7 +52,7 @@ def test_an_accepted_filter_has_its_canonical_form_and_prints_as_what_it_parses(
     assert Filter.compile(canonical).canonical() == canonical
 
 
-@pytest.mark.parametrize("case", cases("refused_filters.json")["cases"], ids=lambda case: case["source"][:60])
+@pytest.mark.parametrize("case", cases("rejected_filters.json")["cases"], ids=lambda case: case["source"][:60])
 def test_a_rejected_filter_names_the_error_and_its_path(case: dict[str, str]) -> None:
     with pytest.raises(FilterError) as rejected:
         Filter.compile(case["source"].encode("utf-8", "surrogatepass"))

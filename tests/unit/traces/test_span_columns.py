@@ -33,7 +33,7 @@ def run(*arguments: object) -> Result:
 
 def traces(data_dir: Path) -> list[Any]:
     """Returns every trace with its tree, without the time it was received."""
-    store = TraceStore.look(str(data_dir / "traces"))
+    store = TraceStore.open_read_only(str(data_dir / "traces"))
     total = store.search_runs(EVERYTHING, 1, 1).total_count
     pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
     return [{**trace, "created_at": None} for page in pages for trace in json.loads(page.data)]
@@ -176,7 +176,7 @@ def test_attributes_are_a_map_a_struct_or_text(tmp_path: Path, column: pa.Array)
 def test_non_finite_numbers_survive(tmp_path: Path) -> None:
     column = pa.array([{"a": float("nan"), "b": float("inf"), "c": 2**63 - 1, "d": [1.5, None]}])
     assert imported(tmp_path, pa.table({**spans(name=["one"]), "attributes": column})).exit_code == 0
-    store = TraceStore.look(str(tmp_path / "data" / "traces"))
+    store = TraceStore.open_read_only(str(tmp_path / "data" / "traces"))
     found = json.loads(store.search_runs(EVERYTHING, 1, 1).data)[0]["tree"][0]["extra_data"]["attributes"]
     assert (found["a"], found["b"], found["c"]) == ("NaN", "Infinity", 2**63 - 1)
 
@@ -185,7 +185,7 @@ def test_ids_may_be_bytes_and_the_time_of_receipt_is_kept(tmp_path: Path) -> Non
     trace_id, received = bytes(range(16)), datetime(2025, 5, 5, tzinfo=UTC)
     table = pa.table(spans(trace_id=[trace_id], span_id=[b"12345678"], created_at=[received]))
     assert imported(tmp_path, table).exit_code == 0
-    store = TraceStore.look(str(tmp_path / "data" / "traces"))
+    store = TraceStore.open_read_only(str(tmp_path / "data" / "traces"))
     (trace,) = json.loads(store.search_runs(EVERYTHING, 1, 1).data)
     assert trace["trace_id"] == trace_id.hex()
     assert trace["created_at"] == "2025-05-05T00:00:00Z"

@@ -1,8 +1,7 @@
-//! Documents that were read lately, in blocks on the local disk: what is read again costs no request.
+//! A cache of document blocks on the local disk, which saves requests for documents that are read repeatedly.
 //!
-//! A block is `<segment>-<number>`: its bytes, then their CRC32C. It is no truth. One that is missing or
-//! not what was written is fetched again, and all of them may be removed at any time. The block that was not
-//! used for the longest time goes first.
+//! A block is a file `<segment>-<number>`: its bytes, then their CRC32C. A block that is missing or damaged is
+//! fetched again, so the files may be removed at any time. The least recently used block is evicted first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -15,32 +14,32 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use ulid::Ulid;
 
-/// The size of all blocks of an object but the last.
-pub(super) const BLOCK: u64 = 256 << 10;
+/// The size of all blocks of an object but the last, in bytes.
+pub(super) const BLOCK_BYTES: u64 = 256 << 10;
 
 const CHECKSUM_BYTES: usize = 4;
 
-/// A folder of blocks.
+/// A folder of blocks, limited in size.
 #[derive(Debug)]
-pub(in crate::storage) struct Blocks {
+pub(in crate::storage) struct BlockCache {
     folder: PathBuf,
-    limit: u64,
-    known: Mutex<Known>,
+    max_bytes: u64,
+    usage: Mutex<BlockUsage>,
 }
 
-/// What is in the folder, as far as is known.
+/// The blocks in the folder by last use.
 #[derive(Debug, Default)]
-struct Known {
+struct BlockUsage {
     bytes: u64,
-    /// How often a block was used.
+    /// The number of uses so far, which serves as a clock.
     uses: u64,
-    /// By name: the size, and the last use.
+    /// The size and last use of each block, by name.
     blocks: HashMap<String, (u64, u64)>,
-    /// By last use: the name.
+    /// The names by last use.
     by_use: BTreeMap<u64, String>,
 }
 
-impl Known {
+impl BlockUsage {
     fn remove(&mut self, name: &str) {
         if let Some((bytes, used)) = self.blocks.remove(name) {
             self.bytes -= bytes;
@@ -48,7 +47,7 @@ impl Known {
         }
     }
 
-    fn used(&mut self, name: &str, bytes: u64) {
+    fn touch(&mut self, name: &str, bytes: u64) {
         self.remove(name);
         self.uses += 1;
         self.bytes += bytes;
@@ -57,11 +56,11 @@ impl Known {
     }
 }
 
-impl Blocks {
-    /// Opens the cache in `folder`, which is created if need be, with room for `limit` bytes. `None` if
-    /// there is no room, or the folder cannot be used.
-    pub(in crate::storage) fn open(folder: &Path, limit: u64) -> Option<Self> {
-        if limit == 0 || DirBuilder::new().recursive(true).mode(0o700).create(folder).is_err() {
+impl BlockCache {
+    /// Opens the cache in `folder`, which is created if missing, with at most `max_bytes` bytes. Returns `None` if
+    /// `max_bytes` is zero or the folder cannot be used.
+    pub(in crate::storage) fn open(folder: &Path, max_bytes: u64) -> Option<Self> {
+        if max_bytes == 0 || DirBuilder::new().recursive(true).mode(0o700).create(folder).is_err() {
             return None;
         }
         let mut found: Vec<(SystemTime, String, u64)> = Vec::new();
@@ -72,40 +71,40 @@ impl Blocks {
             found.push((metadata.modified().ok()?, name, metadata.len()));
         }
         found.sort_unstable();
-        let mut known = Known::default();
+        let mut usage = BlockUsage::default();
         for (_, name, bytes) in &found {
-            known.used(name, *bytes);
+            usage.touch(name, *bytes);
         }
-        let opened = Self { folder: folder.to_owned(), limit, known: Mutex::new(known) };
-        opened.shrink();
+        let opened = Self { folder: folder.to_owned(), max_bytes, usage: Mutex::new(usage) };
+        opened.evict();
         Some(opened)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn usage(&self) -> MutexGuard<'_, BlockUsage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a block, if it is here and whole.
+    /// Returns a block if it is cached and intact.
     pub(super) fn get(&self, segment: &str, number: u64, bytes: u64) -> Option<Bytes> {
-        let name = name(segment, number);
-        if !self.known().blocks.contains_key(&name) {
+        let name = file_name(segment, number);
+        if !self.usage().blocks.contains_key(&name) {
             return None;
         }
         let content = fs::read(self.folder.join(&name)).ok().and_then(|content| verified(content, bytes));
-        let mut known = self.known();
+        let mut usage = self.usage();
         match &content {
-            Some(content) => known.used(&name, content.len() as u64 + CHECKSUM_BYTES as u64),
-            None => known.remove(&name),
+            Some(content) => usage.touch(&name, content.len() as u64 + CHECKSUM_BYTES as u64),
+            None => usage.remove(&name),
         }
         content
     }
 
-    /// Keeps a block. One that cannot be kept is fetched again the next time.
+    /// Caches a block. If it cannot be written, it is fetched again the next time.
     pub(super) fn put(&self, segment: &str, number: u64, content: &[u8]) {
-        let name = name(segment, number);
+        let name = file_name(segment, number);
         if self.write(&name, content).is_ok() {
-            self.known().used(&name, (content.len() + CHECKSUM_BYTES) as u64);
-            self.shrink();
+            self.usage().touch(&name, (content.len() + CHECKSUM_BYTES) as u64);
+            self.evict();
         }
     }
 
@@ -119,28 +118,28 @@ impl Blocks {
         );
         let renamed = written.and_then(|()| fs::rename(&unfinished, self.folder.join(name)));
         if renamed.is_err() {
-            let _swept_as_the_oldest = fs::remove_file(&unfinished);
+            let _evicted_later = fs::remove_file(&unfinished);
         }
         renamed
     }
 
-    /// Removes the blocks that were not used for the longest time, until the others have room.
-    fn shrink(&self) {
-        let mut known = self.known();
-        while known.bytes > self.limit {
-            let Some((_, name)) = known.by_use.first_key_value() else { return };
+    /// Removes the least recently used blocks until the others fit.
+    fn evict(&self) {
+        let mut usage = self.usage();
+        while usage.bytes > self.max_bytes {
+            let Some((_, name)) = usage.by_use.first_key_value() else { return };
             let name = name.clone();
-            known.remove(&name);
+            usage.remove(&name);
             let _gone = fs::remove_file(self.folder.join(&name));
         }
     }
 }
 
-fn name(segment: &str, number: u64) -> String {
+fn file_name(segment: &str, number: u64) -> String {
     format!("{segment}-{number}")
 }
 
-/// Returns a block without its checksum, if that is right.
+/// Returns the bytes of a block if its size and checksum match.
 fn verified(mut content: Vec<u8>, bytes: u64) -> Option<Bytes> {
     let end = content.len().checked_sub(CHECKSUM_BYTES).filter(|end| *end as u64 == bytes)?;
     let checksum = content.split_off(end);
@@ -151,34 +150,34 @@ fn verified(mut content: Vec<u8>, bytes: u64) -> Option<Bytes> {
 mod tests {
     use tempfile::TempDir;
 
-    use super::Blocks;
+    use super::BlockCache;
 
     #[test]
-    fn what_was_used_lately_is_kept_and_nothing_false_is_ever_returned() {
+    fn the_least_recently_used_block_is_evicted_and_a_damaged_one_is_never_returned() {
         let folder = TempDir::new().expect("a folder");
-        let blocks = Blocks::open(folder.path(), 3_100).expect("a cache");
+        let blocks = BlockCache::open(folder.path(), 3_100).expect("a cache");
         for number in 0..3 {
             blocks.put("A", number, &vec![u8::try_from(number).expect("small"); 1_000]);
         }
         assert!(blocks.get("A", 0, 1_000).is_some());
         blocks.put("A", 3, &[3; 1_000]);
-        assert!(blocks.get("A", 1, 1_000).is_none(), "used longest ago");
+        assert!(blocks.get("A", 1, 1_000).is_none(), "least recently used");
         drop(blocks);
-        let blocks = Blocks::open(folder.path(), 3_100).expect("a cache");
+        let blocks = BlockCache::open(folder.path(), 3_100).expect("a cache");
         for number in [0, 2, 3] {
-            let content = blocks.get("A", number, 1_000).expect("kept");
+            let content = blocks.get("A", number, 1_000).expect("cached");
             assert!(content.iter().all(|byte| u64::from(*byte) == number));
         }
-        assert!(blocks.get("A", 0, 999).is_none(), "of another size");
+        assert!(blocks.get("A", 0, 999).is_none(), "a different size");
         let file = folder.path().join("A-2");
         let mut damaged = std::fs::read(&file).expect("a block");
         damaged[500] ^= 1;
         std::fs::write(&file, damaged).expect("written");
         assert!(blocks.get("A", 2, 1_000).is_none(), "damaged");
         std::fs::remove_dir_all(folder.path()).expect("removed");
-        assert!(blocks.get("A", 3, 1_000).is_none(), "removed by somebody");
+        assert!(blocks.get("A", 3, 1_000).is_none(), "removed from outside");
         blocks.put("A", 4, &[4; 10]);
-        assert!(blocks.get("A", 4, 10).is_none(), "it cannot be kept");
-        assert!(Blocks::open(folder.path(), 0).is_none(), "no room for any");
+        assert!(blocks.get("A", 4, 10).is_none(), "cannot be written");
+        assert!(BlockCache::open(folder.path(), 0).is_none(), "a limit of zero");
     }
 }

@@ -1,4 +1,4 @@
-//! The way to a bucket: its address says where it is, the environment how it is reached.
+//! Connecting to a bucket: the address names it, the environment configures the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use url::Url;
 use super::requests;
 use crate::error::{Error, Result};
 
-/// How long a client waits unless the environment says otherwise: to connect, for the next bytes, for
-/// the whole of an answer.
-const PATIENCE: [(ClientConfigKey, &str); 3] = [
+/// The default timeouts of a client, which the environment may override: for a connection, for the next bytes, for a
+/// whole response.
+const TIMEOUTS: [(ClientConfigKey, &str); 3] = [
     (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::ReadTimeout, "10 seconds"),
     (ClientConfigKey::Timeout, "30 seconds"),
 ];
 
-/// A request is tried again for so long.
+/// How the client retries a request.
 const RETRIES: RetryConfig = RetryConfig {
     backoff: object_store::BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -37,33 +37,33 @@ const RETRIES: RetryConfig = RetryConfig {
 /// # Errors
 /// [`Error::Options`].
 pub(super) fn connect(url: &str) -> Result<(Arc<dyn ObjectStore>, Path)> {
-    let address = Url::parse(url).map_err(|fault| refusal(&format!("it is no address: {fault}")))?;
+    let address = Url::parse(url).map_err(|error| rejection(&format!("not a valid address: {error}")))?;
     if !address.username().is_empty() || address.password().is_some() || address.port().is_some() {
-        return Err(refusal("keys and endpoints come from the environment"));
+        return Err(rejection("keys and endpoints come from the environment"));
     }
     if address.query().is_some() || address.fragment().is_some() {
-        return Err(refusal("expected `scheme://bucket/folder` and nothing after it"));
+        return Err(rejection("expected `scheme://bucket/folder` and nothing after it"));
     }
     let bucket = address.host_str().filter(|host| !host.is_empty());
-    let bucket = bucket.ok_or_else(|| refusal("expected the name of a bucket"))?;
-    let root = Path::from_url_path(address.path()).map_err(|_| refusal("its folder is no path"))?;
-    requests::prepare()?;
+    let bucket = bucket.ok_or_else(|| rejection("expected the name of a bucket"))?;
+    let root = Path::from_url_path(address.path()).map_err(|_| rejection("its folder is no path"))?;
+    requests::start_runtime()?;
     let store: Arc<dyn ObjectStore> = match address.scheme() {
         "s3" => Arc::new(s3(bucket)?),
         "gs" => Arc::new(gs(bucket)?),
         "az" => Arc::new(az(bucket)?),
-        other => return Err(refusal(&format!("`{other}://` is not served"))),
+        other => return Err(rejection(&format!("`{other}://` is not served"))),
     };
     Ok((store, root))
 }
 
-fn refusal(why: &str) -> Error {
-    Error::Options(format!("the address of the store cannot be used: {why}"))
+fn rejection(reason: &str) -> Error {
+    Error::Options(format!("the address of the store cannot be used: {reason}"))
 }
 
 fn s3(bucket: &str) -> Result<object_store::aws::AmazonS3> {
     let mut builder = AmazonS3Builder::new().with_retry(RETRIES);
-    for (key, value) in PATIENCE {
+    for (key, value) in TIMEOUTS {
         builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
     }
     for (key, value) in environment("AWS_") {
@@ -71,12 +71,12 @@ fn s3(bucket: &str) -> Result<object_store::aws::AmazonS3> {
             builder = builder.with_config(key, value);
         }
     }
-    builder.with_bucket_name(bucket).build().map_err(|fault| unusable("AWS_", &fault))
+    builder.with_bucket_name(bucket).build().map_err(|error| unusable("AWS_", &error))
 }
 
 fn gs(bucket: &str) -> Result<object_store::gcp::GoogleCloudStorage> {
     let mut builder = GoogleCloudStorageBuilder::new().with_retry(RETRIES);
-    for (key, value) in PATIENCE {
+    for (key, value) in TIMEOUTS {
         builder = builder.with_config(GoogleConfigKey::Client(key), value);
     }
     for (key, value) in environment("GOOGLE_") {
@@ -84,12 +84,12 @@ fn gs(bucket: &str) -> Result<object_store::gcp::GoogleCloudStorage> {
             builder = builder.with_config(key, value);
         }
     }
-    builder.with_bucket_name(bucket).build().map_err(|fault| unusable("GOOGLE_", &fault))
+    builder.with_bucket_name(bucket).build().map_err(|error| unusable("GOOGLE_", &error))
 }
 
 fn az(container: &str) -> Result<object_store::azure::MicrosoftAzure> {
     let mut builder = MicrosoftAzureBuilder::new().with_retry(RETRIES);
-    for (key, value) in PATIENCE {
+    for (key, value) in TIMEOUTS {
         builder = builder.with_config(AzureConfigKey::Client(key), value);
     }
     for (key, value) in environment("AZURE_") {
@@ -97,10 +97,10 @@ fn az(container: &str) -> Result<object_store::azure::MicrosoftAzure> {
             builder = builder.with_config(key, value);
         }
     }
-    builder.with_container_name(container).build().map_err(|fault| unusable("AZURE_", &fault))
+    builder.with_container_name(container).build().map_err(|error| unusable("AZURE_", &error))
 }
 
-/// Returns the variables that begin with `prefix`, their names in lower case.
+/// Returns the environment variables that begin with `prefix`, their names in lower case.
 fn environment(prefix: &str) -> Vec<(String, String)> {
     let texts = std::env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
@@ -109,15 +109,15 @@ fn environment(prefix: &str) -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// Says that the environment does not do, in the library's words unless they repeat one of its values.
-fn unusable(prefix: &str, fault: &object_store::Error) -> Error {
-    let text = fault.to_string();
+/// Returns the error for an unusable environment: with the library's message, unless it repeats a value of a variable.
+fn unusable(prefix: &str, error: &object_store::Error) -> Error {
+    let text = error.to_string();
     let values = environment(prefix);
     let repeats = values.iter().flat_map(|(_, value)| value.split(['&', '=', ';', ',', '"', '\n']));
-    let told = if repeats.filter(|piece| piece.len() > 3).any(|piece| text.contains(piece)) {
+    let reason = if repeats.filter(|part| part.len() > 3).any(|part| text.contains(part)) {
         "one of them has a value that does not fit".to_owned()
     } else {
         text
     };
-    Error::Options(format!("the bucket cannot be reached with the variables `{prefix}*`: {told}"))
+    Error::Options(format!("the bucket cannot be reached with the variables `{prefix}*`: {reason}"))
 }

@@ -1,4 +1,4 @@
-//! An open object of a bucket: read by ranges, and kept while it is open.
+//! Reading an object of a bucket by ranges. The object is not removed while it is open.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use crossbeam_channel::Receiver;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
 
-use super::Shared;
-use super::blocks::BLOCK;
-use super::fault::told;
-use super::requests::{again, begin, run};
+use super::blocks::BLOCK_BYTES;
+use super::client::BucketClient;
+use super::error::describe;
+use super::requests::{retry_read, run, spawn};
 use crate::error::{Error, Result};
 use crate::storage::objects::ObjectReader;
 
-/// So much is read with the question how large an object is. Most objects are not larger.
-const FIRST: u64 = BLOCK;
+/// How much is read with the request for an object's size. Most objects are not larger.
+const FIRST_READ_BYTES: u64 = BLOCK_BYTES;
 
-/// A read of more blocks is no search, and its blocks are not kept.
-const FEW_BLOCKS: u64 = 2;
+/// A read of more blocks than this does not come from a search, and its blocks are not cached.
+const MAX_CACHED_READ_BLOCKS: u64 = 2;
 
-/// A long read is parted into requests of this size, a few of them at once.
-const PIECE: usize = 4 << 20;
-const PIECES_AT_ONCE: usize = 4;
+/// A long read is split into requests of this size, some of which are sent concurrently.
+const CHUNK_BYTES: usize = 4 << 20;
+const CONCURRENT_CHUNKS: usize = 4;
 
 /// An open object.
 #[derive(Debug)]
 pub(super) struct BucketReader {
-    shared: Arc<Shared>,
+    client: Arc<BucketClient>,
     path: String,
     location: Path,
     bytes: u64,
-    /// The whole object, if it is small.
+    /// The whole content, if the object is small.
     whole: Option<Bytes>,
-    /// The segment whose documents these are, if blocks of them are kept.
+    /// The segment whose documents these are, if their blocks are cached.
     segment: Option<String>,
 }
 
@@ -48,79 +48,82 @@ impl BucketReader {
     ///
     /// # Errors
     /// [`Error::Damage`] if there is none, [`Error::Storage`].
-    pub(super) fn open(shared: Arc<Shared>, path: &str) -> Result<Self> {
-        let location = shared.location(path);
-        shared.held().entry(path.to_owned()).or_default().readers += 1;
-        // From here on the object is let go of when this is dropped.
-        let segment = shared.blocks.as_ref().and_then(|_| segment_of(path)).map(str::to_owned);
-        let mut opened = Self { shared, path: path.to_owned(), location, bytes: 0, whole: None, segment };
-        let (bytes, first) = opened.first()?;
+    pub(super) fn open(client: Arc<BucketClient>, path: &str) -> Result<Self> {
+        let location = client.location(path);
+        client.open_objects().entry(path.to_owned()).or_default().readers += 1;
+        // From here on, dropping the reader closes the object.
+        let segment = client.blocks.as_ref().and_then(|_| segment_of(path)).map(str::to_owned);
+        let mut opened = Self { client, path: path.to_owned(), location, bytes: 0, whole: None, segment };
+        let (bytes, first) = opened.read_first()?;
         opened.bytes = bytes;
-        opened.keep(0, &first);
+        opened.cache_block(0, &first);
         opened.whole = Some(first).filter(|first| first.len() as u64 == bytes);
         Ok(opened)
     }
 
     /// Returns the size of the object and its first bytes.
-    fn first(&self) -> Result<(u64, Bytes)> {
-        let (store, location) = (self.shared.store.clone(), self.location.clone());
+    fn read_first(&self) -> Result<(u64, Bytes)> {
+        let (store, location) = (self.client.store.clone(), self.location.clone());
         let found = run(&self.path, async move {
             let read = || async {
-                let range = Some(GetRange::Bounded(0..FIRST));
+                let range = Some(GetRange::Bounded(0..FIRST_READ_BYTES));
                 let found = store.get_opts(&location, GetOptions { range, ..GetOptions::default() }).await?;
                 Ok((found.meta.size, found.bytes().await?))
             };
-            match again(read).await {
+            match retry_read(read).await {
                 Ok(found) => Ok(found),
-                Err(fault @ object_store::Error::NotFound { .. }) => Err(fault),
-                // Of an empty object no range can be had.
-                Err(fault) => match store.head(&location).await {
+                Err(error @ object_store::Error::NotFound { .. }) => Err(error),
+                // An empty object has no ranges.
+                Err(error) => match store.head(&location).await {
                     Ok(meta) if meta.size == 0 => Ok((0, Bytes::new())),
-                    _ => Err(fault),
+                    _ => Err(error),
                 },
             }
         })?;
-        found.map_err(|fault| match fault {
+        found.map_err(|error| match error {
             object_store::Error::NotFound { .. } => Error::damage(&self.path, 0, "the object is missing"),
-            fault => Error::storage(&self.path, told(&fault)),
+            error => Error::storage(&self.path, describe(&error)),
         })
     }
 
-    fn keep(&self, number: u64, content: &[u8]) {
-        if let (Some(blocks), Some(segment)) = (&self.shared.blocks, &self.segment) {
+    /// Adds a block of documents to the cache, if there is one.
+    fn cache_block(&self, number: u64, content: &[u8]) {
+        if let (Some(blocks), Some(segment)) = (&self.client.blocks, &self.segment) {
             blocks.put(segment, number, content);
         }
     }
 
-    fn kept(&self, number: u64) -> Option<Bytes> {
-        let (blocks, segment) = self.shared.blocks.as_ref().zip(self.segment.as_deref())?;
-        blocks.get(segment, number, BLOCK.min(self.bytes - number * BLOCK))
+    /// Returns a block of documents from the cache.
+    fn cached_block(&self, number: u64) -> Option<Bytes> {
+        let (blocks, segment) = self.client.blocks.as_ref().zip(self.segment.as_deref())?;
+        blocks.get(segment, number, BLOCK_BYTES.min(self.bytes - number * BLOCK_BYTES))
     }
 
-    /// Fills `buffer` with the bytes from `offset` by way of whole blocks.
+    /// Fills `buffer` with the bytes from `offset` on by reading whole blocks, from the cache if possible.
     fn read_blocks(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let (first, last) = (offset / BLOCK, (offset + buffer.len() as u64 - 1) / BLOCK);
-        let mut awaited = Vec::new();
+        let (first, last) = (offset / BLOCK_BYTES, (offset + buffer.len() as u64 - 1) / BLOCK_BYTES);
+        let mut pending = Vec::new();
         for number in first..=last {
-            let (start, end) = (number * BLOCK, self.bytes.min((number + 1) * BLOCK));
-            let block = match self.kept(number) {
+            let (start, end) = (number * BLOCK_BYTES, self.bytes.min((number + 1) * BLOCK_BYTES));
+            let block = match self.cached_block(number) {
                 Some(block) => Ok(block),
-                None => Err(begin(fetch(self.shared.store.clone(), self.location.clone(), start..end))?),
+                None => Err(spawn(fetch(self.client.store.clone(), self.location.clone(), start..end))?),
             };
-            awaited.push((number, start, end, block));
+            pending.push((number, start, end, block));
         }
-        for (number, start, end, block) in awaited {
+        for (number, start, end, block) in pending {
             let block = match block {
-                Ok(kept) => kept,
+                Ok(cached) => cached,
                 Err(fetched) => {
-                    let fetched = self.fetched(&fetched, start, end - start)?;
-                    self.keep(number, &fetched);
+                    let fetched = self.receive(&fetched, start, end - start)?;
+                    self.cache_block(number, &fetched);
                     fetched
                 }
             };
             let (from, to) = (offset.max(start), end.min(offset + buffer.len() as u64));
-            let within = |place: u64, base: u64| {
-                usize::try_from(place - base).map_err(|_| Error::damage(&self.path, place, "it is too large"))
+            let within = |position: u64, base: u64| {
+                usize::try_from(position - base)
+                    .map_err(|_| Error::damage(&self.path, position, "it is too large"))
             };
             buffer[within(from, offset)?..within(to, offset)?]
                 .copy_from_slice(&block[within(from, start)?..within(to, start)?]);
@@ -128,30 +131,31 @@ impl BucketReader {
         Ok(())
     }
 
-    /// Waits for `bytes` bytes that stand at `place`.
-    fn fetched(
+    /// Waits for a response with the `bytes` bytes at `offset`.
+    fn receive(
         &self,
         fetched: &Receiver<object_store::Result<Bytes>>,
-        place: u64,
+        offset: u64,
         bytes: u64,
     ) -> Result<Bytes> {
-        let fetched = fetched.recv().map_err(|_| Error::storage(&self.path, "it was given up"))?;
-        let fetched = fetched.map_err(|fault| self.failed(&fault))?;
+        let fetched = fetched.recv().map_err(|_| Error::storage(&self.path, "the request was aborted"))?;
+        let fetched = fetched.map_err(|error| self.failed(&error))?;
         if fetched.len() as u64 == bytes {
             return Ok(fetched);
         }
-        Err(Error::damage(&self.path, place, format!("expected {bytes} bytes, got {}", fetched.len())))
+        Err(Error::damage(&self.path, offset, format!("expected {bytes} bytes, got {}", fetched.len())))
     }
 
-    fn failed(&self, fault: &object_store::Error) -> Error {
-        match fault {
-            // What this process has open it does not remove.
+    /// Returns the error for a failed read.
+    fn failed(&self, error: &object_store::Error) -> Error {
+        match error {
+            // This process does not remove what it has open, so another one did.
             object_store::Error::NotFound { .. } => Error::Busy(format!(
-                "`{}` was removed by another process, which has merged it or deleted from it; begin again",
+                "`{}` was removed by another process, which has merged it or deleted from it; start again",
                 self.path
             )),
             // The same read may succeed later.
-            fault => Error::Busy(format!("`{}`: {}", self.path, told(fault))),
+            error => Error::Busy(format!("`{}`: {}", self.path, describe(error))),
         }
     }
 }
@@ -161,7 +165,7 @@ async fn fetch(
     location: Path,
     range: Range<u64>,
 ) -> object_store::Result<Bytes> {
-    again(|| store.get_range(&location, range.clone())).await
+    retry_read(|| store.get_range(&location, range.clone())).await
 }
 
 impl ObjectReader for BucketReader {
@@ -181,20 +185,20 @@ impl ObjectReader for BucketReader {
         if buffer.is_empty() {
             return Ok(());
         }
-        if self.segment.is_some() && buffer.len() as u64 <= FEW_BLOCKS * BLOCK {
+        if self.segment.is_some() && buffer.len() as u64 <= MAX_CACHED_READ_BLOCKS * BLOCK_BYTES {
             return self.read_blocks(offset, buffer);
         }
-        let mut place = offset;
-        for group in buffer.chunks_mut(PIECE * PIECES_AT_ONCE) {
-            let mut pieces = Vec::with_capacity(PIECES_AT_ONCE);
-            for piece in group.chunks_mut(PIECE) {
-                let range = place..place + piece.len() as u64;
-                let fetched = begin(fetch(self.shared.store.clone(), self.location.clone(), range))?;
-                pieces.push((place, piece, fetched));
-                place += PIECE as u64;
+        let mut position = offset;
+        for group in buffer.chunks_mut(CHUNK_BYTES * CONCURRENT_CHUNKS) {
+            let mut chunks = Vec::with_capacity(CONCURRENT_CHUNKS);
+            for chunk in group.chunks_mut(CHUNK_BYTES) {
+                let range = position..position + chunk.len() as u64;
+                let fetched = spawn(fetch(self.client.store.clone(), self.location.clone(), range))?;
+                chunks.push((position, chunk, fetched));
+                position += CHUNK_BYTES as u64;
             }
-            for (place, piece, fetched) in pieces {
-                piece.copy_from_slice(&self.fetched(&fetched, place, piece.len() as u64)?);
+            for (position, chunk, fetched) in chunks {
+                chunk.copy_from_slice(&self.receive(&fetched, position, chunk.len() as u64)?);
             }
         }
         Ok(())
@@ -203,18 +207,18 @@ impl ObjectReader for BucketReader {
 
 impl Drop for BucketReader {
     fn drop(&mut self) {
-        let mut held = self.shared.held();
-        let Some(object) = held.get_mut(&self.path) else { return };
+        let mut open_objects = self.client.open_objects();
+        let Some(object) = open_objects.get_mut(&self.path) else { return };
         object.readers -= 1;
         if object.readers > 0 {
             return;
         }
-        let is_doomed = object.is_doomed;
-        held.remove(&self.path);
-        drop(held);
-        if is_doomed {
-            let (store, location) = (self.shared.store.clone(), self.location.clone());
-            let _removed_at_next_open = begin(async move { store.delete(&location).await });
+        let is_removal_pending = object.is_removal_pending;
+        open_objects.remove(&self.path);
+        drop(open_objects);
+        if is_removal_pending {
+            let (store, location) = (self.client.store.clone(), self.location.clone());
+            let _removed_at_next_open = spawn(async move { store.delete(&location).await });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From the engine's threads to the network: a small runtime does the requests, and its callers wait.
+//! A small async runtime that sends the requests of the engine's threads, which block on the responses.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -7,65 +7,65 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, bounded};
 use tokio::runtime::{Builder, Runtime};
 
-use super::fault::is_broken_off;
+use super::error::is_interrupted;
 use crate::error::{Error, Result};
 
-/// Before an answer that broke off is asked for again.
-const PAUSES: [Duration; 3] =
+/// The delays before a request with an interrupted response is sent again.
+const RETRY_DELAYS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
 
-/// Requests wait for the network, not for a processor.
+/// Few threads suffice: requests wait for the network, not for a processor.
 const THREADS: usize = 2;
 
-/// Returns the runtime of all buckets, which lives as long as the process.
+/// Returns the runtime shared by all buckets, which lives as long as the process.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
     let started = RUNTIME.get_or_init(|| {
-        // One may be installed already; any will do.
+        // Fails if a provider is installed already, which serves as well.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Builder::new_multi_thread();
         let builder = builder.worker_threads(THREADS).thread_name("spanwise-cloud").enable_all();
-        builder.build().map_err(|fault| fault.to_string())
+        builder.build().map_err(|error| error.to_string())
     });
-    started.as_ref().map_err(|fault| Error::storage("the threads for requests", fault))
+    started.as_ref().map_err(|error| Error::storage("the threads for requests", error))
 }
 
-/// Prepares what every client needs.
-pub(super) fn prepare() -> Result<()> {
+/// Starts the runtime.
+pub(super) fn start_runtime() -> Result<()> {
     runtime().map(drop)
 }
 
-/// Does `work` and returns what it came to. Blocks; may be called from any thread.
+/// Runs `work` and returns its output. Blocks; may be called from any thread.
 ///
 /// # Errors
-/// [`Error::Storage`] if there are no threads for it.
+/// [`Error::Storage`] if no threads could be started.
 pub(super) fn run<T: Send + 'static>(
     path: &str,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
-    begin(work)?.recv().map_err(|_| Error::storage(path, "the request was given up"))
+    spawn(work)?.recv().map_err(|_| Error::storage(path, "the request was aborted"))
 }
 
-/// Does a request that changes nothing, again if its answer broke off. Refusals were tried again already.
-pub(super) async fn again<T, F: Future<Output = object_store::Result<T>>>(
+/// Sends a read-only request, again if its response is interrupted. `object_store` itself retries rejected requests.
+pub(super) async fn retry_read<T, F: Future<Output = object_store::Result<T>>>(
     mut request: impl FnMut() -> F,
 ) -> object_store::Result<T> {
-    for pause in PAUSES {
+    for delay in RETRY_DELAYS {
         match request().await {
-            Err(fault) if is_broken_off(&fault) => tokio::time::sleep(pause).await,
+            Err(error) if is_interrupted(&error) => tokio::time::sleep(delay).await,
             outcome => return outcome,
         }
     }
     request().await
 }
 
-/// Begins `work`; what it comes to arrives at the returned end, if anybody still waits.
-pub(super) fn begin<T: Send + 'static>(
+/// Starts `work` and returns a channel that receives its output.
+pub(super) fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<Receiver<T>> {
     let (done, outcome) = bounded(1);
     runtime()?.spawn(async move {
-        let _gone = done.send(work.await);
+        let _receiver_gone = done.send(work.await);
     });
     Ok(outcome)
 }

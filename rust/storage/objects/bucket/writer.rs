@@ -1,4 +1,4 @@
-//! An object of a bucket that is being written: it appears when it is whole.
+//! Writing an object to a bucket as a multipart upload; the object appears once it is complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,54 +7,56 @@ use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use object_store::{MultipartUpload, ObjectStoreExt as _, PutMode, PutPayload};
 
-use super::Shared;
-use super::fault::told;
-use super::requests::{begin, run};
+use super::client::BucketClient;
+use super::error::describe;
+use super::requests::{run, spawn};
 use crate::error::{Error, Result};
 use crate::storage::objects::ObjectWriter;
 
-/// All parts but the last have this size, as one of the services wants it.
-const PART: usize = 8 << 20;
-const PARTS_AT_ONCE: usize = 3;
+/// The size of all parts but the last; one of the services requires equal parts.
+const PART_BYTES: usize = 8 << 20;
+const CONCURRENT_PARTS: usize = 3;
 
 /// An object that is being written.
 pub(super) struct BucketWriter {
-    shared: Arc<Shared>,
+    client: Arc<BucketClient>,
     path: String,
     part: Vec<u8>,
-    /// Begun with the first part that is full.
+    /// Started with the first full part.
     upload: Option<Box<dyn MultipartUpload>>,
-    under_way: VecDeque<Receiver<object_store::Result<()>>>,
+    pending: VecDeque<Receiver<object_store::Result<()>>>,
 }
 
 impl BucketWriter {
-    pub(super) fn new(shared: Arc<Shared>, path: &str) -> Self {
-        Self { shared, path: path.to_owned(), part: Vec::new(), upload: None, under_way: VecDeque::new() }
+    pub(super) fn new(client: Arc<BucketClient>, path: &str) -> Self {
+        Self { client, path: path.to_owned(), part: Vec::new(), upload: None, pending: VecDeque::new() }
     }
 
-    fn failed(&self, fault: &object_store::Error) -> Error {
-        Error::storage(&self.path, told(fault))
+    fn failed(&self, error: &object_store::Error) -> Error {
+        Error::storage(&self.path, describe(error))
     }
 
-    /// Sends the part that was gathered.
-    fn send(&mut self) -> Result<()> {
+    /// Sends the buffered part.
+    fn send_part(&mut self) -> Result<()> {
         if self.upload.is_none() {
-            let (store, location) = (self.shared.store.clone(), self.shared.location(&self.path));
-            let begun = run(&self.path, async move { store.put_multipart(&location).await })?;
-            self.upload = Some(begun.map_err(|fault| self.failed(&fault))?);
+            let (store, location) = (self.client.store.clone(), self.client.location(&self.path));
+            let started = run(&self.path, async move { store.put_multipart(&location).await })?;
+            self.upload = Some(started.map_err(|error| self.failed(&error))?);
         }
         let content = PutPayload::from_bytes(Bytes::from(std::mem::take(&mut self.part)));
         if let Some(upload) = &mut self.upload {
-            self.under_way.push_back(begin(upload.put_part(content))?);
+            self.pending.push_back(spawn(upload.put_part(content))?);
         }
-        self.wait_for_all_but(PARTS_AT_ONCE)
+        self.wait_until_pending(CONCURRENT_PARTS)
     }
 
-    fn wait_for_all_but(&mut self, count: usize) -> Result<()> {
-        while self.under_way.len() > count {
-            let Some(part) = self.under_way.pop_front() else { break };
-            let sent = part.recv().map_err(|_| Error::storage(&self.path, "a part was given up"))?;
-            sent.map_err(|fault| self.failed(&fault))?;
+    /// Waits until at most `max` parts are in flight.
+    fn wait_until_pending(&mut self, max: usize) -> Result<()> {
+        while self.pending.len() > max {
+            let Some(part) = self.pending.pop_front() else { break };
+            let sent =
+                part.recv().map_err(|_| Error::storage(&self.path, "the upload of a part was aborted"))?;
+            sent.map_err(|error| self.failed(&error))?;
         }
         Ok(())
     }
@@ -62,10 +64,10 @@ impl BucketWriter {
 
 impl ObjectWriter for BucketWriter {
     fn write(&mut self, mut content: &[u8]) -> Result<()> {
-        while self.part.len() + content.len() >= PART {
-            let (head, rest) = content.split_at(PART - self.part.len());
+        while self.part.len() + content.len() >= PART_BYTES {
+            let (head, rest) = content.split_at(PART_BYTES - self.part.len());
             self.part.extend_from_slice(head);
-            self.send()?;
+            self.send_part()?;
             content = rest;
         }
         self.part.extend_from_slice(content);
@@ -75,24 +77,24 @@ impl ObjectWriter for BucketWriter {
     fn finish(mut self: Box<Self>) -> Result<()> {
         if self.upload.is_none() {
             let content = Bytes::from(std::mem::take(&mut self.part));
-            let put = self.shared.put(&self.path, content.into(), PutMode::Overwrite)?;
-            return put.map_err(|fault| self.failed(&fault));
+            let put = self.client.put(&self.path, content.into(), PutMode::Overwrite)?;
+            return put.map_err(|error| self.failed(&error));
         }
         if !self.part.is_empty() {
-            self.send()?;
+            self.send_part()?;
         }
-        self.wait_for_all_but(0)?;
+        self.wait_until_pending(0)?;
         let Some(mut upload) = self.upload.take() else { return Ok(()) };
         let completed = run(&self.path, async move { upload.complete().await })?;
-        completed.map(drop).map_err(|fault| self.failed(&fault))
+        completed.map(drop).map_err(|error| self.failed(&error))
     }
 }
 
 impl Drop for BucketWriter {
     fn drop(&mut self) {
         if let Some(mut upload) = self.upload.take() {
-            // What stays behind is for the bucket's own rule about uploads that were not completed.
-            let _abandoned = begin(async move { upload.abort().await });
+            // If this fails, the bucket's lifecycle rule for incomplete uploads removes the parts.
+            let _abandoned = spawn(async move { upload.abort().await });
         }
     }
 }

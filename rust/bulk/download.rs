@@ -1,0 +1,222 @@
+//! The traces a filter matches as the bytes of a file, in chunks.
+//!
+//! Parquet and Arrow hold spans as [`super::spans`] returns them. OTLP is a single `TracesData` message: the
+//! concatenation of the documents, since concatenated protobuf messages merge into one. NDJSON is for reading: each
+//! line is a trace with its tree, as `GET /traces/{trace_id}` returns it.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_ipc::writer::StreamWriter;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use rayon::prelude::*;
+
+use super::columns::span_schema;
+use super::matches::Matches;
+use super::spans::{Spans, spans};
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::storage::{Snapshot, SnapshotPart};
+use crate::trace::detail;
+
+/// Documents are read in groups of at most this many bytes, or this many rows.
+const GROUP_BYTES: u64 = 16 << 20;
+const GROUP_ROWS: usize = 4_096;
+/// Approximate size of a Parquet row group, in bytes.
+const ROW_GROUP_BYTES: usize = 32 << 20;
+
+/// The format of a downloaded file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Spans as Parquet.
+    Parquet,
+    /// Spans as an Arrow IPC stream.
+    Arrow,
+    /// Traces as JSON, one per line.
+    Ndjson,
+    /// An OTLP `TracesData` message as protobuf.
+    Otlp,
+}
+
+impl Format {
+    /// Every format with its name.
+    pub const WORDS: [(&'static str, Self); 4] =
+        [("parquet", Self::Parquet), ("arrow", Self::Arrow), ("ndjson", Self::Ndjson), ("otlp", Self::Otlp)];
+
+    /// Returns the format named `word`.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is no such format.
+    pub fn from_word(word: &str) -> Result<Self> {
+        let known = Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, format)| *format);
+        known.ok_or_else(|| {
+            let words = Self::WORDS.map(|(name, _)| format!("`{name}`")).join(", ");
+            Error::Options(format!("expected a format, one of {words}, got `{word}`"))
+        })
+    }
+}
+
+/// A download in progress: an iterator over the non-empty chunks of its file. It ends after an error.
+pub struct Download {
+    state: DownloadState,
+}
+
+enum DownloadState {
+    Parquet(Box<Spans>, Sink, Option<Box<ArrowWriter<Sink>>>),
+    Arrow(Box<Spans>, Sink, Option<Box<StreamWriter<Sink>>>),
+    Documents(Matches),
+    Lines(Matches),
+    Done,
+}
+
+impl Download {
+    /// Starts a download of the traces of `snapshot` that `filter` matches.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the head of the file cannot be written.
+    pub fn new(snapshot: Arc<Snapshot>, filter: Filter, format: Format) -> Result<Self> {
+        let sink = Sink::default();
+        let state = match format {
+            Format::Ndjson => DownloadState::Lines(Matches::new(snapshot, filter)),
+            Format::Otlp => DownloadState::Documents(Matches::new(snapshot, filter)),
+            Format::Parquet => {
+                let properties =
+                    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
+                let writer = ArrowWriter::try_new(sink.clone(), span_schema(), Some(properties.build()));
+                DownloadState::Parquet(
+                    Box::new(spans(snapshot, filter)),
+                    sink,
+                    Some(Box::new(writer.map_err(error_of)?)),
+                )
+            }
+            Format::Arrow => {
+                let writer = StreamWriter::try_new(sink.clone(), &span_schema()).map_err(error_of)?;
+                DownloadState::Arrow(Box::new(spans(snapshot, filter)), sink, Some(Box::new(writer)))
+            }
+        };
+        Ok(Self { state })
+    }
+
+    fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        match &mut self.state {
+            DownloadState::Done => Ok(None),
+            DownloadState::Lines(matches) => next_lines(matches),
+            DownloadState::Documents(matches) => next_documents(matches),
+            DownloadState::Parquet(spans, sink, writer) => drain(sink, || write_parquet(spans, writer)),
+            DownloadState::Arrow(spans, sink, writer) => drain(sink, || write_arrow(spans, writer)),
+        }
+    }
+}
+
+/// Writes one batch, or the end of the file; returns whether there was anything left to write.
+fn write_parquet(spans: &mut Spans, writer: &mut Option<Box<ArrowWriter<Sink>>>) -> Result<bool> {
+    let Some(open) = writer else { return Ok(false) };
+    if let Some(batch) = spans.next() {
+        open.write(&batch.map_err(error_of)?).map_err(error_of)?;
+        if open.in_progress_size() >= ROW_GROUP_BYTES {
+            open.flush().map_err(error_of)?;
+        }
+    } else if let Some(writer) = writer.take() {
+        writer.close().map_err(error_of)?;
+    }
+    Ok(true)
+}
+
+/// Writes one batch, or the end of the stream; returns whether there was anything left to write.
+fn write_arrow(spans: &mut Spans, writer: &mut Option<Box<StreamWriter<Sink>>>) -> Result<bool> {
+    let Some(open) = writer else { return Ok(false) };
+    if let Some(batch) = spans.next() {
+        open.write(&batch.map_err(error_of)?).map_err(error_of)?;
+    } else {
+        open.finish().map_err(error_of)?;
+        *writer = None;
+    }
+    Ok(true)
+}
+
+impl Iterator for Download {
+    type Item = Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read();
+        if !matches!(read, Ok(Some(_))) {
+            self.state = DownloadState::Done;
+        }
+        read.transpose()
+    }
+}
+
+/// Calls `work` until the sink holds bytes, and returns them; `None` if there is no work left.
+fn drain(sink: &Sink, mut work: impl FnMut() -> Result<bool>) -> Result<Option<Vec<u8>>> {
+    loop {
+        let is_more = work()?;
+        let written = sink.take();
+        if !written.is_empty() {
+            return Ok(Some(written));
+        }
+        if !is_more {
+            return Ok(None);
+        }
+    }
+}
+
+fn next_documents(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
+    next_group(matches, |part, row| Ok(part.document(row)?.to_vec()))
+}
+
+fn next_lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
+    next_group(matches, |part, row| {
+        let mut line = Vec::new();
+        detail::write_trace(&mut line, &part.trace(row)?)?;
+        line.push(b'\n');
+        Ok(line)
+    })
+}
+
+fn next_group(
+    matches: &mut Matches,
+    write: impl Fn(&SnapshotPart, usize) -> Result<Vec<u8>> + Sync,
+) -> Result<Option<Vec<u8>>> {
+    while let Some((_, part, rows)) = matches.next(GROUP_ROWS, GROUP_BYTES)? {
+        let written = rows.par_iter().map(|row| write(part, *row)).collect::<Result<Vec<_>>>()?;
+        if !written.is_empty() {
+            return Ok(Some(written.concat()));
+        }
+    }
+    Ok(None)
+}
+
+/// The buffer a format writer writes to, drained chunk by chunk.
+#[derive(Debug, Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(content);
+        Ok(content.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the engine's own error if it caused `error`, else a storage error with the writer's text.
+fn error_of(error: impl std::error::Error + 'static) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(source) = cause {
+        if let Some(own) = source.downcast_ref::<Error>() {
+            return own.clone();
+        }
+        cause = source.source();
+    }
+    Error::storage("the download", error)
+}

@@ -1,0 +1,356 @@
+//! Sets of row numbers with rank and select, in whichever representation is cheapest.
+
+use std::ops::Range;
+
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
+use roaring::RoaringBitmap;
+
+/// Bitmap words per block of the rank directory.
+const BLOCK_WORDS: usize = 64;
+
+/// A set of row numbers. Rows are ordered newest first, so ascending row numbers are in result order.
+#[derive(Debug, Clone)]
+pub enum RowSet {
+    /// A contiguous range.
+    Range(Range<u32>),
+    /// A sorted list: few rows, or the rows of one value as they lie in the index.
+    List(ScalarBuffer<u32>),
+    /// The sorted lists of a few values; the lists are disjoint.
+    Lists(Vec<ScalarBuffer<u32>>),
+    /// A bitmap.
+    Bits(Bits),
+}
+
+/// A bitmap of rows with a rank directory.
+#[derive(Debug, Clone)]
+pub struct Bits {
+    words: Vec<u64>,
+    /// The number of rows before each block, and at the end their total.
+    before: Vec<u32>,
+}
+
+impl Bits {
+    /// Returns the rows whose bits are set.
+    pub fn new(words: Vec<u64>) -> Self {
+        let mut before = Vec::with_capacity(words.len() / BLOCK_WORDS + 2);
+        let mut sum = 0;
+        before.push(0);
+        for block in words.chunks(BLOCK_WORDS) {
+            sum += block.iter().map(|word| word.count_ones()).sum::<u32>();
+            before.push(sum);
+        }
+        Self { words, before }
+    }
+
+    /// Returns the rows that are set in a mask.
+    pub fn of_mask(mask: &BooleanBuffer) -> Self {
+        Self::new(mask.bit_chunks().iter_padded().take(mask.len().div_ceil(64)).collect())
+    }
+
+    /// Returns the bitmap, 64 rows per word.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn count(&self) -> usize {
+        self.before.last().copied().unwrap_or_default() as usize
+    }
+
+    fn contains(&self, row: u32) -> bool {
+        self.words.get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    fn rank(&self, row: u32) -> usize {
+        let word = (row as usize / 64).min(self.words.len());
+        let block = word / BLOCK_WORDS;
+        let whole = self.words[block * BLOCK_WORDS..word].iter().map(|word| word.count_ones()).sum::<u32>();
+        let rest = self.words.get(word).map_or(0, |bits| (bits & ((1 << (row % 64)) - 1)).count_ones());
+        (self.before[block] + whole + rest) as usize
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
+    fn select(&self, rank: usize) -> Option<u32> {
+        let block = self.before.partition_point(|before| *before as usize <= rank).checked_sub(1)?;
+        let mut left = rank - self.before[block] as usize;
+        for (index, word) in self.words.iter().enumerate().skip(block * BLOCK_WORDS) {
+            let ones = word.count_ones() as usize;
+            if left < ones {
+                let cleared = (0..left).fold(*word, |word, _| word & (word - 1));
+                return Some((index * 64) as u32 + cleared.trailing_zeros());
+            }
+            left -= ones;
+        }
+        None
+    }
+
+    fn from(&self, row: u32) -> impl Iterator<Item = u32> {
+        let first = row as usize / 64;
+        let words = (first..).zip(self.words.iter().skip(first).copied());
+        words.flat_map(move |(index, word)| {
+            let kept = if index == first { word & (u64::MAX << (row % 64)) } else { word };
+            ones(index, kept)
+        })
+    }
+}
+
+/// Returns the rows whose bits are set in the word at index `index`.
+#[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
+pub fn ones(index: usize, word: u64) -> impl Iterator<Item = u32> {
+    let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
+    rest.take_while(|word| *word != 0).map(move |word| (index * 64) as u32 + word.trailing_zeros())
+}
+
+/// Sets the bits of a range.
+pub fn fill(words: &mut [u64], range: Range<usize>) {
+    let mut index = range.start;
+    while index < range.end {
+        let end = (index / 64 * 64 + 64).min(range.end);
+        let ones = u64::MAX >> (64 - (end - index));
+        words[index / 64] |= ones << (index % 64);
+        index = end;
+    }
+}
+
+impl RowSet {
+    /// The empty set.
+    pub const NONE: Self = Self::Range(0..0);
+
+    /// Returns the number of rows in the set.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::List(list) => list.len(),
+            Self::Lists(lists) => lists.iter().map(ScalarBuffer::len).sum(),
+            Self::Bits(bits) => bits.count(),
+        }
+    }
+
+    /// Whether a row is in the set.
+    pub fn contains(&self, row: u32) -> bool {
+        match self {
+            Self::Range(range) => range.contains(&row),
+            Self::List(list) => list.binary_search(&row).is_ok(),
+            Self::Lists(lists) => lists.iter().any(|list| list.binary_search(&row).is_ok()),
+            Self::Bits(bits) => bits.contains(row),
+        }
+    }
+
+    /// Returns the number of rows in the set that are less than `row`.
+    pub fn rank(&self, row: u32) -> usize {
+        let before = |list: &ScalarBuffer<u32>| list.partition_point(|own| *own < row);
+        match self {
+            Self::Range(range) => {
+                row.clamp(range.start, range.end.max(range.start)) as usize - range.start as usize
+            }
+            Self::List(list) => before(list),
+            Self::Lists(lists) => lists.iter().map(before).sum(),
+            Self::Bits(bits) => bits.rank(row),
+        }
+    }
+
+    /// Returns the row with `rank` rows of the set before it, if there is one.
+    pub fn select(&self, rank: usize) -> Option<u32> {
+        match self {
+            Self::Range(range) => {
+                range.start.checked_add(u32::try_from(rank).ok()?).filter(|row| row < &range.end)
+            }
+            Self::List(list) => list.get(rank).copied(),
+            Self::Lists(lists) => select_in(lists, rank),
+            Self::Bits(bits) => bits.select(rank).filter(|_| rank < bits.count()),
+        }
+    }
+
+    /// Returns the rows of the set from `row` on, ascending.
+    pub fn from(&self, row: u32) -> Box<dyn Iterator<Item = u32> + Send + '_> {
+        match self {
+            Self::Range(range) => Box::new(range.start.max(row)..range.end),
+            Self::List(list) => Box::new(list[list.partition_point(|own| *own < row)..].iter().copied()),
+            Self::Lists(lists) => {
+                let mut rest: Vec<&[u32]> =
+                    lists.iter().map(|list| &list[list.partition_point(|own| *own < row)..]).collect();
+                Box::new(std::iter::from_fn(move || {
+                    let next = rest.iter_mut().filter(|list| !list.is_empty()).min_by_key(|list| list[0])?;
+                    let (first, others) = next.split_first()?;
+                    *next = others;
+                    Some(*first)
+                }))
+            }
+            Self::Bits(bits) => Box::new(bits.from(row)),
+        }
+    }
+
+    /// Calls `visit` with every row of the set; several lists are visited one after the other.
+    pub fn for_each(&self, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::Range(range) => range.clone().for_each(visit),
+            Self::List(list) => list.iter().copied().for_each(visit),
+            Self::Lists(lists) => lists.iter().flat_map(|list| list.iter()).copied().for_each(visit),
+            Self::Bits(bits) => {
+                bits.words
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, word)| ones(index, *word).for_each(&mut visit));
+            }
+        }
+    }
+}
+
+/// Returns the row with `rank` rows of the disjoint lists before it.
+fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
+    if rank >= lists.iter().map(ScalarBuffer::len).sum::<usize>() {
+        return None;
+    }
+    let upto = |row: u32| lists.iter().map(|list| list.partition_point(|own| *own <= row)).sum::<usize>();
+    let (mut low, mut high) = (0, lists.iter().filter_map(|list| list.last()).max().copied()?);
+    while low < high {
+        let middle = low.midpoint(high);
+        if upto(middle) > rank { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
+/// A row set without its deleted rows.
+#[derive(Debug, Clone)]
+pub struct LiveRows {
+    rows: RowSet,
+    /// The deleted rows of the set.
+    deleted: Vec<u32>,
+}
+
+impl LiveRows {
+    /// Returns `rows` without those in the deletion vector `deleted`.
+    pub fn new(rows: RowSet, deleted: &RoaringBitmap) -> Self {
+        if let RowSet::Bits(Bits { mut words, .. }) = rows {
+            for row in deleted {
+                if let Some(word) = words.get_mut(row as usize / 64) {
+                    *word &= !(1 << (row % 64));
+                }
+            }
+            return Self { rows: RowSet::Bits(Bits::new(words)), deleted: Vec::new() };
+        }
+        let deleted = deleted.iter().filter(|row| rows.contains(*row)).collect();
+        Self { rows, deleted }
+    }
+
+    /// Returns the number of rows that are not deleted.
+    pub fn count(&self) -> usize {
+        self.rows.count() - self.deleted.len()
+    }
+
+    /// Returns the deleted rows, if the set is the whole range `all` but for them.
+    pub fn missing_from(&self, all: &Range<u32>) -> Option<&[u32]> {
+        match &self.rows {
+            RowSet::Range(range) if range == all => Some(&self.deleted),
+            _ => None,
+        }
+    }
+
+    /// Whether the set contains a row that is not deleted.
+    pub fn contains(&self, row: u32) -> bool {
+        self.rows.contains(row) && self.deleted.binary_search(&row).is_err()
+    }
+
+    /// Returns the number of rows less than `row`.
+    pub fn rank(&self, row: u32) -> usize {
+        self.rows.rank(row) - self.deleted.partition_point(|own| *own < row)
+    }
+
+    /// Returns the row with `rank` rows before it, if there is one.
+    pub fn select(&self, rank: usize) -> Option<u32> {
+        if rank >= self.count() {
+            return None;
+        }
+        // Deleted rows shift the result to the right, by at most their number.
+        let (mut low, mut high) = (rank, rank + self.deleted.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let row = self.rows.select(middle)?;
+            let deleted = self.deleted.partition_point(|own| *own <= row);
+            if middle + 1 - deleted > rank { high = middle } else { low = middle + 1 }
+        }
+        self.rows.select(low)
+    }
+
+    /// Returns the rows, ascending, from the one with `rank` rows before it.
+    pub fn from(&self, rank: usize) -> Box<dyn Iterator<Item = u32> + Send + '_> {
+        let Some(first) = self.select(rank) else { return Box::new(std::iter::empty()) };
+        if self.deleted.is_empty() {
+            return self.rows.from(first);
+        }
+        let mut deleted = self.deleted[self.deleted.partition_point(|row| *row < first)..].iter().peekable();
+        Box::new(self.rows.from(first).filter(move |row| {
+            let is_deleted = deleted.peek() == Some(&row);
+            if is_deleted {
+                deleted.next();
+            }
+            !is_deleted
+        }))
+    }
+
+    /// Calls `visit` with each row, in no particular order.
+    pub fn for_each(&self, visit: impl FnMut(u32)) {
+        if self.deleted.is_empty() {
+            return self.rows.for_each(visit);
+        }
+        self.from(0).for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn forms(rows: &[u32], width: u32) -> Vec<RowSet> {
+        let mut words = vec![0; (width as usize).div_ceil(64)];
+        for row in rows {
+            words[*row as usize / 64] |= 1 << (row % 64);
+        }
+        let (even, odd) = rows.iter().partition::<Vec<u32>, _>(|row| *row % 3 == 0);
+        let mut forms = vec![
+            RowSet::List(rows.to_vec().into()),
+            RowSet::Lists(vec![even.into(), odd.into()]),
+            RowSet::Bits(Bits::new(words)),
+        ];
+        if let (Some(first), Some(last)) = (rows.first(), rows.last())
+            && (last - first) as usize + 1 == rows.len()
+        {
+            forms.push(RowSet::Range(*first..last + 1));
+        }
+        forms
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn every_form_is_the_same_set(
+            rows in prop_oneof![
+                prop::collection::btree_set(0..9_000_u32, 0..300),
+                (0..4_000_u32, 0..5_000_u32).prop_map(|(start, length)| (start..start + length).collect()),
+            ],
+            deleted in prop::collection::btree_set(0..9_000_u32, 0..200),
+        ) {
+            let all: Vec<u32> = rows.iter().copied().collect();
+            let live: Vec<u32> = rows.difference(&deleted).copied().collect();
+            let deleted: RoaringBitmap = deleted.into_iter().collect();
+            for form in forms(&all, 9_000) {
+                let set = LiveRows::new(form, &deleted);
+                prop_assert_eq!(set.count(), live.len());
+                for rank in (0..=live.len()).step_by(live.len() / 16 + 1) {
+                    prop_assert_eq!(set.select(rank), live.get(rank).copied());
+                    prop_assert_eq!(set.from(rank).collect::<Vec<_>>(), &live[rank..]);
+                }
+                for row in (0..9_010).step_by(97) {
+                    prop_assert_eq!(set.rank(row), live.partition_point(|own| *own < row));
+                    prop_assert_eq!(set.contains(row), live.contains(&row));
+                }
+                let mut visited = Vec::new();
+                set.for_each(|row| visited.push(row));
+                visited.sort_unstable();
+                prop_assert_eq!(&visited, &live);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Ingest: the body of an OTLP request becomes spans that a store can merge into traces.
+//!
+//! Until its spans are as small as they came, a request may take many times the memory of its body. So a request first
+//! waits for a permit, then is decoded ([`crate::otlp`]), and each of its spans is read ([`Span::from_wire`]).
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use bytes::Bytes;
+
+use crate::error::Result;
+use crate::otlp::{self, DecodedRequest, limits, wire};
+use crate::semaphore::{Permit, Semaphore};
+use crate::time::{NANOS_PER_MICRO, now_micros};
+use crate::trace::Span;
+
+/// The spans of one request.
+#[derive(Debug)]
+pub struct RequestSpans {
+    /// When the request was received: microseconds since 1970.
+    pub received: i64,
+    /// The accepted spans, in order of arrival.
+    pub spans: Vec<Arc<Span>>,
+    /// The accepted spans as one `TracesData` message.
+    pub encoded: Bytes,
+    /// How many spans were rejected.
+    pub rejected: u64,
+    /// Why the first of them was rejected, or empty.
+    pub reason: String,
+}
+
+impl RequestSpans {
+    /// Returns the spans of a decoded request that was received at `received`, microseconds since 1970.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if an accepted span has no usable ids.
+    pub fn new(received: i64, request: DecodedRequest) -> Result<Self> {
+        let DecodedRequest { spans, message, rejected, reason } = request;
+        let spans = spans.into_iter().map(|span| Span::from_wire(span.wire).map(Arc::new));
+        let spans = spans.collect::<Result<Vec<_>>>()?;
+        let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
+        Ok(Self { received, spans, encoded, rejected, reason })
+    }
+}
+
+/// Decodes the bodies of requests, as many at once as the processors and the memory allow.
+#[derive(Debug)]
+pub struct RequestDecoder {
+    /// One unit for each processor: decoding more requests at once is no faster.
+    processors: Semaphore,
+    /// Bytes of memory.
+    memory: Semaphore,
+}
+
+/// Keeps a request counted as being decoded until it is dropped.
+#[derive(Debug)]
+pub struct DecodePermits<'a> {
+    _processor: Permit<'a>,
+    _memory: Permit<'a>,
+}
+
+impl RequestDecoder {
+    /// Returns a decoder whose requests take about `max_bytes` bytes of memory together. A request that needs more is
+    /// decoded alone.
+    pub fn new(max_bytes: u64) -> Self {
+        let processors = available_parallelism().map_or(1, |count| count.get() as u64);
+        Self { processors: Semaphore::new(processors), memory: Semaphore::new(max_bytes) }
+    }
+
+    /// Waits until the request may be decoded, and returns its spans. Drop the permits once the memory of the spans is
+    /// accounted for elsewhere.
+    ///
+    /// # Errors
+    /// As [`otlp::decode`].
+    pub fn decode(
+        &self,
+        body: &[u8],
+        content_type: &str,
+        content_encoding: Option<&str>,
+    ) -> Result<(RequestSpans, DecodePermits<'_>)> {
+        let received = now_micros();
+        let permits = self.acquire(limits::max_decode_bytes(body.len(), content_encoding))?;
+        // Spans are slices of the body, so it must belong to the engine.
+        let body = Bytes::copy_from_slice(body);
+        let request = otlp::decode(body, content_type, content_encoding, now_nanos())?;
+        Ok((RequestSpans::new(received, request)?, permits))
+    }
+
+    fn acquire(&self, bytes: u64) -> Result<DecodePermits<'_>> {
+        let memory = self.memory.acquire(bytes, || Ok(()))?;
+        let processor = self.processors.acquire(1, || Ok(()))?;
+        Ok(DecodePermits { _processor: processor, _memory: memory })
+    }
+}
+
+fn now_nanos() -> u64 {
+    u64::try_from(now_micros()).unwrap_or(0).saturating_mul(NANOS_PER_MICRO)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    const PROTOBUF: &str = "application/x-protobuf";
+
+    #[test]
+    fn at_most_one_request_per_processor_is_decoded_at_once() {
+        let decoder = RequestDecoder::new(1 << 20);
+        let (running, max_running) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..24 {
+                scope.spawn(|| {
+                    let _permits = decoder.acquire(1).expect("a permit");
+                    max_running.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::sleep(Duration::from_millis(5));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        let processors = available_parallelism().expect("a count").get();
+        assert!((1..=processors).contains(&max_running.into_inner()));
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_decoded_returns_its_permits() {
+        let decoder = RequestDecoder::new(0);
+        for _ in 0..2 * available_parallelism().expect("a count").get() {
+            assert!(decoder.decode(b"\xff", PROTOBUF, None).is_err());
+        }
+        assert!(decoder.decode(b"", PROTOBUF, None).expect("an empty message").0.spans.is_empty());
+    }
+}

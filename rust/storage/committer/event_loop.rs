@@ -1,0 +1,198 @@
+//! The committer's loop: waits for commands, groups requests, and starts background work that is due.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, select};
+
+use crate::storage::committer::Committer;
+use crate::storage::state::command::{Command, Reply, reject_all};
+use crate::storage::state::merge_spans::{GroupedSpans, IngestOutcome, merge_group};
+use crate::trace::MAX_SPANS;
+
+/// A group is written once it has this many bytes, however many requests still wait.
+const MAX_GROUP_BYTES: usize = 16 << 20;
+
+/// While another group is being written, a group that is smaller than this waits for more requests.
+const MIN_GROUP_BYTES: usize = 1 << 20;
+
+/// The longest time the committer sleeps when nothing is scheduled.
+const MAX_IDLE: Duration = Duration::from_secs(3_600);
+
+/// Requests that are committed together.
+#[derive(Default)]
+struct Group {
+    requests: Vec<(GroupedSpans, Reply<IngestOutcome>)>,
+    /// The bytes of their spans.
+    bytes: usize,
+}
+
+/// What the committer was waiting for.
+enum Wakeup {
+    Command(Command),
+    /// The writing thread has finished a group.
+    GroupFinished,
+    Timeout,
+    /// Nobody is left to send commands.
+    Disconnected,
+}
+
+impl Committer {
+    /// Executes commands until it is told to close, or nobody is left to send one.
+    pub(crate) fn run(mut self, commands: &Receiver<Command>) {
+        loop {
+            if self.may_have_work || self.is_cut_due() || self.idle_time().is_zero() {
+                self.quiesce();
+                self.may_have_work = false;
+                self.start_due_work();
+            }
+            let mut next = match self.wait(commands, self.idle_time()) {
+                Wakeup::Command(command) => Some(command),
+                Wakeup::GroupFinished | Wakeup::Timeout => None,
+                Wakeup::Disconnected => return self.quiesce(),
+            };
+            let mut group = Group::default();
+            while let Some(command) = next {
+                if self.execute(command, &mut group, commands).is_break() {
+                    return self.close(commands);
+                }
+                next = self.next_of_group(commands, group.bytes);
+            }
+            if !group.requests.is_empty() {
+                self.let_sealing_catch_up(commands);
+            }
+            self.commit(group);
+        }
+    }
+
+    /// Adds a request to the group, or executes any other command after what came before it.
+    fn execute(
+        &mut self,
+        command: Command,
+        group: &mut Group,
+        commands: &Receiver<Command>,
+    ) -> ControlFlow<()> {
+        match command {
+            Command::Ingest { request, reply } => {
+                group.bytes += request.encoded.len();
+                group.requests.push((request, reply));
+            }
+            Command::Flush(reply) => {
+                self.commit_and_quiesce(group);
+                self.flush(reply);
+            }
+            Command::Delete { filter, reply } => {
+                self.commit_and_quiesce(group);
+                let deleted = self.delete(&filter, commands);
+                self.reply_after_reclaim(reply, deleted);
+            }
+            Command::BulkLoad { load, reply } => {
+                self.commit_and_quiesce(group);
+                let loaded = self.bulk_load(*load, commands);
+                self.reply_after_reclaim(reply, loaded);
+            }
+            Command::Compact { purge, reply } => {
+                self.quiesce();
+                self.compact(purge, reply);
+            }
+            Command::Sealed(sealed) => {
+                self.quiesce();
+                self.finish_seal(sealed);
+            }
+            Command::Merged(merged) => {
+                self.quiesce();
+                self.finish_merge(merged);
+            }
+            Command::Close => {
+                self.commit_and_quiesce(group);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn commit_and_quiesce(&mut self, group: &mut Group) {
+        self.commit(std::mem::take(group));
+        self.quiesce();
+    }
+
+    /// Waits until no group is being written, so that something else may change the store.
+    pub(super) fn quiesce(&mut self) {
+        let _requests_have_been_replied_to = self.wait_for_pending();
+        self.may_have_work = true;
+    }
+
+    /// Returns the next command, or `None` if the group, which has this many bytes, is to be committed now.
+    fn next_of_group(&mut self, commands: &Receiver<Command>, bytes: usize) -> Option<Command> {
+        loop {
+            let timeout = match bytes {
+                0 => Duration::ZERO,
+                MAX_GROUP_BYTES.. => return None,
+                ..MIN_GROUP_BYTES if self.pending.is_some() => MAX_IDLE,
+                _ => self.commit_interval.remaining(),
+            };
+            match self.wait(commands, timeout) {
+                Wakeup::Command(command) => return Some(command),
+                Wakeup::GroupFinished => {}
+                Wakeup::Timeout | Wakeup::Disconnected => return None,
+            }
+        }
+    }
+
+    /// Waits for a command, or until the group that is being written is finished.
+    fn wait(&mut self, commands: &Receiver<Command>, timeout: Duration) -> Wakeup {
+        if let Some(command) = self.deferred.pop_front() {
+            return Wakeup::Command(command);
+        }
+        let results = self.workers.wal_writer.results.clone();
+        select! {
+            recv(commands) -> command => command.map_or(Wakeup::Disconnected, Wakeup::Command),
+            recv(results) -> result => {
+                let _requests_have_been_replied_to = match result {
+                    Ok(result) => self.finish_pending(result),
+                    Err(_) => Err(self.wal_writer_died()),
+                };
+                Wakeup::GroupFinished
+            }
+            default(timeout) => Wakeup::Timeout,
+        }
+    }
+
+    /// Returns how long there is nothing to do unless a command comes.
+    fn idle_time(&self) -> Duration {
+        if self.stopped.is_some() {
+            return MAX_IDLE;
+        }
+        let now = Instant::now();
+        let until = |instant: Instant| instant.saturating_duration_since(now);
+        let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
+        let scheduled = [self.seal_retry_at, merge, self.compaction.deferred_until];
+        let scheduled = scheduled.into_iter().flatten().map(until).min().unwrap_or(MAX_IDLE);
+        let since = self.state.generations.last().and_then(|open| open.since);
+        let cut = since.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
+        scheduled.min(cut.map_or(MAX_IDLE, until))
+    }
+
+    /// Starts to make a group durable; its requests are replied to whatever happens.
+    fn commit(&mut self, group: Group) {
+        if group.requests.is_empty() {
+            return;
+        }
+        let (requests, replies): (Vec<_>, Vec<_>) = group.requests.into_iter().unzip();
+        match self.rejection() {
+            Some(error) => reject_all(&replies, &error),
+            None => self.write_group(merge_group(self.newest_state(), requests, MAX_SPANS), replies),
+        }
+    }
+
+    /// Commits the seal that is running, and ends. Whoever waits for a reply learns that the committer has ended.
+    fn close(mut self, commands: &Receiver<Command>) {
+        while self.is_sealing {
+            match commands.recv() {
+                Ok(Command::Sealed(sealed)) => self.finish_seal(sealed),
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Writing a new segment: its files, then a read of all that was written.
+//!
+//! A segment means nothing until a manifest names it, so its files may be written at leisure and deleted at any time.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use ulid::Ulid;
+
+use crate::error::{Error, Result};
+use crate::storage::manifest::{FileRecord, SegmentRecord};
+use crate::storage::objects::Objects;
+use crate::storage::segment::documents::DocumentLocation;
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::{Segment, encode_rows};
+
+/// A segment that is written and verified, but that no manifest names yet.
+#[derive(Debug, Clone)]
+pub(crate) struct NewSegment {
+    pub(crate) record: SegmentRecord,
+    pub(crate) segment: Arc<Segment>,
+}
+
+impl NewSegment {
+    /// Calls `write_files` to write the files of a new segment and complete its record, then opens the segment, which
+    /// builds its index, and verifies it.
+    ///
+    /// # Errors
+    /// [`Error::Storage`], or [`Error::Damage`] if what is read back is not what was written. The files are deleted as
+    /// far as possible.
+    pub(crate) fn build(
+        objects: &dyn Objects,
+        cache: &IndexCache,
+        write_files: impl FnOnce(&mut SegmentRecord) -> Result<()>,
+    ) -> Result<Self> {
+        let empty = FileRecord { bytes: 0, crc32c: 0 };
+        let mut record = SegmentRecord {
+            id: Ulid::generate().to_string(),
+            rows: 0,
+            traces: empty,
+            documents: empty,
+            deletion_vector: None,
+            dictionary: None,
+            awaits_compression: false,
+        };
+        let opened = write_files(&mut record).and_then(|()| {
+            let segment = Segment::open(objects, cache, &record)?;
+            segment.verify_documents()?;
+            Ok(segment)
+        });
+        match opened {
+            Ok(segment) => Ok(Self { record, segment: Arc::new(segment) }),
+            Err(error) => {
+                discard(objects, cache, &record);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Writes the rows of a segment, whose documents are at `places`, and records them.
+pub(crate) fn write_rows(
+    objects: &dyn Objects,
+    record: &mut SegmentRecord,
+    rows: &RecordBatch,
+    places: &[DocumentLocation],
+) -> Result<()> {
+    let path = record.traces_path();
+    let content = encode_rows(rows, places).map_err(|error| Error::storage(&path, error))?;
+    record.rows = rows.num_rows() as u64;
+    record.traces = write_file(objects, &path, &content)?;
+    Ok(())
+}
+
+/// Writes the dictionary of a segment's documents and records it; an empty dictionary is none.
+pub(crate) fn write_dictionary(
+    objects: &dyn Objects,
+    record: &mut SegmentRecord,
+    dictionary: &[u8],
+) -> Result<()> {
+    if !dictionary.is_empty() {
+        // Recorded before it is written, so that it is deleted if writing fails.
+        record.dictionary = Some(FileRecord::of(dictionary));
+        write_file(objects, &record.dictionary_path(), dictionary)?;
+    }
+    Ok(())
+}
+
+fn write_file(objects: &dyn Objects, path: &str, content: &[u8]) -> Result<FileRecord> {
+    let mut object = objects.create(path)?;
+    object.write(content)?;
+    object.finish()?;
+    Ok(FileRecord::of(content))
+}
+
+/// Deletes the files of a segment that no manifest names. What cannot be deleted now is deleted when the store is
+/// opened next.
+pub(crate) fn discard(objects: &dyn Objects, cache: &IndexCache, record: &SegmentRecord) {
+    cache.remove(&record.id);
+    for path in record.paths() {
+        let _deleted_at_next_open = objects.delete(&path);
+    }
+}

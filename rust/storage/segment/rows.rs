@@ -1,0 +1,136 @@
+//! The rows of a segment: the Parquet file `traces.parquet`.
+//!
+//! It has the columns of [`trace_schema`], newest trace first, then three columns that locate each trace's document:
+//! its offset, its stored length, and its decoded size, all in bytes. See docs/reference/storage.md#segment.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
+use parquet::file::properties::WriterProperties;
+
+use crate::error::{Error, Result};
+use crate::schema::trace_schema;
+use crate::storage::manifest::SegmentRecord;
+use crate::storage::objects::ObjectReader;
+use crate::storage::segment::documents::DocumentLocation;
+use crate::storage::segment::verify::read_file;
+
+/// The columns after those of a trace batch.
+const LOCATION_COLUMNS: [&str; 3] = ["document_offset", "document_length", "document_bytes"];
+
+/// The format of a segment, in the metadata of its rows. A newer one is rejected.
+const FORMAT: &str = "1";
+const FORMAT_KEY: &str = "spanwise.format";
+
+/// The rows of a segment, from which its index is built.
+#[derive(Debug)]
+pub(crate) struct SegmentRows {
+    /// [`trace_schema`], newest first.
+    pub(crate) batch: RecordBatch,
+    /// The offset, stored length and decoded size of each document, in bytes.
+    pub(crate) locations: [UInt64Array; 3],
+}
+
+/// Reads and verifies the rows of a segment.
+///
+/// # Errors
+/// [`Error::Damage`], [`Error::Storage`], or [`Error::Options`] for a newer format.
+pub(crate) fn read_rows(object: &dyn ObjectReader, record: &SegmentRecord) -> Result<SegmentRows> {
+    let path = record.traces_path();
+    let content = read_file(&path, object, record.traces)?;
+    // A forged file with a correct checksum may make the decoder panic, which must not end the process.
+    let whole = catch_unwind(AssertUnwindSafe(|| decode_rows(&path, content, record.rows)))
+        .unwrap_or_else(|_| Err(Error::damage(&path, 0, "the rows cannot be decoded")))?;
+    split_columns(&whole).map_err(|error| Error::damage(&path, 0, error.to_string()))
+}
+
+/// Returns the content of `traces.parquet` for rows whose documents are at `locations`.
+///
+/// # Errors
+/// Those of the Parquet writer.
+pub(crate) fn encode_rows(
+    batch: &RecordBatch,
+    locations: &[DocumentLocation],
+) -> parquet::errors::Result<Bytes> {
+    let column = |value: fn(&DocumentLocation) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(locations.iter().map(value)))
+    };
+    let mut columns = batch.columns().to_vec();
+    columns.extend([
+        column(|location| location.offset),
+        column(|location| location.length),
+        column(|location| location.decoded),
+    ]);
+    let whole = RecordBatch::try_new(segment_schema(), columns)?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(whole.num_rows().max(1)))
+        .set_key_value_metadata(Some(vec![KeyValue::new(FORMAT_KEY.to_owned(), FORMAT.to_owned())]))
+        .build();
+    let mut content = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut content, segment_schema(), Some(properties))?;
+    writer.write(&whole)?;
+    writer.close()?;
+    Ok(content.into())
+}
+
+/// Decodes a file whose checksum is verified. The file's own counts are compared with the record before any memory
+/// is allocated for them.
+///
+/// # Errors
+/// [`Error::Damage`], or [`Error::Options`] for a newer format.
+fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordBatch> {
+    let damage = |message: String| Error::damage(path, 0, message);
+    let malformed = |error: ParquetError| damage(error.to_string());
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&content).map_err(malformed)?;
+    let keys = footer.file_metadata().key_value_metadata().into_iter().flatten();
+    let format = keys.filter(|pair| pair.key == FORMAT_KEY).find_map(|pair| pair.value.clone());
+    if let Some(newer) = format.as_deref().filter(|format| *format != FORMAT) {
+        return Err(Error::Options(format!("`{path}` has format {newer}, this program reads {FORMAT}")));
+    }
+    let found = footer.file_metadata().num_rows();
+    // The Arrow schema embedded in the file is ignored; the expected one is used instead.
+    let options = ArrowReaderOptions::new().with_schema(segment_schema());
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(footer), options).map_err(malformed)?;
+    if format.is_none() || metadata.schema().fields() != segment_schema().fields() {
+        return Err(damage("expected the columns of a segment".into()));
+    }
+    let rows = u32::try_from(found).ok().filter(|rows| u64::from(*rows) == expected_rows);
+    let rows = rows.ok_or_else(|| damage(format!("expected {expected_rows} rows, found {found}")))?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(content, metadata);
+    let reader = builder.with_batch_size(rows.max(1) as usize).build().map_err(malformed)?;
+    let batches = reader.collect::<std::result::Result<Vec<_>, _>>();
+    let batches = batches.map_err(|error| damage(error.to_string()))?;
+    let whole = concat_batches(&segment_schema(), &batches).map_err(|error| damage(error.to_string()))?;
+    if whole.num_rows() as u64 != expected_rows {
+        return Err(damage(format!("expected {expected_rows} rows, found {}", whole.num_rows())));
+    }
+    Ok(whole)
+}
+
+/// Splits the searchable columns from those that locate the documents.
+fn split_columns(whole: &RecordBatch) -> parquet::errors::Result<SegmentRows> {
+    let searchable = trace_schema().fields().len();
+    let batch = RecordBatch::try_new(trace_schema(), whole.columns()[..searchable].to_vec())?;
+    let location = |column: usize| whole.column(searchable + column).as_primitive::<UInt64Type>().clone();
+    Ok(SegmentRows { batch, locations: [location(0), location(1), location(2)] })
+}
+
+fn segment_schema() -> SchemaRef {
+    let locations = LOCATION_COLUMNS.map(|name| Arc::new(Field::new(name, DataType::UInt64, false)));
+    let fields = trace_schema().fields().iter().cloned().chain(locations).collect::<Vec<_>>();
+    Arc::new(Schema::new(fields))
+}

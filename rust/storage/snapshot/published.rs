@@ -1,0 +1,51 @@
+//! What the committer publishes and any thread may read without waiting.
+
+use std::sync::{Arc, Mutex};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use crate::storage::manifest::ImportRecord;
+use crate::storage::manifest::quarantined::QuarantinedSegment;
+use crate::storage::snapshot::Snapshot;
+
+/// The newest durable state of the store, and how its background work is doing.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    pub(crate) snapshot: ArcSwap<Snapshot>,
+    pub(crate) progress: ArcSwap<Progress>,
+    /// Why retention failed last, if it did.
+    pub(crate) retention_error: ArcSwapOption<String>,
+    /// Held while a bulk load has written files that no manifest names yet.
+    pub(crate) unnamed_files: Mutex<()>,
+}
+
+impl Published {
+    /// Replaces the snapshot; the new one keeps what was computed for the one before. Returns the one before.
+    pub(crate) fn replace_snapshot(&self, snapshot: Snapshot) -> Arc<Snapshot> {
+        let before = self.snapshot.load_full();
+        self.snapshot.store(Arc::new(snapshot.after(&before)));
+        before
+    }
+}
+
+/// How far the committer has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress {
+    /// Why nothing more is acknowledged.
+    pub(crate) stopped: Option<String>,
+    /// Why the last seal failed, if it did.
+    pub(crate) seal_error: Option<String>,
+    /// Why the last merge failed, if it did.
+    pub(crate) merge_error: Option<String>,
+    pub(crate) is_merging: bool,
+    pub(crate) segments: usize,
+    pub(crate) generations: usize,
+    pub(crate) unsealed_bytes: u64,
+    pub(crate) unsealed_objects: u64,
+    pub(crate) wal_through: u64,
+    /// WAL objects up to this number are contained in segments.
+    pub(crate) wal_checkpoint: u64,
+    pub(crate) manifest: u64,
+    pub(crate) quarantined: Vec<QuarantinedSegment>,
+    pub(crate) imports: Vec<ImportRecord>,
+}

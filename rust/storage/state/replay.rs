@@ -1,0 +1,67 @@
+//! Replaying the write-ahead log into a state.
+
+use std::sync::Arc;
+
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+
+use crate::error::{Error, Result};
+use crate::otlp::wire;
+use crate::storage::objects::Objects;
+use crate::storage::options::Options;
+use crate::storage::state::StoreState;
+use crate::storage::state::merge_spans::{GroupedSpans, merge_group};
+use crate::storage::wal::{self, WalEntry};
+use crate::trace::Span;
+
+/// Replayed requests are merged in groups of about this many bytes.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// Merges the WAL objects after those that `state` contains, up to object `last`.
+///
+/// # Errors
+/// [`Error::Damage`], [`Error::Options`] for a newer format, [`Error::Storage`].
+pub(crate) fn replay(
+    objects: &dyn Objects,
+    state: &mut StoreState,
+    last: u64,
+    options: &Options,
+) -> Result<()> {
+    let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
+    let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
+    let batches = numbers.chunks(objects.read_concurrency());
+    for read in batches.flat_map(|numbers| wal::read_together(objects, numbers)) {
+        let (object, bytes) = read?;
+        let number = object.number;
+        object_bytes += bytes;
+        if object.entries.is_empty() {
+            state.fences.insert(number);
+        }
+        for entry in object.entries {
+            group_bytes += entry.spans.len();
+            entries.push((number, entry));
+        }
+        if group_bytes < GROUP_BYTES && number < last {
+            continue;
+        }
+        let requests = std::mem::take(&mut entries).into_par_iter();
+        let requests = requests.map(|(number, entry)| decode_entry(number, entry)).collect::<Result<_>>()?;
+        // The limit was enforced when the spans were accepted, and may have been another one then.
+        let merged = merge_group(state, requests, usize::MAX);
+        merged.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
+        state.apply(merged.updates, number, object_bytes);
+        (group_bytes, object_bytes) = (0, 0);
+        let open = state.open_generation();
+        if number < last && open.is_large(options) {
+            state.cut();
+        }
+    }
+    Ok(())
+}
+
+fn decode_entry(number: u64, entry: WalEntry) -> Result<GroupedSpans> {
+    let damage = |error: Error| Error::damage(wal::path(number), 0, error.to_string());
+    let spans = wire::split(entry.spans.clone()).map_err(damage)?;
+    let spans = spans.into_iter().map(|span| Span::from_wire(span).map(Arc::new));
+    let spans = spans.collect::<Result<Vec<_>>>().map_err(damage)?;
+    Ok(GroupedSpans::new(entry.received, spans, entry.spans))
+}

@@ -1,0 +1,75 @@
+//! The statistics of an open store.
+
+use serde::Serialize;
+
+use crate::storage::manifest::quarantined::QuarantinedSegment;
+use crate::storage::snapshot::published::Published;
+
+/// Counts, sizes and errors of a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// LiveRows traces, which a search without a filter finds.
+    pub traces: u64,
+    /// Sealed segments.
+    pub segments: u64,
+    /// Generations of the head, the open one included.
+    pub generations: u64,
+    /// Bytes of WAL objects that are not contained in segments.
+    pub unsealed_bytes: u64,
+    /// WAL objects that are not contained in segments.
+    pub unsealed_objects: u64,
+    /// Bytes of requests that wait to be written.
+    pub waiting_bytes: u64,
+    /// The number of the newest WAL object.
+    pub wal_through: u64,
+    /// WAL objects up to this number are contained in segments.
+    #[serde(rename = "wal_folded_through")]
+    pub wal_checkpoint: u64,
+    /// The number of the newest manifest.
+    pub manifest: u64,
+    /// Whether spans are acknowledged at all.
+    pub is_acknowledging: bool,
+    /// Why they are not, until the store is opened again.
+    pub stopped: Option<String>,
+    /// Why the last seal failed; it is retried.
+    #[serde(rename = "seal_fault")]
+    pub seal_error: Option<String>,
+    /// Whether segments are being merged.
+    pub is_merging: bool,
+    /// Why the last merge failed; it is retried, and nothing is lost.
+    #[serde(rename = "merge_fault")]
+    pub merge_error: Option<String>,
+    /// Why retention failed last; it is retried.
+    #[serde(rename = "retention_fault")]
+    pub retention_error: Option<String>,
+    /// Damaged segments that no search returns.
+    #[serde(rename = "aside")]
+    pub quarantined: Vec<QuarantinedSegment>,
+}
+
+impl Stats {
+    /// Returns the statistics of what was published; `is_running` tells whether the committer runs.
+    pub(crate) fn of(published: &Published, waiting_bytes: u64, is_running: bool) -> Self {
+        let progress = published.progress.load_full();
+        let snapshot = published.snapshot.load_full();
+        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.deletion_vector().len());
+        Self {
+            traces: live.sum(),
+            segments: progress.segments as u64,
+            generations: progress.generations as u64,
+            unsealed_bytes: progress.unsealed_bytes,
+            unsealed_objects: progress.unsealed_objects,
+            waiting_bytes,
+            wal_through: progress.wal_through,
+            wal_checkpoint: progress.wal_checkpoint,
+            manifest: progress.manifest,
+            is_acknowledging: is_running && progress.stopped.is_none(),
+            stopped: progress.stopped.clone(),
+            seal_error: progress.seal_error.clone(),
+            is_merging: progress.is_merging,
+            merge_error: progress.merge_error.clone(),
+            retention_error: published.retention_error.load_full().map(|error| error.to_string()),
+            quarantined: progress.quarantined.clone(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Inputs from outside: request bodies, filters, and the shapes of traces.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use spanwise::error::Error;
+use spanwise::filter::Filter;
+use spanwise::otlp::{self, TraceId, wire};
+use spanwise::storage::SnapshotPart;
+use spanwise::trace::tree::Forest;
+use spanwise::trace::{Span, Trace, detail};
+
+use super::{contents_of, fuzz};
+use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span, with};
+
+/// Asserts that a request body is rejected, or that its spans can be stored, replayed and rendered.
+fn assert_storable(body: &[u8], content_type: &str) {
+    let now = EPOCH + 365 * 86_400_000 * MILLISECOND;
+    let decoded = match otlp::decode(Bytes::copy_from_slice(body), content_type, None, now) {
+        Ok(decoded) => decoded,
+        Err(Error::Decode(_) | Error::TooLarge(_)) => return,
+        Err(error) => panic!("{error}"),
+    };
+    assert_eq!(decoded.rejected == 0, decoded.reason.is_empty());
+    let joined = wire::join(decoded.spans.iter().map(|span| &span.wire));
+    let mut stored = wire::split(joined.into()).expect("joined spans");
+    let mut sent: Vec<_> = decoded.spans.iter().map(|span| span.wire.clone()).collect();
+    stored.sort();
+    sent.sort();
+    assert_eq!(stored, sent);
+    let mut traces = std::collections::BTreeMap::<TraceId, Vec<_>>::new();
+    for accepted in decoded.spans {
+        let again = Span::from_wire(accepted.wire.clone()).expect("a replay rejects nothing");
+        assert_eq!((again.trace_id, again.span_id), (accepted.trace_id, accepted.span_id));
+        traces
+            .entry(accepted.trace_id)
+            .or_default()
+            .push(Arc::new(Span::from_wire(accepted.wire).expect("an accepted span")));
+    }
+    for (trace_id, spans) in traces {
+        assert_rendered(&Trace::new(trace_id, 0).with(spans));
+    }
+}
+
+/// Asserts that a trace is rendered as JSON, with every span in exactly one position of the forest.
+fn assert_rendered(trace: &Trace) {
+    let forest = Forest::of(trace.spans());
+    let mut level = forest.roots().to_vec();
+    let mut count = 0;
+    while !level.is_empty() {
+        count += level.len();
+        level = forest.level_below(&level);
+    }
+    assert_eq!(count, trace.spans().len());
+    let mut json = Vec::new();
+    detail::write_trace(&mut json, trace).expect("a rendered trace");
+    serde_json::from_slice::<serde::de::IgnoredAny>(&json).expect("JSON");
+    let document = Trace::from_document(trace.trace_id, 0, trace.document().into()).expect("a document");
+    assert_eq!(document.spans().len(), trace.spans().len());
+}
+
+fn captures(suffix: &str) -> Vec<Vec<u8>> {
+    let mut captures = contents_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otlp"), suffix);
+    captures.retain(|capture| capture.len() < 8_192);
+    captures
+}
+
+#[test]
+fn otlp_protobuf() {
+    fuzz("otlp-protobuf", captures(".pb"), |body| assert_storable(body, "application/x-protobuf"));
+}
+
+#[test]
+fn otlp_json() {
+    fuzz("otlp-json", captures("-01.json"), |body| assert_storable(body, "application/json"));
+}
+
+#[test]
+fn filter() {
+    let spans = [with(span(1, 1, 0), "session.id", "ärger"), failed(span(2, 1, 5), "no"), span(3, 1, 9)];
+    let traces = request(&spans).spans.into_iter().map(|accepted| {
+        let trace_id = accepted.trace_id;
+        Trace::new(trace_id, 7).with([Arc::new(Span::from_wire(accepted.wire).expect("an accepted span"))])
+    });
+    let rows = SnapshotPart::of_traces(traces.collect()).batch().expect("rows in memory");
+    fuzz("filter", Vec::new(), |source| {
+        let Ok(filter) = Filter::compile(source) else { return };
+        let canonical = filter.canonical();
+        let again = Filter::compile(canonical.as_bytes()).expect("the canonical form of a filter");
+        assert_eq!(again.canonical(), canonical);
+        let mask = filter.mask(&rows).expect("the columns of a store");
+        assert_eq!(mask, again.mask(&rows).expect("the columns of a store"));
+        let own = filter.restrict("session_id", "ärger").expect("a field").mask(&rows).expect("columns");
+        assert!(own.iter().zip(mask.iter()).all(|(own, all)| own != Some(true) || all == Some(true)));
+    });
+}
+
+#[test]
+fn forest() {
+    // Four bytes per span: its id, its parent's id, its start and its duration.
+    fuzz("forest", Vec::new(), |shape| {
+        let spans: Vec<_> = shape
+            .chunks_exact(4)
+            .take(512)
+            .map(|bytes| {
+                let mut made = span(1, u64::from(bytes[0]) + 1, u64::from(bytes[2]));
+                if bytes[1] > 0 {
+                    made.parent_span_id = u64::from(bytes[1]).to_be_bytes().to_vec().into();
+                }
+                made.end_time_unix_nano = u64::from(bytes[3]) * MILLISECOND * 1_000_000_000;
+                made
+            })
+            .collect();
+        let Some(first) = spans.first() else { return };
+        let trace_id = request(std::slice::from_ref(first)).spans.first().map(|span| span.trace_id);
+        let spans = request(&spans)
+            .spans
+            .into_iter()
+            .map(|accepted| Arc::new(Span::from_wire(accepted.wire).expect("an accepted span")));
+        if let Some(trace_id) = trace_id {
+            assert_rendered(&Trace::new(trace_id, 0).with(spans));
+        }
+    });
+}

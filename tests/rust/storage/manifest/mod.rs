@@ -1,0 +1,3 @@
+//! Tests of `rust/storage/manifest/`.
+
+mod quarantined;

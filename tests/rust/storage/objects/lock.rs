@@ -1,0 +1,53 @@
+//! The lock admits one process, by whatever path it comes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use spanwise::error::Error;
+use spanwise::storage::{Options, TraceStore};
+use tempfile::TempDir;
+
+use crate::support::contents::contents;
+use crate::support::spans::{request, span};
+
+#[test]
+fn a_second_store_is_locked_out_by_whatever_path_it_comes() {
+    let folder = TempDir::new().expect("a folder");
+    let root = folder.path().join("store");
+    let url = root.to_str().expect("UTF-8");
+    let first = TraceStore::open(url, Options::default()).expect("a store");
+    let assert_locked = |url: &Path| {
+        let second = TraceStore::open(url.to_str().expect("UTF-8"), Options::default());
+        let Err(Error::Locked(message)) = second else { panic!("`{}`: {second:?}", url.display()) };
+        message
+    };
+    let message = assert_locked(&root);
+    assert!(message.contains(&format!("is held by process {}", std::process::id())), "{message}");
+    let link = folder.path().join("link");
+    symlink(&root, &link).expect("a link");
+    assert_locked(&link);
+    assert_locked(&link.join("..").join("store").join("."));
+    fs::remove_file(root.join("LOCK")).expect("removed");
+    assert_locked(&root);
+    assert_locked(&link);
+    fs::write(root.join("LOCK"), "process 1\n").expect("written");
+    assert_locked(&root);
+    let mounted = folder.path().join("mounted");
+    fs::create_dir(&mounted).expect("a folder");
+    // Runs only where mounting is permitted.
+    if Command::new("mount")
+        .arg("--bind")
+        .args([&root, &mounted])
+        .output()
+        .is_ok_and(|done| done.status.success())
+    {
+        assert_locked(&mounted);
+        assert!(Command::new("umount").arg(&mounted).status().expect("umount").success());
+    }
+    first.ingest(request(&[span(1, 1, 0)])).expect("the first store is not disturbed");
+    drop(first);
+    let second = TraceStore::open(url, Options::default()).expect("the lock is released");
+    assert_eq!(contents(&second.snapshot()).len(), 1);
+}

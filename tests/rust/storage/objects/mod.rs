@@ -1,0 +1,4 @@
+//! Tests of `rust/storage/objects/`.
+
+mod local;
+mod lock;

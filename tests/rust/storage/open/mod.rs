@@ -1,0 +1,4 @@
+//! Tests of `rust/storage/open.rs`.
+
+mod claims;
+mod processes;

@@ -1,0 +1,3 @@
+//! Tests of `rust/storage/segment/`.
+
+mod index_cache;

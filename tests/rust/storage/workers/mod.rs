@@ -1,0 +1,4 @@
+//! Tests of `rust/storage/workers/`.
+
+mod reclaim;
+mod retention;

@@ -15,9 +15,9 @@ __all__ = [
     "TraceStore",
     "__version__",
     "filter_schema",
-    "set_page_memory_limit",
     "otlp_spans",
     "otlp_status",
+    "set_page_memory_limit",
     "span_schema",
     "trace_schema",
 ]

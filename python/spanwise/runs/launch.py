@@ -36,7 +36,7 @@ class ClaimedIdentity(Protocol):
         """The session."""
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """The raw request or WebSocket."""
 
     @property
@@ -65,7 +65,7 @@ class LaunchRequest:
         cls,
         entry: Entry,
         identity: Identity,
-        connection: Connection,
+        connection: ClientConnection,
         claimed: ClaimedIdentity,
         factory_input: dict[str, Any] | None,
     ) -> LaunchRequest:

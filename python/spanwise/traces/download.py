@@ -10,7 +10,7 @@ from spanwise.traces.pools import Pool
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from spanwise._engine import Export
+    from spanwise._engine import Download
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
@@ -38,7 +38,7 @@ class Downloads:
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
         self._count = 0
 
-    async def run(self, begin: Callable[[], Export]) -> AsyncGenerator[bytes, None]:
+    async def run(self, begin: Callable[[], Download]) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a download, the first of which is ready.
 
         Args:
@@ -51,14 +51,14 @@ class Downloads:
         if self._count >= MAX_DOWNLOADS:
             raise UnavailableError(f"more than {MAX_DOWNLOADS} exports at once")
 
-        def first_chunk() -> tuple[Export, bytes | None]:
+        def first_chunk() -> tuple[Download, bytes | None]:
             export = begin()
             return export, next(export, None)
 
         export, first = await self.pool.run(first_chunk)
         return self._chunks(export, first)
 
-    async def _chunks(self, export: Export, chunk: bytes | None) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, export: Download, chunk: bytes | None) -> AsyncGenerator[bytes, None]:
         self._count += 1
         try:
             while chunk is not None:

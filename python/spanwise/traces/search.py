@@ -60,7 +60,9 @@ def compile_filter(source: Raw) -> Filter:
     return Filter.compile(text)
 
 
-def search_page(store: TraceStore, compiled: Filter, request: PageRequest, cancel: CancellationToken, started: float) -> bytes:
+def search_page(
+    store: TraceStore, compiled: Filter, request: PageRequest, cancel: CancellationToken, started: float
+) -> bytes:
     """Returns the JSON body of one page: `{"data": [...], "meta": {...}}`.
 
     Args:

@@ -122,7 +122,7 @@ struct ByteColumn {
 enum Memory {
     /// Slices of one buffer.
     Offsets(Bytes, Vec<usize>),
-    /// PartColumns arrays; values are copied.
+    /// View arrays; values are copied.
     Copied,
 }
 

@@ -1,4 +1,4 @@
-//! Semaphore a filter into a page of runs or of sessions.
+//! Turns a filter into a page of runs or of sessions.
 //!
 //! A search selects rows on slim columns, orders them and cuts the page, and only then reads the documents and builds
 //! the trees of the traces on it (`docs/reference/storage.md#search-order`). It works on one immutable snapshot, so a

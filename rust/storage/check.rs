@@ -15,9 +15,9 @@ use crate::storage::wal;
 pub struct CheckReport {
     /// The number of the newest manifest.
     pub manifest: u64,
-    /// LiveRows segments.
+    /// Live segments.
     pub segments: u64,
-    /// LiveRows rows of the segments.
+    /// Live rows of the segments.
     pub sealed_traces: u64,
     /// Deleted rows of the segments.
     #[serde(rename = "hidden_rows")]

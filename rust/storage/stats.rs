@@ -8,7 +8,7 @@ use crate::storage::snapshot::published::Published;
 /// Counts, sizes and errors of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// LiveRows traces, which a search without a filter finds.
+    /// Live traces, which a search without a filter finds.
     pub traces: u64,
     /// Sealed segments.
     pub segments: u64,

@@ -54,7 +54,7 @@ impl Committer {
         let next = Manifest {
             number: self.state.manifest.number + 1,
             writer: self.claim.writer.to_string(),
-            wal_checkpoint: wal_checkpoint,
+            wal_checkpoint,
             segments: segments.iter().map(|live| live.record.clone()).collect(),
             quarantined: self.state.manifest.quarantined.clone(),
             imports,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use super::detached;
+use super::detach::detached;
 use crate::bulk::{self, Download, spans::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};

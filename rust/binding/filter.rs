@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyRecordBatch};
 
-use super::detached;
+use super::detach::detached;
 use crate::filter::Filter;
 use crate::schema;
 

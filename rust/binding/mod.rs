@@ -4,6 +4,7 @@
 //! bytes come out; classes are frozen; Rust never calls Python.
 
 mod bulk;
+mod detach;
 mod errors;
 mod filter;
 mod store;
@@ -27,18 +28,5 @@ mod _engine {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
-    }
-}
-
-/// Runs `work` without holding the interpreter lock and converts its error to a Python exception.
-///
-/// A panic means that the engine broke an invariant. It must reach the caller as an ordinary exception, because a
-/// `PanicException` escapes `except Exception`.
-fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
-    let outcome = py.detach(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)));
-    match outcome {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(errors::to_exception(py, error)),
-        Err(_) => Err(errors::broken_invariant()),
     }
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
 use super::bulk::{PyDownload, import_all};
-use super::detached;
+use super::detach::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;

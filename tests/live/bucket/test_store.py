@@ -181,7 +181,7 @@ def test_an_uncertain_put_is_settled_by_the_next_one(
         ):
             ingest(store, 2)
         assert found_traces(store) == {1}, "what is not acknowledged is not shown yet"
-        with pytest.raises(UnavailableError, match="a write that was given up came late"):
+        with pytest.raises(UnavailableError, match="a write that was given up arrived late"):
             ingest(store, 3)
         assert found_traces(store) == {1, 2}
         ingest(store, 3)

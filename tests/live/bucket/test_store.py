@@ -1,4 +1,4 @@
-"""A store in a bucket of each cloud: one writer, and faults of processes and networks."""
+"""A store in a bucket of each cloud: one writer, and failures of processes and networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ everywhere = pytest.mark.parametrize(
     "server", [S3, Azurite, GoogleStorage], indirect=True, ids=lambda kind: kind.scheme, scope="session"
 )
 # A request that is not answered costs a second, so there are few.
-FAULTS = ("slow down", "cut before", "cut after", "half", "slow down", "cut before", "cut after", "half", "stall")
+INJECTED = ("slow down", "cut before", "cut after", "half", "slow down", "cut before", "cut after", "half", "stall")
 
 
 @everywhere
@@ -42,7 +42,7 @@ def test_at_most_one_of_eight_processes_acknowledges(url: str) -> None:
         else:
             raise AssertionError(process.communicate()[1])
     after = [process.communicate("once more\n") for process in processes]
-    assert [fault for _, fault in after if fault] == []
+    assert [error for _, error in after if error] == []
     last = [line for output, _ in after for line in output.splitlines()]
     assert sum(line.startswith("acknowledged") for line in last) == 1, (lines, last)
     store = TraceStore.open(url)
@@ -101,7 +101,7 @@ def test_acknowledged_traces_survive_a_bad_network(url: str, server: BucketServe
 
     def every_fourth(_: str) -> str | None:
         turn, rest = divmod(next(requests), 4)
-        return FAULTS[turn % len(FAULTS)] if rest == 0 else None
+        return INJECTED[turn % len(INJECTED)] if rest == 0 else None
 
     acknowledged: set[int] = set()
     with Proxy(server.port) as proxy:
@@ -121,7 +121,7 @@ def test_acknowledged_traces_survive_a_bad_network(url: str, server: BucketServe
                         store.flush()
                     except StoreError:
                         continue
-        assert all(proxy.outcomes[fault] > 0 for fault in FAULTS), proxy.outcomes
+        assert all(proxy.outcomes[error] > 0 for error in INJECTED), proxy.outcomes
         ingest(store, 100)
         acknowledged.add(100)
         assert len(acknowledged) > 15, "most of it is tried again with success"

@@ -1,7 +1,7 @@
 """Every error response is JSON, `{"detail": str, "error_code": str}`, with no other member.
 
 The status gives the code. A 503 says in whole seconds when to come back. Every answer carries a request id and is
-kept out of caches. A refused OTLP export is a `google.rpc.Status` instead, in the encoding of the request.
+kept out of caches. A rejected OTLP request is a `google.rpc.Status` instead, in the encoding of the request.
 """
 
 from __future__ import annotations

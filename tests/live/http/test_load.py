@@ -32,7 +32,7 @@ RUNS = int(1000 * LOAD)
 LEAVING = int(200 * LOAD)
 AT_ONCE = max(RUNS, LEAVING)
 READERS = 20
-MOST_MEBIBYTES = 64
+MAX_MEBIBYTES = 64
 
 
 @pytest.fixture(scope="module")
@@ -148,8 +148,8 @@ def test_clients_that_disconnect_at_random_leak_nothing(hosted: RunningService) 
     asyncio.run(at_once([leave(number) for number in range(LEAVING)], hosted.url))
     assert settled(lambda: gauges(hosted), lambda found: found == nothing) == nothing
     assert settled(lambda: files(hosted), lambda found: found <= before + 2) <= before + 2
-    grown = settled(lambda: resident_mebibytes(hosted) - mebibytes, lambda found: found < MOST_MEBIBYTES)
-    assert grown < MOST_MEBIBYTES
+    grown = settled(lambda: resident_mebibytes(hosted) - mebibytes, lambda found: found < MAX_MEBIBYTES)
+    assert grown < MAX_MEBIBYTES
     sessions = hosted.http.get("/sessions", params={"type": "workflow", "component_id": "soon", "limit": 1}).json()
     assert sessions["meta"]["total_count"] == 20 + LEAVING
 
@@ -179,7 +179,7 @@ def test_clients_that_do_not_read_cost_little_and_delay_no_run(hosted: RunningSe
         streaming["stream"] += READERS
         assert settled(lambda: gauges(hosted), lambda found: found == streaming) == streaming
         time.sleep(1)
-        assert resident_mebibytes(hosted) - mebibytes < MOST_MEBIBYTES
+        assert resident_mebibytes(hosted) - mebibytes < MAX_MEBIBYTES
     nothing = {"run": 0.0, "stream": 0.0, "socket": 0.0}
     assert settled(lambda: gauges(hosted), lambda found: found == nothing) == nothing
     events = stream(hosted, "workflows/long-winded", "1")

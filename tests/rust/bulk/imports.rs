@@ -132,7 +132,7 @@ fn an_interrupted_import_resumes_after_the_durable_steps() {
         Trace::new(span.trace_id, 0).with([span])
     });
     let so_far = ImportRecord { source: "a-file".into(), spans: 4, accepted: 4, rejected: 0 };
-    store.bulk_load(traces.collect(), "a-file", Some(so_far.clone())).expect("adopted");
+    store.bulk_load(traces.collect(), "a-file", Some(so_far.clone())).expect("loaded");
     let folder = crashed(&folder);
     let store = open(&folder);
     assert_eq!(store.import_so_far("a-file"), Some(so_far));

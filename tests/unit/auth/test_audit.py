@@ -35,7 +35,7 @@ class Clock:
         return self.now
 
 
-class Written(logging.Handler):
+class RecordingHandler(logging.Handler):
     """Collects the lines of a log whose level is ERROR."""
 
     def __init__(self) -> None:
@@ -51,18 +51,18 @@ class Written(logging.Handler):
 
 
 @pytest.fixture
-def log() -> Iterator[Written]:
-    written = Written()
+def log() -> Iterator[RecordingHandler]:
+    handler = RecordingHandler()
     logger = logging.getLogger("spanwise")
     level = logger.level
     logger.setLevel(logging.ERROR)
-    logger.addHandler(written)
-    yield written
-    logger.removeHandler(written)
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
     logger.setLevel(level)
 
 
-def test_a_decision_is_one_line_of_what_was_decided(log: Written) -> None:
+def test_a_decision_is_one_line_of_what_was_decided(log: RecordingHandler) -> None:
     audit = AuditLog(Clock())
     audit.write(DECISION)
     audit.write(UNKNOWN)
@@ -82,7 +82,7 @@ def test_a_line_never_contains_a_token() -> None:
     st.text() | st.sampled_from(["a\r\nb", "\x1b[31mred", "\x9b31m", "a\u2028b", "\u202eb", "%n%s", "\x7f", "\ud800"])
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_nothing_forges_a_line(log: Written, text: str) -> None:
+def test_nothing_forges_a_line(log: RecordingHandler, text: str) -> None:
     log.lines.clear()
     AuditLog(Clock()).write(replace(DECISION, sub=text, route=text, resource=text, request_id=text))
     (line,) = log.lines
@@ -91,12 +91,12 @@ def test_nothing_forges_a_line(log: Written, text: str) -> None:
     assert (found["sub"], found["decision"]) == (text, "allowed")
 
 
-def test_a_long_text_is_truncated(log: Written) -> None:
+def test_a_long_text_is_truncated(log: RecordingHandler) -> None:
     AuditLog(Clock()).write(replace(DECISION, route="/" + "x" * 100_000))
     assert len(log.lines[0]) < 1000
 
 
-def test_a_flood_of_unauthenticated_callers_is_counted_not_logged(log: Written) -> None:
+def test_a_flood_of_unauthenticated_callers_is_counted_not_logged(log: RecordingHandler) -> None:
     clock = Clock()
     audit = AuditLog(clock)
     for _ in range(5000):
@@ -115,7 +115,7 @@ def test_a_flood_of_unauthenticated_callers_is_counted_not_logged(log: Written) 
     assert len(log.lines) == 183
 
 
-def test_every_authenticated_caller_is_logged(log: Written) -> None:
+def test_every_authenticated_caller_is_logged(log: RecordingHandler) -> None:
     audit = AuditLog(Clock())
     for _ in range(500):
         audit.write(replace(DECISION, decision=AuditDecision.FORBIDDEN))

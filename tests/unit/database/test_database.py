@@ -143,7 +143,7 @@ SESSIONS = st.tuples(
     st.sampled_from(NAMES),
     st.integers(0, 2),
 )
-ASKED = st.builds(
+QUERIES = st.builds(
     SessionPageQuery,
     user_id=st.sampled_from(["ann", "Ann", "nobody", None]),
     kind=st.sampled_from(["agent", None]),
@@ -171,7 +171,7 @@ def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[Se
     return found[query.offset : query.offset + query.limit], len(found)
 
 
-@given(st.lists(SESSIONS, max_size=12), st.lists(ASKED, min_size=1, max_size=5))
+@given(st.lists(SESSIONS, max_size=12), st.lists(QUERIES, min_size=1, max_size=5))
 @settings(max_examples=60, deadline=None)
 def test_a_page_is_what_the_naive_implementation_finds(
     shared: Database, rows: list[tuple[Any, ...]], questions: list[SessionPageQuery]

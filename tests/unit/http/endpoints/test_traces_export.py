@@ -87,13 +87,13 @@ def test_a_caller_gets_its_own_traces_that_the_filter_matches(store: TraceStore,
 
 
 def test_what_cannot_be_exported_is_rejected_before_anything_is_sent(store: TraceStore) -> None:
-    refusals = [
+    rejections = [
         ({"format": "csv"}, 422, "Invalid enum value 'csv' - at `format`"),
         ({"filter": '{"op": "XX", "key": "name"}'}, 400, "unknown operator `XX` - at `$.op`"),
         ({"filter": "[]"}, 422, "Expected `object | null`, got `array` - at `$.filter`"),
         ({"db_id": "other"}, 404, "No database found with id 'other'"),
     ]
-    for query, status, detail in refusals:
+    for query, status, detail in rejections:
         response = request_export(store, as_admin(), **query)
         assert (response.status_code, response.json()["detail"]) == (status, detail)
     assert request_export(store, as_caller("ann", "traces:write")).status_code == 403

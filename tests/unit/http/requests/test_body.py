@@ -136,12 +136,12 @@ def test_a_caller_that_stays_gets_the_response_or_the_error() -> None:
     async def response() -> bytes:
         return b"found"
 
-    async def refuse() -> bytes:
+    async def reject() -> bytes:
         raise UnavailableError("later")
 
     async def scenario() -> None:
         assert await unless_disconnected(request_of(), response()) == b"found"
         with pytest.raises(SpanwiseError, match="later"):
-            await unless_disconnected(request_of(), refuse())
+            await unless_disconnected(request_of(), reject())
 
     asyncio.run(scenario())

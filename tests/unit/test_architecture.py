@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ORDER = [
     "errors",
+    "strict_json",
     "models",
     "metrics",
     "memory",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from datetime import UTC, datetime
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_UNAUTHENTICATED_PER_SECOND = 90
 MAX_TEXT_LENGTH = 512
+
+_TOKEN = re.compile(r"eyJ[\w-]+(?:\.[\w-]*)+", re.ASCII)
+"""A JWS or JWE in compact form: its header is a JSON object, so it starts with `{"` in base64 (RFC 7515, 7.1)."""
 
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)  # the audit log is independent of the configured log level
@@ -109,9 +113,13 @@ class AuditLog:
 
 def _write(now: float, members: dict[str, object]) -> None:
     instant = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    kept = {name: _cut(value) for name, value in members.items() if value is not None}
+    kept = {name: _shown(value) for name, value in members.items() if value is not None}
     _log.info("%s", json.dumps({"time": instant, **kept}, ensure_ascii=True))
 
 
-def _cut(value: object) -> object:
-    return f"{value[:MAX_TEXT_LENGTH]}..." if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH else value
+def _shown(value: object) -> object:
+    """Returns a value as it is logged: a text without tokens, which callers put into paths by mistake, and cut."""
+    if not isinstance(value, str):
+        return value
+    text = _TOKEN.sub("[token]", value)
+    return f"{text[:MAX_TEXT_LENGTH]}..." if len(text) > MAX_TEXT_LENGTH else text

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from spanwise.auth.strict_json import frozen
 from spanwise.errors import UnauthenticatedError
+from spanwise.strict_json import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

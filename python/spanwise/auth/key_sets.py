@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from spanwise.auth.keys import InvalidKeyError, VerificationKey, key_from_jwk
-from spanwise.auth.strict_json import read_object
+from spanwise.strict_json import read_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

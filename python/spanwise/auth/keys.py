@@ -6,7 +6,10 @@ Source: `docs/reference/tokens.md#keys`; RFC 7517, 7518, 8037, 8725.
 
 from __future__ import annotations
 
+import base64
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +18,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_private_key,
+    load_der_public_key,
+    load_pem_public_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +56,7 @@ _ED25519_SMALL_ORDER = {
 }
 """The y coordinates of the points of small order, for which anyone can forge signatures."""
 
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _jws = jwt.PyJWS(algorithms=ALGORITHMS)
 
 
@@ -133,7 +143,28 @@ def _secret(secret: bytes, algorithm: str) -> bytes:
         _jws.get_algorithm_by_name(algorithm).prepare_key(secret)
     except jwt.PyJWTError:
         raise InvalidKeyError(f"is an asymmetric key, not a shared secret for {algorithm}") from None
+    if _is_encoded_key(secret):
+        raise InvalidKeyError(f"is an asymmetric key in base64, not a shared secret for {algorithm}")
     return secret
+
+
+def _is_encoded_key(secret: bytes) -> bool:
+    """Returns whether a secret is a public or private key in base64, that is, a PEM without its frame, or around it.
+
+    Whoever has the public key could sign with it (RFC 8725, 2.1).
+    """
+    text = b"".join(secret.replace(b"\\n", b"").split()).rstrip(b"=").translate(_FROM_URL_SAFE)
+    try:
+        decoded = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
+    except ValueError:
+        return False
+    if decoded.startswith(b"-----BEGIN "):
+        return True
+    for load in (load_der_public_key, partial(load_der_private_key, password=None)):
+        with suppress(ValueError, TypeError, UnsupportedAlgorithm):
+            load(decoded)
+            return True
+    return False
 
 
 def _bind(material: object, algorithm: str, kid: str | None) -> VerificationKey:

@@ -19,8 +19,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from spanwise.auth.claims import read_claims
-from spanwise.auth.strict_json import read_object
 from spanwise.errors import UnauthenticatedError
+from spanwise.strict_json import read_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

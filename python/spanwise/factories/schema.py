@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryValidationError
+from spanwise.strict_json import reject_duplicates
 
 Schema: TypeAlias = Any
 """A type of one of these kinds, or None. Python has no type that covers the four."""
@@ -26,14 +27,15 @@ def parse_input(text: str | None, name: str = "factory_input") -> dict[str, Any]
         name: the name of the field, for messages.
 
     Raises:
-        BadRequestError: the text is no JSON object, or is too long or too deeply nested.
+        BadRequestError: the text is no JSON object, has a member twice, or is too long or too deeply nested.
     """
     if text is None:
         return None
     _expect_short(len(text.encode("utf-8", "surrogatepass")), name)
     try:
         found = msgspec.json.decode(text.encode())
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        reject_duplicates(text)
+    except (ValueError, RecursionError) as error:
         raise BadRequestError(f"{name} must be valid JSON: {error}") from error
     return check_input(found, name)
 

@@ -28,7 +28,10 @@ BODIES = {
     "a number of many digits": (b'{"page":' + b"9" * 5000 + b"}", 422),
     "a fraction that is none": (b'{"page":1e-400}', 422),
     "half a character": (b'{"filter":{"op":"EQ","key":"name","value":"\\ud800"}}', 422),
-    "bytes that are no text": (b'{"filter":{"op":"EQ","key":"name","value":"\xff"}}', 400),
+    "bytes that are no text": (b'{"filter":{"op":"EQ","key":"name","value":"\xff"}}', 422),
+    "bytes that are no text in a value": (b'{"group_by":"\xff"}', 422),
+    "bytes that are no text in the name of a member": (b'{"\xff":1}', 422),
+    "bytes that are no text in an ignored member": (b'{"other":"\xff"}', 422),
     "a NUL": (b'{"filter":{"op":"EQ","key":"name","value":"\\u0000"}}', 200),
 }
 
@@ -40,6 +43,27 @@ def test_a_hostile_body_gets_its_status(service: RunningService, body: str) -> N
     assert response.status_code == status, response.text[:200]
     assert len(response.content) < 4096 or status == 200
     assert service.http.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/traces/search"),
+        ("POST", "/traces/delete"),
+        ("POST", "/sessions"),
+        ("POST", "/sessions/s/rename"),
+        ("PATCH", "/sessions/s"),
+    ],
+)
+@pytest.mark.parametrize(
+    "body", [b'{"session_name":"\xff"}', b'{"filter":{"key":"\xff"}}', b'{"a":"\xc3"}', b"\xff\xfe{}"]
+)
+def test_bytes_that_are_no_text_are_422_with_their_place(
+    service: RunningService, method: str, path: str, body: bytes
+) -> None:
+    response = service.http.request(method, path, content=body, headers=JSON)
+    place = next(number for number, byte in enumerate(body) if byte >= 0x80)
+    assert (response.status_code, response.json()["detail"].rpartition(" - ")[2]) == (422, f"at byte {place}")
 
 
 def leaf(op: str, key: str, value: object) -> dict[str, Any]:

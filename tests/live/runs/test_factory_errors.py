@@ -38,6 +38,22 @@ def attempt(request: pytest.FixtureRequest) -> Callable[[RunningService, str, An
     return found
 
 
+@pytest.mark.parametrize("given", ['{"a":1,"a":2}', '{"a":{"b":1,"c":2,"b":1}}', '{"a":[{"\\u0062":1,"b":1}]}'])
+@pytest.mark.parametrize("field", ["factory_input", "session_state", "dependencies", "metadata"])
+def test_an_object_with_a_member_twice_is_rejected(hosted: RunningService, field: str, given: str) -> None:
+    response = run(hosted, "workflows/steps", "x", **{field: given})
+    assert response.status_code == 400
+    assert (response.json()["detail"].startswith(field), "is given twice" in response.json()["detail"]) == (True, True)
+
+
+@pytest.mark.parametrize("name", ["factory_input", "session_id", "user_id"])
+def test_a_parameter_given_twice_is_rejected(hosted: RunningService, name: str) -> None:
+    query = {"session_id": "s", name: ["{}", "{}"]}
+    for path in ("/workflows/raising/runs", "/workflows/raising/runs/r"):
+        response = hosted.http.get(path, params=query)
+        assert (response.status_code, response.json()["detail"][-len(name) - 1 : -1]) == (422, name)
+
+
 @pytest.mark.parametrize("factory", ["raising", "raising-later"])
 @pytest.mark.parametrize(
     ("raised", "status"),

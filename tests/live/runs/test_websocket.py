@@ -236,6 +236,21 @@ def test_a_run_is_resumed_from_an_index(hosted: RunningService) -> None:
         assert socket.request("ping") == {"event": "pong"}
 
 
+@pytest.mark.parametrize("after", [2**53 + 1, 2**63 - 1, 2**63, 2**64])
+def test_an_index_that_no_event_can_have_is_rejected(hosted: RunningService, after: int) -> None:
+    with open_websocket(hosted) as socket:
+        run_id = socket.run(workflow_id="steps", message="hello")[0]["run_id"]
+        rejected = socket.request("reconnect", run_id=run_id, last_event_index=after)
+        assert (rejected["event"], "`$.last_event_index`" in rejected["error"]) == ("error", True)
+        assert socket.request("ping") == {"event": "pong"}
+
+
+def test_a_member_given_twice_is_rejected(hosted: RunningService) -> None:
+    with open_websocket(hosted) as socket:
+        socket.connection.send('{"action":"start-workflow","workflow_id":"steps","workflow_id":"soon","message":"x"}')
+        assert "`workflow_id` is given twice" in socket.receive()["error"]
+
+
 def test_a_run_outlives_its_socket_and_another_one_resumes_it(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
         socket.send("start-workflow", workflow_id="soon", message="x")

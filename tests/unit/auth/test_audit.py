@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
+from support.clients.forged_tokens import forge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +90,14 @@ def test_nothing_forges_a_line(log: RecordingHandler, text: str) -> None:
     assert all(32 <= ord(letter) < 127 for letter in line)
     found = json.loads(line)
     assert (found["sub"], found["decision"]) == (text, "allowed")
+
+
+@pytest.mark.parametrize("before", ["/traces/", "/", "x" * 500, ""])
+def test_a_token_in_a_path_is_not_logged(log: RecordingHandler, before: str) -> None:
+    token = forge()
+    AuditLog(Clock()).write(replace(DECISION, route=f"{before}{token}", resource=token.rpartition(".")[0]))
+    shown = log.decisions[0]
+    assert (shown["route"], shown["resource"]) == (f"{before}[token]", "[token]")
 
 
 def test_a_long_text_is_truncated(log: RecordingHandler) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
 import jwt
@@ -22,11 +23,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+URL_SAFE = str.maketrans("+/", "-_")
 EMPTY = "setting `{}` from the environment: Expected `str` of length >= 1"
 
 
 def pem_of(private: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed448.Ed448PrivateKey | dsa.DSAPrivateKey) -> str:
     return private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def without_frame(pem: str) -> str:
+    """Returns the base64 of a PEM: its lines without the first and the last."""
+    return "\n".join(pem.strip().splitlines()[1:-1])
 
 
 def rsa_pem(bits: int) -> str:
@@ -56,6 +63,10 @@ def rejected(environ: dict[str, str] | None = None, /, **config: object) -> str:
         ("x" * 63, "HS512", "is too short: HS512 requires a secret of 64 bytes or more"),
         (public_pem(key("own")), "HS256", "is an asymmetric key, not a shared secret for HS256"),
         ('{"kty":"oct","k":"c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"}', "HS256", "is an asymmetric key"),
+        (without_frame(public_pem(key("own"))), "HS256", "is an asymmetric key in base64, not a shared secret"),
+        (without_frame(public_pem(key("own"))).translate(URL_SAFE), "HS256", "is an asymmetric key in base64"),
+        (without_frame(key("own").private_text).rstrip("="), "HS256", "is an asymmetric key in base64"),
+        (b64encode(public_pem(key("own")).encode()).decode(), "HS512", "is an asymmetric key in base64"),
         ("x" * 40, "RS256", "is not a public key in PEM format, which RS256 requires"),
         ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "RS256", "is not a public key in PEM format"),
         (key("own").private_text, "RS256", "is a private key; expected the public key that belongs to it"),

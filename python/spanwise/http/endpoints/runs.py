@@ -8,16 +8,20 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from spanwise.components import Kind
-from spanwise.errors import ComponentError, NotFoundError, ValidationError
+from spanwise.errors import ComponentError, NotFoundError
 from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
 from spanwise.http.requests.caller import component_id_of, owner_of
 from spanwise.http.requests.form import OBJECT_FIELDS, convert_fields, decode_answers, decode_form, reject_fields
+from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.event_stream import content_only, last_event_index
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
+from spanwise.http.schemas.runs import CancelQuery, RunListQuery, RunQuery
 from spanwise.runs.launch import LaunchRequest
 
 if TYPE_CHECKING:
@@ -80,7 +84,8 @@ def cancel_run(kind: Kind) -> Handler:
         component_id = component_id_of(request)
         backend.registry.entry(kind, component_id)
         form = convert_fields(await decode_form(request, body), CancelForm)
-        await _record(request, kind, form.session_id or request.query_params.get("session_id"), backend)
+        query = decode_query(request, CancelQuery)
+        await _record(request, kind, form.session_id or query.session_id or None, backend)
         await backend.runs.cancel(kind, component_id, request.path_params["run_id"], owner_of(request))
         return json_response({})
 
@@ -91,16 +96,15 @@ def list_runs(kind: Kind) -> Handler:
     """Returns the handler of `GET /agents/{id}/runs` and its like: the component's runs in one session."""
 
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
-        await _call_workflow_factory(request, kind, backend)
-        session_id = request.query_params.get("session_id")
-        if not session_id:
-            raise ValidationError("Object missing required parameter `session_id`")
-        records = await backend.runs.records(session_id, owner_of(request))
+        query = decode_query(request, RunListQuery)
+        await _call_workflow_factory(request, kind, query, backend)
+        records = await backend.runs.records(query.session_id, owner_of(request))
         own = [record for record in records if (record.kind, record.component_id) == (kind, component_id_of(request))]
         if not own:
             raise NotFoundError("Session not found")
-        status = request.query_params.get("status")
-        return json_response([describe_run(record) for record in own if not status or record.status == status])
+        return json_response(
+            [describe_run(record) for record in own if query.status in (msgspec.UNSET, "", record.status)]
+        )
 
     return handle
 
@@ -109,8 +113,9 @@ def show_run(kind: Kind) -> Handler:
     """Returns the handler of `GET /agents/{id}/runs/{run_id}` and its like."""
 
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
-        await _call_workflow_factory(request, kind, backend)
-        record = await _record(request, kind, request.query_params.get("session_id"), backend)
+        query = decode_query(request, RunQuery)
+        await _call_workflow_factory(request, kind, query, backend)
+        record = await _record(request, kind, query.session_id or None, backend)
         return json_response(describe_run(record))
 
     return handle
@@ -161,11 +166,13 @@ async def _record(request: Request, kind: Kind, session_id: str | None, backend:
     return record
 
 
-async def _call_workflow_factory(request: Request, kind: Kind, backend: Backend) -> None:
+async def _call_workflow_factory(
+    request: Request, kind: Kind, query: RunQuery | RunListQuery, backend: Backend
+) -> None:
     """Calls the factory of a workflow, which may reject the caller: reads of its runs take the input in the query."""
     entry = backend.registry.entry(kind, component_id_of(request))
     if kind is Kind.WORKFLOW and isinstance(entry, Factory):
-        form = convert_fields(request.query_params, ContinueForm)
-        factory_input = parse_input(form.factory_input)
-        launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
+        factory_input = parse_input(query.factory_input or None)
+        claimed = ContinueForm(user_id=query.user_id or None, session_id=query.session_id or None)
+        launch = LaunchRequest.of(entry, request.state.identity, request, claimed, factory_input)
         await backend.launcher.resolve(launch)

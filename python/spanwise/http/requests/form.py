@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from spanwise.errors import BadRequestError, UnsupportedMediaTypeError, ValidationError
 from spanwise.http.media_types import MULTIPART_FORM, URL_ENCODED_FORM
+from spanwise.strict_json import reject_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -132,14 +133,16 @@ def decode_answers(text: str | None, name: str) -> tuple[dict[str, Any], ...]:
     """Returns the answers to what a paused run waits for.
 
     Raises:
-        BadRequestError: the field `name` is no JSON array of objects.
+        BadRequestError: the field `name` is no JSON array of objects, or an object in it has a member twice.
     """
     if not text:
         return ()
     try:
-        return tuple(msgspec.json.decode(text.encode(), type=list[dict[str, Any]]))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        answers = tuple(msgspec.json.decode(text.encode(), type=list[dict[str, Any]]))
+        reject_duplicates(text)
+    except (ValueError, RecursionError) as error:
         raise BadRequestError(f"Invalid JSON in {name} field") from error
+    return answers
 
 
 def _once(body: bytes) -> Any:  # noqa: ANN401  # what Starlette calls `Receive`

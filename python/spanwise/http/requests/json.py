@@ -29,7 +29,10 @@ def decode_json(request: Request, body: bytes, decoder: msgspec.json.Decoder[Sha
     if encoding != "identity":
         raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding}`")
     try:
+        body.decode()  # all of it: the decoder does not look at the members that it ignores
         return decoder.decode(body)
+    except UnicodeDecodeError as error:
+        raise ValidationError(f"JSON is not UTF-8: {error.reason} - at byte {error.start}") from error
     except msgspec.MsgspecError as error:
         raise ValidationError(str(error)) from error
     except RecursionError as error:

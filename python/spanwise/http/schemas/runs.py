@@ -102,6 +102,9 @@ class RunQuery(Struct, frozen=True, kw_only=True):
     session_id: Annotated[
         StoredText | UnsetType, Meta(description="The session that the run must belong to, if given.")
     ] = UNSET
+    user_id: Annotated[
+        StoredText | UnsetType, Meta(description="The user. The `sub` of a verified token takes precedence.")
+    ] = UNSET
     factory_input: Annotated[Text, Meta(description="The input of a workflow factory: a JSON object, as text.")] = UNSET
 
 
@@ -110,6 +113,9 @@ class RunListQuery(Struct, frozen=True, kw_only=True):
 
     session_id: Annotated[StoredText, Meta(description="The session.")]
     status: Annotated[StoredText | UnsetType, Meta(description="Only runs with this status.")] = UNSET
+    user_id: Annotated[
+        StoredText | UnsetType, Meta(description="The user. The `sub` of a verified token takes precedence.")
+    ] = UNSET
     factory_input: Annotated[Text, Meta(description="The input of a workflow factory: a JSON object, as text.")] = UNSET
 
 

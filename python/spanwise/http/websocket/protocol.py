@@ -5,13 +5,14 @@ See `docs/reference/api.md#websocket`.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from spanwise.errors import ValidationError
 from spanwise.http.requests.form import UNSUPPORTED, reject_fields
+from spanwise.strict_json import reject_duplicates
 
 PATHS = ("/workflows/ws", "/workflows/{component_id}/ws")
 METHOD = "WS"
@@ -36,6 +37,9 @@ POLICY_VIOLATION = 1008
 MESSAGE_TOO_BIG = 1009
 INTERNAL_ERROR = 1011
 TRY_AGAIN_LATER = 1013
+
+MAX_EVENT_INDEX = 2**53
+"""The largest index of an event: what JavaScript can count to, and a database can hold."""
 
 Message: TypeAlias = dict[str, Any]
 """A message as it was received: a JSON object."""
@@ -73,7 +77,7 @@ class ReconnectMessage(ActionMessage, frozen=True, kw_only=True):
     """Follows a run again, from the last event that the client has."""
 
     run_id: str
-    last_event_index: int | None = None
+    last_event_index: Annotated[int, Meta(le=MAX_EVENT_INDEX)] | None = None
 
 
 class CancelMessage(ActionMessage, frozen=True, kw_only=True):
@@ -89,12 +93,14 @@ def decode_message(text: str) -> Message:
     """Returns the JSON object in `text`.
 
     Raises:
-        ValidationError: the text is no JSON object.
+        ValidationError: the text is no JSON object, or has a member twice.
     """
     try:
-        return msgspec.json.decode(text.encode(), type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        message = msgspec.json.decode(text.encode(), type=dict[str, Any])
+        reject_duplicates(text)
+    except (ValueError, RecursionError) as error:
         raise ValidationError(f"a message must be a JSON object: {error}") from error
+    return message
 
 
 def convert_message(message: Message, shape: type[AnyMessage]) -> AnyMessage:

@@ -80,6 +80,7 @@ def test_a_response_of_runs_lists_every_kind() -> None:
         "component_id": True,
         "session_id": True,
         "status": False,
+        "user_id": False,
         "factory_input": False,
     }
 

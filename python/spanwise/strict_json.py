@@ -1,4 +1,4 @@
-"""A strict JSON parser for tokens and keys, which accepts only unambiguous documents.
+"""A strict JSON parser, which accepts only unambiguous documents. Tokens and keys are read by it.
 
 It rejects duplicate members, `NaN` and infinite numbers, invalid UTF-8, and nesting deeper than 32 levels.
 """
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_DEPTH = 32
+MAX_NAME_LENGTH = 64
+"""Characters of a member's name that a message shows."""
+
+
+class DuplicateMemberError(ValueError):
+    """An object has a member twice. The message is the name of the member."""
 
 
 def read_object(source: bytes) -> dict[str, Any]:
@@ -29,6 +35,23 @@ def read_object(source: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004  # an invalid value, not a wrong argument type
     return found
+
+
+def reject_duplicates(source: str) -> None:
+    """Checks that no object in a JSON document has a member twice: readers disagree about which of the two counts.
+
+    Args:
+        source: the document; what is no JSON is left to the parser that reads it.
+
+    Raises:
+        ValueError: an object has a member twice; the message names it.
+    """
+    try:
+        _naming_duplicates.decode(source)
+    except DuplicateMemberError as error:
+        raise ValueError(f"the member `{str(error)[:MAX_NAME_LENGTH]}` is given twice") from None
+    except (ValueError, RecursionError):
+        return
 
 
 def frozen(members: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -66,7 +89,8 @@ def _text(text: str) -> str:
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(members)
     if len(unique) != len(members):
-        raise ValueError
+        names = [name for name, _ in members]
+        raise DuplicateMemberError(next(name for name in names if names.count(name) > 1))
     return unique
 
 
@@ -81,4 +105,5 @@ def _reject(_literal: str) -> NoReturn:
     raise ValueError
 
 
+_naming_duplicates = json.JSONDecoder(object_pairs_hook=_unique)
 _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_reject)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spanwise.http.authorization import Authorizer
+    from spanwise.http.database_ids import DatabaseIds
     from spanwise.http.requests.body import BodyReader
     from spanwise.http.responses.budget import ResponseBudget
     from spanwise.http.responses.event_stream import StreamLimit
@@ -30,6 +31,7 @@ class Backend:
         name: the service's name, for people.
         traces: the trace stores.
         registry: the hosted components and factories.
+        databases: the ids that requests may give as `db_id`.
         runs: the runs of components.
         launcher: starts and continues runs for requests.
         needs_run_database: whether the service is ready only once the database of runs is open.
@@ -48,6 +50,7 @@ class Backend:
     name: str
     traces: Traces
     registry: Registry
+    databases: DatabaseIds
     runs: Runs
     launcher: Launcher
     needs_run_database: bool

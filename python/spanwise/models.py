@@ -65,7 +65,7 @@ Items = TypeVar("Items")
 class StoreQuery(Struct, frozen=True, kw_only=True):
     """The query parameter that selects a store. Unknown parameters are ignored."""
 
-    db_id: Annotated[Text, Meta(description="The id of the trace store, the first one by default; see `/config`.")] = (
+    db_id: Annotated[Text, Meta(description="The id of the trace store; see `/config`.")] = (
         UNSET
     )
 

@@ -5,7 +5,8 @@ Source: `docs/reference/tokens.md#identity-from-the-surrounding-program`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from spanwise.auth.claims import is_name
@@ -60,7 +61,7 @@ def _scopes(given: Mapping[str, Any]) -> frozenset[str]:
     found = given.get("scopes", ())
     if isinstance(found, str):
         return frozenset(found.split())
-    if isinstance(found, list | tuple | Set) and all(isinstance(scope, str) for scope in found):
+    if isinstance(found, list | tuple | AbstractSet) and all(isinstance(scope, str) for scope in found):
         return frozenset(found)
     raise _unusable("scopes", "a collection of texts, or one text", found)
 

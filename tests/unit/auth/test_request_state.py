@@ -78,7 +78,6 @@ def test_scopes_are_any_collection_or_a_text(scopes: Any) -> None:
     ],
 )
 def test_a_member_of_another_type_is_an_error_that_names_it(member: str, value: Any) -> None:
-    with pytest.raises(
-        ConfigurationError, match=rf"`request\.state\.{member}`: expected .*, got `{type(value).__name__}`"
-    ):
+    words = rf"`request\.state\.{member}`: expected .*, got `{type(value).__name__}`"
+    with pytest.raises(ConfigurationError, match=words):
         identity_from_state({member: value}, CONFIG)

@@ -356,7 +356,6 @@ class Config(Struct, frozen=True, kw_only=True):
 
     os_id: Annotated[str, Meta(description="The id of the service.")]
     name: Annotated[str, Meta(description="The display name of the service.")]
-    available_models: Annotated[list[str], Meta(description="The models of agents and teams.")]
     os_database: Annotated[str, Meta(description="The database of sessions and runs.")]
     databases: Annotated[list[str], Meta(description="All valid values of `db_id`.")]
     session: Annotated[DatabasesConfig, Meta(description="The databases of sessions.")]

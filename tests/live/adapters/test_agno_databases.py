@@ -102,3 +102,11 @@ def test_every_id_that_is_shown_is_listed(adapted: RunningService) -> None:
     assert THEIRS in shown
     assert shown <= set(config["databases"])
     assert set(shown_ids(config)) == set(config["databases"])
+
+
+def test_the_configuration_can_be_read_by_clients_of_every_version(adapted: RunningService) -> None:
+    """Before agno 3 `available_models` are texts, then objects; both accept that there are none."""
+    assert "available_models" not in adapted.http.get("/config").json()
+    models = adapted.http.get("/models").json()
+    assert {"id": "scripted-1", "provider": "Tests"} in models
+    assert len(models) == len({model["id"] for model in models})

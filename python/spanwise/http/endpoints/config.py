@@ -25,11 +25,11 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
     """`GET /config`."""
     hosted = {kind: [_summary(kind, entry) for entry in backend.registry.entries(kind)] for kind in Kind}
     databases = backend.databases
+    # No `available_models`: agno's clients before 3 reject objects in it, later ones texts, and all accept its absence.
     return json_response(
         Config(
             os_id=backend.id,
             name=backend.name,
-            available_models=[model.id for model in _models(backend) if model.id],
             os_database=SESSIONS_DATABASE_ID,
             databases=[*databases.all],
             session=_domain("Sessions", databases.sessions, databases),
@@ -43,7 +43,7 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
 
 
 async def list_models(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /models`: the models of agents, teams and their members, without duplicates."""
+    """`GET /models`: the models of agents, teams, their members and the steps of workflows, without duplicates."""
     return json_response(_models(backend))
 
 
@@ -66,7 +66,8 @@ def _models(backend: Backend) -> list[Model]:
     found: dict[Model, None] = {}
     waiting = [describe_component(entry) for entry in backend.registry]
     for described in waiting:
-        waiting += described.get("members", ())
+        waiting += [each for name in ("members", "steps", "else_steps") for each in described.get(name, ())]
+        waiting += [described[name] for name in ("agent", "team") if name in described]
         model = _model(described.get("model"))
         if model is not None:
             found[model] = None

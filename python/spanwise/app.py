@@ -26,6 +26,7 @@ from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.limits import SocketLimits
 from spanwise.registry import Registry
 from spanwise.runs import MemoryBudget, Runs
+from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
@@ -133,6 +134,7 @@ class Service:
             registry=self._registry,
             databases=self._databases,
             runs=self._runs,
+            approvals=Approvals(entry.db for entry in self._registry),
             launcher=Launcher(self._runs, self.settings.factory_deadline_seconds),
             needs_run_database=self._needs_run_database,
             authorizer=self._authorizer,

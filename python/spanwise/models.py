@@ -65,9 +65,7 @@ Items = TypeVar("Items")
 class StoreQuery(Struct, frozen=True, kw_only=True):
     """The query parameter that selects a store. Unknown parameters are ignored."""
 
-    db_id: Annotated[Text, Meta(description="The id of the trace store; see `/config`.")] = (
-        UNSET
-    )
+    db_id: Annotated[Text, Meta(description="The id of the trace store; see `/config`.")] = UNSET
 
 
 class TraceQuery(StoreQuery, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spanwise.http.websocket.limits import SocketLimits
     from spanwise.registry import Registry
     from spanwise.runs import Runs
+    from spanwise.runs.approvals import Approvals
     from spanwise.runs.launch import Launcher
     from spanwise.traces.service import Traces
 
@@ -33,6 +34,7 @@ class Backend:
         registry: the hosted components and factories.
         databases: the ids that requests may give as `db_id`.
         runs: the runs of components.
+        approvals: what runs of agno's components wait for administrators to decide.
         launcher: starts and continues runs for requests.
         needs_run_database: whether the service is ready only once the database of runs is open.
         authorizer: authenticates and authorizes requests.
@@ -52,6 +54,7 @@ class Backend:
     registry: Registry
     databases: DatabaseIds
     runs: Runs
+    approvals: Approvals
     launcher: Launcher
     needs_run_database: bool
     authorizer: Authorizer

@@ -86,6 +86,10 @@ def elaborate(folder: Path) -> AgnoAgent:
     )
 
 
+def choose(_: object) -> Any:
+    return []
+
+
 def database_in(folder: Path) -> Any:
     return type(database())(db_file=str(folder / "agno.db"), id="theirs")
 
@@ -144,6 +148,8 @@ def test_a_team_is_described_with_its_members(tmp_path: Path) -> None:
 
 def test_the_steps_of_a_workflow_have_their_agents_and_teams(tmp_path: Path) -> None:
     ask = AgnoStep(name="ask", agent=elaborate(tmp_path), description="asks")
+    parallel: list[Any] = [ask, AgnoStep(name="code", executor=done)]
+    both = Parallel(*parallel, name="both")
     steps: list[Any] = [
         ask,
         AgnoStep(name="team", team=agno_team("inner")),
@@ -152,9 +158,9 @@ def test_the_steps_of_a_workflow_have_their_agents_and_teams(tmp_path: Path) -> 
         agno_agent("direct"),
         Steps(name="all", steps=[ask]),
         Loop(name="loop", steps=[ask], max_iterations=2),
-        Parallel(ask, AgnoStep(name="code", executor=done), name="both"),
+        both,
         Condition(name="maybe", evaluator=lambda _: True, steps=[ask]),
-        Router(name="route", selector=lambda _: [ask], choices=[ask]),
+        Router(name="route", selector=choose, choices=[ask]),
     ]
     flow = AgnoWorkflow(id="deep", name="Deep", steps=steps)
     ours, theirs = described(flow), described_by_agno(flow)

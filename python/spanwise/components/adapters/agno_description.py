@@ -108,7 +108,9 @@ def _sections(own: Any) -> dict[str, Any]:  # noqa: ANN401  # an agent or a team
 def _changed(own: object, defaults: Mapping[str, object]) -> dict[str, Any]:
     """Returns the attributes of `own` that have other values than the defaults, and are no functions."""
     values = {name: getattr(own, name, None) for name in defaults}
-    found = {name: value for name, value in values.items() if value not in (None, defaults[name]) and not callable(value)}
+    found = {
+        name: value for name, value in values.items() if value not in (None, defaults[name]) and not callable(value)
+    }
     plain: dict[str, Any] = _plain(found)
     return plain
 
@@ -128,7 +130,7 @@ def _describe_tool(tool: object) -> Iterator[dict[str, Any]]:
 
 @lru_cache(maxsize=4096)
 def _describe_function(tool: Callable[..., Any]) -> dict[str, Any]:
-    """Returns the name, description and parameters of a function, of which reading the docstring takes a millisecond."""
+    """Returns the name, description and parameters of a function, of which reading the docstring takes 1 ms."""
     described: dict[str, Any] = _plain(Function.from_callable(tool).to_dict())
     return described
 

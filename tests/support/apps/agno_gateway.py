@@ -1,7 +1,7 @@
-"""The objects of the gateway in agno's system tests, with a scripted model: `spanwise serve support.apps.agno_gateway:service`.
+"""The objects of the gateway in agno's system tests: `spanwise serve support.apps.agno_gateway:service`.
 
-There most of them are remote objects of further servers; here all are hosted by one service. The databases are files, and
-there is no knowledge base.
+There most of them are remote objects of further servers; here all are hosted by one service. The model is scripted, the
+databases are files, and there is no knowledge base.
 """
 
 from __future__ import annotations

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from pytest import Function
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,7 +14,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: Function) -> bool | None:
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs a test that is a coroutine on an event loop of its own."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None

@@ -7,6 +7,7 @@ from spanwise.errors import (
     BatchError,
     ConfigurationError,
     DecodeError,
+    FactoryContextRequired,
     FactoryError,
     FactoryPermissionError,
     FactoryValidationError,
@@ -21,7 +22,7 @@ from spanwise.errors import (
     UnavailableError,
     UnsupportedMediaTypeError,
 )
-from spanwise.factories import AgentFactory, RequestContext, TeamFactory, WorkflowFactory
+from spanwise.factories import AgentFactory, RequestContext, TeamFactory, TrustedContext, WorkflowFactory
 from spanwise.traces import Filter, TraceStore
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Condition",
     "ConfigurationError",
     "DecodeError",
+    "FactoryContextRequired",
     "FactoryError",
     "FactoryPermissionError",
     "FactoryValidationError",
@@ -52,6 +54,7 @@ __all__ = [
     "Team",
     "TeamFactory",
     "TraceStore",
+    "TrustedContext",
     "UnavailableError",
     "UnsupportedMediaTypeError",
     "Workflow",

@@ -15,15 +15,18 @@ from spanwise.errors import ConfigurationError
 from spanwise.http.application import build_application
 from spanwise.http.authorization import create_authorizer
 from spanwise.http.backend import Backend
+from spanwise.http.database_ids import DatabaseIds
 from spanwise.http.middleware.cors import parse_origins
 from spanwise.http.openapi.describe import describe
 from spanwise.http.requests.body import body_readers
 from spanwise.http.responses.budget import ResponseBudget
+from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.limits import SocketLimits
 from spanwise.registry import Registry
 from spanwise.runs import MemoryBudget, Runs
+from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings
 from spanwise.traces import TraceStore
@@ -129,7 +132,9 @@ class Service:
             name=self.name,
             traces=self._traces,
             registry=self._registry,
+            databases=self._databases,
             runs=self._runs,
+            approvals=Approvals(entry.db for entry in self._registry),
             launcher=Launcher(self._runs, self.settings.factory_deadline_seconds),
             needs_run_database=self._needs_run_database,
             authorizer=self._authorizer,
@@ -160,6 +165,10 @@ class Service:
         sources = self.settings.trace_stores if self._sources is None else self._sources
         paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
         return Traces(paths, self.settings)
+
+    @cached_property
+    def _databases(self) -> DatabaseIds:
+        return DatabaseIds(self._traces.ids, (describe_component(each) for each in self._registry))
 
     @cached_property
     def _runs(self) -> Runs:

@@ -65,7 +65,7 @@ Items = TypeVar("Items")
 class StoreQuery(Struct, frozen=True, kw_only=True):
     """The query parameter that selects a store. Unknown parameters are ignored."""
 
-    db_id: Annotated[Text, Meta(description="The id of the trace store; the first one by default.")] = UNSET
+    db_id: Annotated[Text, Meta(description="The id of the trace store; see `/config`.")] = UNSET
 
 
 class TraceQuery(StoreQuery, frozen=True, kw_only=True):
@@ -354,7 +354,6 @@ class Config(Struct, frozen=True, kw_only=True):
 
     os_id: Annotated[str, Meta(description="The id of the service.")]
     name: Annotated[str, Meta(description="The display name of the service.")]
-    available_models: Annotated[list[str], Meta(description="The models of agents and teams.")]
     os_database: Annotated[str, Meta(description="The database of sessions and runs.")]
     databases: Annotated[list[str], Meta(description="All valid values of `db_id`.")]
     session: Annotated[DatabasesConfig, Meta(description="The databases of sessions.")]

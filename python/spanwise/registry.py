@@ -34,6 +34,10 @@ class Registry:
         """Returns the entries of one kind, in the order of registration."""
         return iter(self._entries[kind].values())
 
+    def __iter__(self) -> Iterator[Entry]:
+        """Returns the entries of all kinds, in the order of registration."""
+        return (entry for kind in Kind for entry in self.entries(kind))
+
     @property
     def hosts(self) -> bool:
         """Returns whether anything is hosted."""

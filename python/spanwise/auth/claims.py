@@ -56,7 +56,7 @@ def read_claims(claims: Mapping[str, Any], config: AuthorizationConfig, now: flo
     _check_parties(claims, config)
     user_id = _user_id(claims, config.user_id_claim)
     session_id = claims.get(config.session_id_claim)
-    if session_id is not None and not _is_name(session_id):
+    if session_id is not None and not is_name(session_id):
         _reject(f'Claim "{config.session_id_claim}" must be a non-empty printable string')
     scopes = _scopes(claims, config.scopes_claim)
     try:
@@ -106,12 +106,12 @@ def _user_id(claims: Mapping[str, Any], claim: str) -> str:
         _reject(f'Token is missing the "{claim}" claim')
     if not isinstance(user_id, str):
         _reject("Subject must be a string")
-    if not _is_name(user_id) or user_id.startswith(RESERVED_PREFIXES) or user_id in RESERVED_NAMES:
+    if not is_name(user_id) or user_id.startswith(RESERVED_PREFIXES) or user_id in RESERVED_NAMES:
         raise UnauthenticatedError("Invalid token subject")
     return user_id
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
     """Returns whether `value` is a usable name: printable, of limited length, without surrounding whitespace."""
     return (
         isinstance(value, str) and 0 < len(value) <= MAX_NAME_LENGTH and value.isprintable() and value == value.strip()

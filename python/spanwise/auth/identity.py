@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from spanwise.auth import scopes as granting
 from spanwise.errors import UnauthenticatedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from spanwise.auth.claims import VerifiedToken
     from spanwise.auth.config import AuthorizationConfig
@@ -20,9 +21,24 @@ if TYPE_CHECKING:
 _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
 
 
+def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
+    """Returns a deeply immutable copy of a JSON value: objects become read-only mappings, arrays become tuples."""
+    match value:
+        case Mapping():
+            return MappingProxyType({name: frozen(member) for name, member in value.items()})
+        case list() | tuple():
+            return tuple(frozen(member) for member in value)
+        case set() | frozenset():
+            return frozenset(value)
+        case _:
+            return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A caller: from a verified token, or `EVERYONE` if authorization is off; never from fields of the request.
+    """A caller: from a verified token, or from `request.state` or `EVERYONE` if authorization is off.
+
+    It is never from fields of the request.
 
     Attributes:
         user_id: the id of the user; None only for an admin, or if authorization is off.
@@ -30,6 +46,7 @@ class Identity:
         claims: the claims of the token, deeply immutable.
         scopes: the scopes of the token.
         is_admin: whether the caller may do and see everything.
+        is_scoped: whether its scopes decide what it may do; not if authorization is off.
         is_isolated: whether the caller sees only its own data, unless it is an admin.
     """
 
@@ -38,6 +55,7 @@ class Identity:
     claims: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     scopes: frozenset[str] = frozenset()
     is_admin: bool = False
+    is_scoped: bool = True
     is_isolated: bool = True
 
     def __post_init__(self) -> None:
@@ -64,7 +82,8 @@ class Identity:
 
     def allows(self, need: Need | None, resource_id: str | None = None) -> bool:
         """Returns whether this caller has the scopes that a route needs; see `scopes.allows`."""
-        return need is not None and (self.is_admin or granting.allows(self.scopes, need, resource_id))
+        may_do_all = self.is_admin or not self.is_scoped
+        return need is not None and (may_do_all or granting.allows(self.scopes, need, resource_id))
 
     def visible_ids(self, need: Need) -> frozenset[str] | None:
         """Returns the ids that a list may show to this caller: None for all of them, never an empty set.
@@ -72,7 +91,7 @@ class Identity:
         Raises:
             ForbiddenError: the caller may see none.
         """
-        if self.is_admin:
+        if self.is_admin or not self.is_scoped:
             return None
         ids = granting.visible_ids(self.scopes, need)
         if ids is not None and not ids:

@@ -5,28 +5,18 @@ See docs/reference/api.md#request-context.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from spanwise.auth.identity import frozen
 
-def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
-    """Returns a deeply immutable copy of a JSON value: objects become read-only mappings, arrays become tuples."""
-    match value:
-        case Mapping():
-            return MappingProxyType({name: frozen(member) for name, member in value.items()})
-        case list() | tuple():
-            return tuple(frozen(member) for member in value)
-        case set() | frozenset():
-            return frozenset(value)
-        case _:
-            return value
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedContext:
-    """What authorization verified about the caller. Nothing in it comes from a form field.
+    """What was verified about the caller, here or by the surrounding program. Nothing in it comes from a form field.
 
     Attributes:
         claims: the claims of the token, deeply immutable.

@@ -18,6 +18,7 @@ from spanwise.http.metrics import NO_ROUTE
 from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
 from spanwise.http.middleware.cors import Cors
+from spanwise.http.middleware.lifespan_state import LifespanState
 from spanwise.http.middleware.request_id import RequestId
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.table import TABLE
@@ -65,6 +66,7 @@ def _middleware(backend: Backend) -> list[Middleware]:
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
     fixed = {(route.method, route.path): _endpoint(route, backend) for route in TABLE if "{" not in route.path}
     return [
+        Middleware(LifespanState),
         Middleware(RequestId),
         Middleware(ChunkedSend, budget=backend.response_budget),
         Middleware(Compression),

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
 from spanwise.auth.config import configured_sources, key_material, resolve_config
-from spanwise.auth.identity import EVERYONE, Identity, bearer_token
+from spanwise.auth.identity import Identity, bearer_token
 from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.rate_limit import RateLimiter
+from spanwise.auth.request_state import identity_from_state
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
 
     from spanwise.auth.config import AuthorizationConfig
     from spanwise.auth.scopes import Need
@@ -82,10 +83,13 @@ class Authorizer(Protocol):
             ForbiddenError: the caller may not use this route.
         """
 
-    async def authenticate(self, authorization: Sequence[str], audited: AuditedRequest) -> Identity:
+    async def authenticate(
+        self, connection: HTTPConnection, authorization: Sequence[str], audited: AuditedRequest
+    ) -> Identity:
         """Returns the caller's identity.
 
         Args:
+            connection: the request or WebSocket.
             authorization: the values of all `Authorization` headers, or what stands for them in a WebSocket.
             audited: the request, for the audit log.
 
@@ -112,28 +116,48 @@ class Authorizer(Protocol):
 
 
 class OpenAuthorizer:
-    """Allows every request of every caller: authorization is off, and nobody is verified."""
+    """Allows every request of every caller: authorization is off, and nobody is verified here.
+
+    Middleware of the surrounding program may have verified the caller, and says so on the state of the request.
+    """
 
     mode: Literal["jwt", "none"] = "none"
     jwks_age_seconds: float | None = None
 
     def __init__(self, config: AuthorizationConfig, settings: Settings) -> None:
-        """Warns of key material that is configured but not used."""
+        """Warns of key material that is configured but not used.
+
+        Raises:
+            ConfigurationError: a value is invalid.
+        """
+        self._config = resolve_config(config, settings)
         sources = configured_sources(config, settings)
         if sources:
             _log.warning("authorization is off, and keys are given by %s: nobody is verified", ", ".join(sources))
 
     async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:  # noqa: ARG002  # the protocol's
-        """Allows every request."""
-        _set_identity(request, EVERYONE)
+        """Allows every request.
+
+        Raises:
+            ConfigurationError: the state of the request describes no caller.
+        """
+        _set_identity(request, self._identity_of(request))
 
     async def authenticate(
         self,
+        connection: HTTPConnection,
         authorization: Sequence[str],  # noqa: ARG002  # the protocol's
         audited: AuditedRequest,  # noqa: ARG002  # the protocol's
     ) -> Identity:
-        """Returns the identity that stands for everyone."""
-        return EVERYONE
+        """Returns the caller that the state of the connection describes, or the identity that stands for everyone.
+
+        Raises:
+            ConfigurationError: the state describes no caller.
+        """
+        return self._identity_of(connection)
+
+    def _identity_of(self, connection: HTTPConnection) -> Identity:
+        return identity_from_state(connection.scope.get("state", {}), self._config)
 
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
         """Allows everything."""
@@ -190,13 +214,18 @@ class TokenAuthorizer:
             next(iter(request.path_params.values()), None),
             request.state.request_id,
         )
-        identity = await self.authenticate(request.headers.getlist("authorization"), audited)
+        identity = await self.authenticate(request, request.headers.getlist("authorization"), audited)
         _set_identity(request, identity)
         if route is not None:
             component_id = request.path_params.get("component_id")
             self._decide(identity, audited, lambda: _require_scopes(identity, route, component_id))
 
-    async def authenticate(self, authorization: Sequence[str], audited: AuditedRequest) -> Identity:
+    async def authenticate(
+        self,
+        connection: HTTPConnection,  # noqa: ARG002  # the protocol's: only the token counts
+        authorization: Sequence[str],
+        audited: AuditedRequest,
+    ) -> Identity:
         """Returns the caller's identity. Rejections are rate-limited: this waits before it raises.
 
         Raises:

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spanwise.http.authorization import Authorizer
+    from spanwise.http.database_ids import DatabaseIds
     from spanwise.http.requests.body import BodyReader
     from spanwise.http.responses.budget import ResponseBudget
     from spanwise.http.responses.event_stream import StreamLimit
     from spanwise.http.websocket.limits import SocketLimits
     from spanwise.registry import Registry
     from spanwise.runs import Runs
+    from spanwise.runs.approvals import Approvals
     from spanwise.runs.launch import Launcher
     from spanwise.traces.service import Traces
 
@@ -30,7 +32,9 @@ class Backend:
         name: the service's name, for people.
         traces: the trace stores.
         registry: the hosted components and factories.
+        databases: the ids that requests may give as `db_id`.
         runs: the runs of components.
+        approvals: what runs of agno's components wait for administrators to decide.
         launcher: starts and continues runs for requests.
         needs_run_database: whether the service is ready only once the database of runs is open.
         authorizer: authenticates and authorizes requests.
@@ -48,7 +52,9 @@ class Backend:
     name: str
     traces: Traces
     registry: Registry
+    databases: DatabaseIds
     runs: Runs
+    approvals: Approvals
     launcher: Launcher
     needs_run_database: bool
     authorizer: Authorizer

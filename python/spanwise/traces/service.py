@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spanwise._engine import set_page_memory_limit
-from spanwise.errors import ConfigurationError, NotFoundError
+from spanwise.errors import ConfigurationError
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
 from spanwise.traces.lazy_store import LazyStore
@@ -81,20 +81,17 @@ class Traces:
         for store in self._stores.values():
             store.close()
 
-    def view(self, db_id: str | None, owner: str | None) -> View:
+    def view(self, store_id: str | None, owner: str | None) -> View:
         """Returns one store, restricted to what one caller may see.
 
         Args:
-            db_id: the store's id; the first store if absent or empty.
+            store_id: one of `ids`; None for the first store.
             owner: the user whose traces are visible; None for everyone's.
-
-        Raises:
-            NotFoundError: no store has that id.
         """
-        return View(self._store(db_id), self._searches, self._writes, self._downloads, owner)
+        return View(self._store(store_id), self._searches, self._writes, self._downloads, owner)
 
     async def ingest(
-        self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None
+        self, body: bytes, content_type: str, content_encoding: str | None, store_id: str | None
     ) -> IngestReport:
         """Stores the spans of one OTLP request and returns the report once they are durable.
 
@@ -102,16 +99,15 @@ class Traces:
             body: the request body, as received.
             content_type: its media type, protobuf or JSON.
             content_encoding: its compression, if any.
-            db_id: the store's id; the first store if absent or empty.
+            store_id: one of `ids`; None for the first store.
 
         Raises:
-            NotFoundError: no store has that id.
             DecodeError: the body does not match its content type.
             UnsupportedMediaTypeError: the content type or encoding is not supported.
             PayloadTooLargeError: the decompressed body exceeds its size limit.
             UnavailableError: nothing was stored; the same request may succeed later.
         """
-        store = self._store(db_id)
+        store = self._store(store_id)
         store.opened()
         report = await self._writes.run(lambda: store.ingest(body, content_type, content_encoding))
         self._spans.add("accepted", by=report.accepted_spans)
@@ -145,11 +141,8 @@ class Traces:
     def _stats(self) -> dict[str, dict[str, float]]:
         return {db_id: _numbers(msgspec.json.decode(store.stats())) for db_id, store in self._stores.items()}
 
-    def _store(self, db_id: str | None) -> LazyStore:
-        store = self._stores.get(db_id or self._first)
-        if store is None:
-            raise NotFoundError(f"No database found with id '{db_id}'")
-        return store
+    def _store(self, store_id: str | None) -> LazyStore:
+        return self._stores[self._first if store_id is None else store_id]
 
 
 def _numbers(stats: dict[str, Any]) -> dict[str, float]:

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"AGNO_TELEMETRY": "false", "PYTHONWARNINGS": "error::DeprecationWarning:spanwise"}
 
 
-def start_adapted(folder: Path, *flags: str) -> RunningService:
+def start_adapted(folder: Path, *flags: str, **variables: str) -> RunningService:
     """Starts a service over `folder` that hosts agents, teams and workflows of other frameworks."""
-    return start_hosted(
-        folder, *flags, module="support.apps.agno_objects", ADAPTED_FOLDER=os.fspath(folder), **ENVIRONMENT
-    )
+    variables |= {"ADAPTED_FOLDER": os.fspath(folder), **ENVIRONMENT}
+    return start_hosted(folder, *flags, module="support.apps.agno_objects", **variables)
 
 
 def trace_of(service: RunningService, result: dict[str, Any]) -> dict[str, Any]:

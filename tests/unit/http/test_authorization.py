@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from spanwise import AuthorizationConfig, ConfigurationError, Service
 from spanwise.errors import ForbiddenError, UnauthenticatedError
@@ -79,7 +79,7 @@ def test_rejected_callers_are_rate_limited_and_authenticated_ones_are_not() -> N
     async def ask(name: str, headers: dict[str, str]) -> None:
         call = AuditedRequest("GET", "/traces", None, name)
         with suppress(UnauthenticatedError):
-            await ours.authenticate(list(headers.values()), call)
+            await ours.authenticate(HTTPConnection({"type": "http"}), list(headers.values()), call)
         answered.append(name)
 
     async def all_at_once() -> None:

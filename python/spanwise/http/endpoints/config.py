@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spanwise.components import Kind
+from spanwise.http.database_ids import SESSIONS_DATABASE_ID
 from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.sessions import SESSIONS_DATABASE_ID
 from spanwise.models import Config, DatabaseConfig, DatabasesConfig, DomainConfig, HostedSummary, Model
 
 if TYPE_CHECKING:
@@ -17,22 +17,23 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwise.http.backend import Backend
+    from spanwise.http.database_ids import DatabaseIds
     from spanwise.registry import Entry
 
 
 async def show_config(_request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /config`."""
     hosted = {kind: [_summary(kind, entry) for entry in backend.registry.entries(kind)] for kind in Kind}
-    trace_ids = backend.traces.ids
+    databases = backend.databases
+    # No `available_models`: agno's clients before 3 reject objects in it, later ones texts, and all accept its absence.
     return json_response(
         Config(
             os_id=backend.id,
             name=backend.name,
-            available_models=[model.id for model in _models(backend) if model.id],
             os_database=SESSIONS_DATABASE_ID,
-            databases=[*dict.fromkeys((*trace_ids, SESSIONS_DATABASE_ID))],
-            session=_databases([SESSIONS_DATABASE_ID], "Sessions"),
-            traces=_databases(trace_ids, "Traces"),
+            databases=[*databases.all],
+            session=_domain("Sessions", databases.sessions, databases),
+            traces=_domain("Traces", databases.traces, databases),
             agents=hosted[Kind.AGENT],
             teams=hosted[Kind.TEAM],
             workflows=hosted[Kind.WORKFLOW],
@@ -42,12 +43,15 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
 
 
 async def list_models(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /models`: the models of agents, teams and their members, without duplicates."""
+    """`GET /models`: the models of agents, teams, their members and the steps of workflows, without duplicates."""
     return json_response(_models(backend))
 
 
-def _databases(ids: Iterable[str], name: str) -> DatabasesConfig:
-    return DatabasesConfig([DatabaseConfig(each, DomainConfig(name)) for each in ids])
+def _domain(name: str, ids: Iterable[str], databases: DatabaseIds) -> DatabasesConfig:
+    """Returns the databases of one domain. Those of components are displayed by their ids, as agno's service does."""
+    return DatabasesConfig(
+        [DatabaseConfig(each, DomainConfig(each if each in databases.components else name)) for each in ids]
+    )
 
 
 def _summary(kind: Kind, entry: Entry) -> HostedSummary:
@@ -60,9 +64,10 @@ def _summary(kind: Kind, entry: Entry) -> HostedSummary:
 
 def _models(backend: Backend) -> list[Model]:
     found: dict[Model, None] = {}
-    waiting = [describe_component(entry) for kind in Kind for entry in backend.registry.entries(kind)]
+    waiting = [describe_component(entry) for entry in backend.registry]
     for described in waiting:
-        waiting += described.get("members", ())
+        waiting += [each for name in ("members", "steps", "else_steps") for each in described.get(name, ())]
+        waiting += [described[name] for name in ("agent", "team") if name in described]
         model = _model(described.get("model"))
         if model is not None:
             found[model] = None

@@ -21,7 +21,6 @@ from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.sessions import (
-    SESSIONS_DATABASE_ID,
     ChatMessage,
     Session,
     SessionCreation,
@@ -53,7 +52,7 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
     """`GET /sessions`: a page of sessions, newest first unless the query says otherwise."""
     started = time.perf_counter()
     query = decode_query(request, SessionListQuery)
-    _expect_database(request, query)
+    _expect_database(request, query, backend)
     owner = owner_of(request)
     listing = SessionPageQuery(
         user_id=owner or query.user_id or None,
@@ -80,7 +79,7 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
 async def create_session(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /sessions`: creates a session without a run."""
     query = decode_query(request, SessionCreationQuery)
-    _expect_database(request, query)
+    _expect_database(request, query, backend)
     given = decode_json(request, body, _create_request)
     new = NewSession(
         kind=Kind(query.type),
@@ -147,7 +146,7 @@ async def _change(request: Request, change: SessionChange, backend: Backend) -> 
 async def _session_of(request: Request, shape: type[SessionQuery], backend: Backend) -> SessionRecord:
     """Returns the session in the path of a request. One that does not match the query is reported as not found."""
     query = decode_query(request, shape)
-    _expect_database(request, query)
+    _expect_database(request, query, backend)
     session_id = request.path_params["session_id"]
     found = await backend.runs.sessions.one(session_id, owner_of(request))
     if query.type not in (msgspec.UNSET, found.kind) or query.user_id not in (msgspec.UNSET, "", found.user_id):
@@ -190,9 +189,8 @@ def _describe_run(record: RunRecord) -> dict[str, Any]:
     return {**describe_run(record), "run_input": record.message}
 
 
-def _expect_database(request: Request, query: SessionQuery | SessionCreationQuery) -> None:
-    if query.db_id not in (msgspec.UNSET, "", SESSIONS_DATABASE_ID):
-        raise NotFoundError(f"No database found with id '{query.db_id}'")
+def _expect_database(request: Request, query: SessionQuery | SessionCreationQuery, backend: Backend) -> None:
+    backend.databases.expect_sessions(query.db_id or None)
     if "table" in request.query_params:
         raise ValidationError("Unexpected parameter, sessions are in one table - at `table`")
 

@@ -101,13 +101,13 @@ async def ingest_traces(request: Request, body: bytes, backend: Backend) -> Resp
     """`POST /v1/traces`: stores the spans of an OTLP request, even if the client leaves before the response."""
     content_type = request.headers.get("content-type", "")
     content_encoding = request.headers.get("content-encoding")
-    db_id = decode_query(request, StoreQuery).db_id
-    report = await backend.traces.ingest(body, content_type, content_encoding, db_id or None)
+    store_id = backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
+    report = await backend.traces.ingest(body, content_type, content_encoding, store_id)
     return Response(report.response, media_type=report.content_type)
 
 
 def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
-    return backend.traces.view(query.db_id or None, owner_of(request))
+    return backend.traces.view(backend.databases.trace_store(query.db_id or None), owner_of(request))
 
 
 async def unless_disconnected(request: Request, work: Awaitable[Result]) -> Result:

@@ -7,6 +7,7 @@ from spanwise.http.endpoints import docs, health, info, metrics, openapi, traces
 from spanwise.http.media_types import HTML, PLAIN_TEXT
 from spanwise.http.openapi.operation import Operation, ResponseSpec
 from spanwise.http.responses.errors import otlp_error_response
+from spanwise.http.routing.approvals import approval_routes
 from spanwise.http.routing.hosted import hosted_routes
 from spanwise.http.routing.route import Route
 from spanwise.models import (
@@ -192,5 +193,6 @@ TABLE: tuple[Route, ...] = (
         write_error=otlp_error_response,
     ),
     *hosted_routes(),
+    *approval_routes(),
 )
 """Every route, in the order in which paths are matched."""

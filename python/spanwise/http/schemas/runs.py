@@ -33,6 +33,15 @@ class Hosted(Struct, frozen=True, kw_only=True):
     mode: Annotated[str | None, Meta(description="How the team coordinates its members.")] = None
     members: Annotated[Objects | None, Meta(description="The members of a team.")] = None
     steps: Annotated[Objects | None, Meta(description="The steps of a workflow.")] = None
+    tools: Annotated[
+        dict[str, Any] | None, Meta(description="Its tools, and settings of how they are called. From agno.")
+    ] = None
+    sessions: Annotated[
+        dict[str, Any] | None, Meta(description="How it uses its sessions, where that is no default. From agno.")
+    ] = None
+    system_message: Annotated[
+        dict[str, Any] | None, Meta(description="Its instructions and what else its model is told. From agno.")
+    ] = None
     input_schema: Annotated[dict[str, Any] | None, Meta(description="The JSON Schema of `factory_input`.")] = None
     factory_input_schema: Annotated[dict[str, Any] | None, Meta(description="The same as `input_schema`.")] = None
 

@@ -8,9 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from spanwise.models import WITHOUT_NUL, PaginationInfo, StoredText, Text, Time
 
-SESSIONS_DATABASE_ID = "runs"
-"""The id of the only database of sessions; trace stores have ids of their own."""
-
 MAX_NAME_LENGTH = 160
 
 KindName: TypeAlias = Literal["agent", "team", "workflow"]
@@ -26,7 +23,7 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
 
     type: Annotated[KindName | UnsetType, Meta(description="The kind of its component.")] = UNSET
     user_id: Annotated[StoredText | UnsetType, Meta(description="The user whose session it is.")] = UNSET
-    db_id: Annotated[Text, Meta(description="The database of sessions. The only one is `runs`.")] = UNSET
+    db_id: Annotated[Text, Meta(description="The id of the database of sessions; see `/config`.")] = UNSET
 
 
 class SessionRunsQuery(SessionQuery, frozen=True, kw_only=True):
@@ -78,7 +75,7 @@ class SessionCreationQuery(Struct, frozen=True, kw_only=True):
     """The query of a new session."""
 
     type: Annotated[KindName, Meta(description="The kind of its component.")] = "agent"
-    db_id: Annotated[Text, Meta(description="The database of sessions. The only one is `runs`.")] = UNSET
+    db_id: Annotated[Text, Meta(description="The id of the database of sessions; see `/config`.")] = UNSET
 
 
 class SessionRenaming(Struct, frozen=True, kw_only=True):

@@ -67,7 +67,7 @@ async def _authenticate(websocket: WebSocket, path: str, backend: Backend) -> Id
     if backend.authorizer.mode != "none" and not authorization:
         return None
     audited = AuditedRequest(METHOD, path, websocket.path_params.get("component_id"), websocket.state.request_id)
-    return await backend.authorizer.authenticate(authorization, audited)
+    return await backend.authorizer.authenticate(websocket, authorization, audited)
 
 
 def _expect_allowed_origin(websocket: WebSocket, backend: Backend) -> None:

@@ -40,6 +40,12 @@ PUBLISHED = {
     ("GET", "/config"): "config:read",
     ("GET", "/models"): "config:read",
     ("DELETE", "/sessions/{session_id}"): "sessions:delete",
+    ("GET", "/approvals"): "approvals:read",
+    ("GET", "/approvals/count"): "approvals:read",
+    ("GET", "/approvals/{approval_id}"): "approvals:read",
+    ("GET", "/approvals/{approval_id}/status"): "approvals:read",
+    ("POST", "/approvals/{approval_id}/resolve"): "approvals:write",
+    ("DELETE", "/approvals/{approval_id}"): "approvals:delete",
 } | {
     (method, f"/{kind}{path}"): ", ".join(f"{kind}:{action}" for action in actions)
     for kind in ("agents", "teams", "workflows")
@@ -83,3 +89,4 @@ def test_errors_are_json_except_where_otlp_says_otherwise(row: Route) -> None:
 def test_a_fixed_path_comes_before_one_with_a_parameter() -> None:
     paths = [row.path for row in TABLE]
     assert paths.index("/traces/filter-schema") < paths.index("/traces/{trace_id}")
+    assert paths.index("/approvals/count") < paths.index("/approvals/{approval_id}")

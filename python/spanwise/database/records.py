@@ -23,7 +23,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
         kind: `agent`, `team` or `workflow`: the kind of component of its first run.
         component_id: the component of its first run; None if it was added without one.
         name: the beginning of its first message, unless a caller named it.
-        state: what components store in it.
+        state: what components store in it; None if nobody gave it a state yet, so that a component's own database may
+            have one from before.
         metadata: what clients note about it.
         created_at: when it was added, in seconds since 1970.
         updated_at: when its last run ended, or it was changed, in seconds since 1970.
@@ -34,7 +35,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     kind: str
     component_id: str | None
     name: str
-    state: dict[str, Any]
+    state: dict[str, Any] | None
     metadata: dict[str, Any]
     created_at: int
     updated_at: int

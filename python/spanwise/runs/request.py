@@ -54,7 +54,7 @@ def new_session(component: Component, request: RunRequest, session_id: str, now:
         kind=component.kind,
         component_id=component.id,
         name=session_name(request.message),
-        state={},
+        state=None,
         metadata={},
         created_at=now,
         updated_at=now,

@@ -288,7 +288,8 @@ class Runs:
             user_id=record.user_id,
             spans=recording,
             emit_event=lambda _event: None,
-            session_state=dict(session.state),
+            session_state=dict(session.state or {}),
+            stored_state=session.state,
         )
 
     def _execute(

@@ -140,7 +140,7 @@ class Sessions:
             kind=new.kind,
             component_id=new.component_id,
             name=new.name or "",
-            state=new.state or {},
+            state=new.state,
             metadata=new.metadata or {},
             created_at=now,
             updated_at=now,

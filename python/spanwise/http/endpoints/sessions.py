@@ -163,7 +163,7 @@ def _detail(session: SessionRecord, records: list[RunRecord]) -> SessionDetail:
     messages = [message for record in records for message in _messages(record)]
     agent_session_id = session.session_id if session.kind == Kind.AGENT else None
     members = _members(session) | {"agent_session_id": agent_session_id}
-    return SessionDetail(**members, session_state=session.state, chat_history=messages)
+    return SessionDetail(**members, session_state=session.state or {}, chat_history=messages)
 
 
 def _members(session: SessionRecord) -> dict[str, Any]:

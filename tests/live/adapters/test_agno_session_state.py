@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,12 +10,9 @@ from agno.os import AgentOS
 from fastapi.testclient import TestClient
 
 from support.apps.agno_sessions import hosted as objects_over
-from support.services.adapted import ENVIRONMENT
-from support.services.hosted import start_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import httpx
 
@@ -27,19 +25,10 @@ HERE = ["agents/built", "teams/outer"]
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    folder = tmp_path_factory.mktemp("kept")
-    module = "support.apps.agno_sessions"
-    with start_hosted(folder, module=module, ADAPTED_FOLDER=str(folder), **ENVIRONMENT) as running:
-        running.wait_until_ready()
-        yield running
-        assert running.stop() == 0
-
-
-@pytest.fixture(scope="module")
 def agnos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """agno's own service with the same objects."""
-    system = AgentOS(**objects_over(tmp_path_factory.mktemp("agnos")), telemetry=False)
+    """Agno's own service with the same objects."""
+    objects = objects_over(tmp_path_factory.mktemp("agnos"))
+    system = AgentOS(agents=objects["agents"], teams=objects["teams"], workflows=objects["workflows"], telemetry=False)
     with TestClient(system.get_app()) as client:
         yield client
 
@@ -117,8 +106,8 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("component", [*KEPT, *HERE, "agents/own"])
-def test_a_run_starts_with_the_state_that_was_set(kept: RunningService, component: str) -> None:
-    assert changes(Conversation(kept.http, component, f"set-{component.replace('/', '-')}")) == EXPECTED
+def test_a_run_starts_with_the_state_that_was_set(keeping: RunningService, component: str) -> None:
+    assert changes(Conversation(keeping.http, component, f"set-{component.replace('/', '-')}")) == EXPECTED
 
 
 @pytest.mark.parametrize("component", KEPT)
@@ -140,8 +129,6 @@ def paused_changes(conversation: Conversation) -> list[Any]:
 
 
 def _answers(kind: str, paused: dict[str, Any]) -> tuple[str, str]:
-    import json
-
     if kind == "agent":
         return "tools", json.dumps([{**each, "confirmed": True} for each in paused["tools"]])
     name = "requirements" if kind == "team" else "step_requirements"
@@ -156,6 +143,9 @@ def _answers(kind: str, paused: dict[str, Any]) -> tuple[str, str]:
 
 @pytest.mark.parametrize("component", ["agents/counter", "agents/async-counter", "teams/tally", "workflows/asking"])
 def test_a_continued_run_starts_with_the_state_that_was_set_while_it_paused(
-    kept: RunningService, component: str
+    keeping: RunningService, component: str
 ) -> None:
-    assert paused_changes(Conversation(kept.http, component, f"paused-{component.replace('/', '-')}")) == ["k is 6", {"k": 6}]
+    assert paused_changes(Conversation(keeping.http, component, f"paused-{component.replace('/', '-')}")) == [
+        "k is 6",
+        {"k": 6},
+    ]

@@ -98,7 +98,7 @@ class SessionInDb:
         return state
 
     def public(self, outcome: Outcome) -> Outcome:
-        """Returns an outcome with the id by which the caller knows the session. What agno resumes with keeps its own."""
+        """Returns an outcome with the id by which the caller knows the session, except in what agno resumes with."""
         if self._has_other_id:
             outcome.content = self._with_public_id(outcome.content)
             if outcome.pause is not None:
@@ -144,8 +144,13 @@ class SessionInDb:
         return session
 
 
-async def delete_session(db: object, session_id: str, user_ids: Collection[str | None]) -> bool:
-    """Deletes a session from a database, unless it is of somebody else; returns whether `db` is a database of agno.
+def keeps_sessions(db: object) -> bool:
+    """Returns whether an object is a database of agno."""
+    return isinstance(db, BaseDb | AsyncBaseDb)
+
+
+async def delete_session(db: BaseDb | AsyncBaseDb, session_id: str, user_ids: Collection[str | None]) -> None:
+    """Deletes a session from a database, unless it is somebody else's; it need not be there.
 
     Args:
         db: the database.
@@ -155,12 +160,9 @@ async def delete_session(db: object, session_id: str, user_ids: Collection[str |
     Raises:
         Exception: whatever the database raised.
     """
-    if not isinstance(db, BaseDb | AsyncBaseDb):
-        return False
     found: Mapping[str, Any] | None = await _call(db, "get_session", session_id=session_id, deserialize=False)
     if found is not None and (found.get("user_id") or None) in user_ids:
         await _call(db, "delete_session", session_id=session_id)
-    return True
 
 
 async def _call(db: BaseDb | AsyncBaseDb, method: str, **arguments: object) -> Any:  # noqa: ANN401  # as the method

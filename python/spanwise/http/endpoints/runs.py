@@ -18,6 +18,7 @@ from spanwise.http.responses.event_stream import content_only, last_event_index
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
+from spanwise.runs import SessionAddress
 from spanwise.runs.launch import LaunchRequest
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def list_runs(kind: Kind) -> Handler:
         session_id = request.query_params.get("session_id")
         if not session_id:
             raise ValidationError("Object missing required parameter `session_id`")
-        records = await backend.runs.records(session_id, owner_of(request))
+        address = SessionAddress(session_id, owner_of(request), request.query_params.get("user_id"))
+        records = await backend.runs.records(address)
         own = [record for record in records if (record.kind, record.component_id) == (kind, component_id_of(request))]
         if not own:
             raise NotFoundError("Session not found")

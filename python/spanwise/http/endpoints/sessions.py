@@ -35,7 +35,7 @@ from spanwise.http.schemas.sessions import (
     SessionUpdate,
 )
 from spanwise.models import PaginationInfo
-from spanwise.runs import NewSession, SessionChange
+from spanwise.runs import NewSession, SessionAddress, SessionChange
 from spanwise.runs.identity import effective
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ async def create_session(request: Request, body: bytes, backend: Backend) -> Res
         kind=Kind(query.type),
         session_id=effective("session_id", request.state.session_id, given.session_id),
         user_id=effective("user_id", request.state.user_id, given.user_id),
+        is_verified=bool(request.state.user_id),
         component_id=getattr(given, f"{query.type}_id") or None,
         name=given.session_name,
         state=given.session_state,
@@ -114,7 +115,7 @@ async def update_session(request: Request, body: bytes, backend: Backend) -> Res
 async def delete_session(request: Request, _body: bytes, backend: Backend) -> Response:
     """`DELETE /sessions/{session_id}`: deletes a session with its runs and events, but not its traces."""
     session = await _session_of(request, SessionQuery, backend)
-    await backend.runs.sessions.delete(session.session_id, owner_of(request))
+    await backend.runs.sessions.delete(_address(request, session))
     return Response(status_code=204)
 
 
@@ -122,7 +123,7 @@ async def list_session_runs(request: Request, _body: bytes, backend: Backend) ->
     """`GET /sessions/{session_id}/runs`: the runs of a session, oldest first."""
     query = decode_query(request, SessionRunsQuery)
     session = await _session_of(request, SessionRunsQuery, backend)
-    records = await backend.runs.records(session.session_id, owner_of(request))
+    records = await backend.runs.records(_address(request, session))
     first = query.created_after or 0
     last = query.created_before
     found = [
@@ -134,13 +135,13 @@ async def list_session_runs(request: Request, _body: bytes, backend: Backend) ->
 async def show_session_run(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/runs/{run_id}`: one run of a session."""
     session = await _session_of(request, SessionQuery, backend)
-    found = await backend.runs.sessions.run(session.session_id, request.path_params["run_id"], owner_of(request))
+    found = await backend.runs.sessions.run(_address(request, session), request.path_params["run_id"])
     return json_response(_describe_run(found))
 
 
 async def _change(request: Request, change: SessionChange, backend: Backend) -> Response:
     session = await _session_of(request, SessionQuery, backend)
-    changed = await backend.runs.sessions.change(session.session_id, owner_of(request), change)
+    changed = await backend.runs.sessions.change(_address(request, session), change)
     return json_response(await _detail_of(request, changed, backend))
 
 
@@ -149,14 +150,20 @@ async def _session_of(request: Request, shape: type[SessionQuery], backend: Back
     query = decode_query(request, shape)
     _expect_database(request, query)
     session_id = request.path_params["session_id"]
-    found = await backend.runs.sessions.one(session_id, owner_of(request))
-    if query.type not in (msgspec.UNSET, found.kind) or query.user_id not in (msgspec.UNSET, "", found.user_id):
+    user_id = None if query.user_id is msgspec.UNSET else query.user_id
+    found = await backend.runs.sessions.one(SessionAddress(session_id, owner_of(request), user_id))
+    if query.type not in (msgspec.UNSET, found.kind):
         raise NotFoundError(f"Session with id '{session_id}' not found")
     return found
 
 
 async def _detail_of(request: Request, session: SessionRecord, backend: Backend) -> SessionDetail:
-    return _detail(session, await backend.runs.records(session.session_id, owner_of(request)))
+    return _detail(session, await backend.runs.records(_address(request, session)))
+
+
+def _address(request: Request, session: SessionRecord) -> SessionAddress:
+    """Returns the address of a session that was found."""
+    return SessionAddress(session.session_id, owner_of(request), session.user_id or "")
 
 
 def _detail(session: SessionRecord, records: list[RunRecord]) -> SessionDetail:

@@ -50,7 +50,7 @@ class Conversation:
         body = {"session_id": self.id, f"{self.type}_id": self.component_id, "user_id": "u", **members}
         response = self.http.post("/sessions", params=self.query, json=body)
         assert response.status_code == 201, response.text
-        return response.json()["session_state"]
+        return response.json().get("session_state")
 
     def patch(self, state: dict[str, Any]) -> Any:
         response = self.http.patch(f"/sessions/{self.id}", params=self.query, json={"session_state": state})
@@ -58,10 +58,14 @@ class Conversation:
         return response.json()["session_state"]
 
     @property
-    def state(self) -> Any:
+    def detail(self) -> Any:
         response = self.http.get(f"/sessions/{self.id}", params=self.query)
         assert response.status_code == 200, response.text
-        return response.json()["session_state"]
+        return response.json()
+
+    @property
+    def state(self) -> Any:
+        return self.detail["session_state"]
 
     def run(self, message: str = "count", **fields: str) -> httpx.Response:
         form = {"message": message, "stream": "false", "session_id": self.id, "user_id": "u", **fields}
@@ -149,3 +153,19 @@ def test_a_continued_run_starts_with_the_state_that_was_set_while_it_paused(
         "k is 6",
         {"k": 6},
     ]
+
+
+@pytest.mark.parametrize("component", ["agents/counter", "teams/tally"])
+def test_a_session_has_the_metrics_that_agno_has(keeping: RunningService, agnos: TestClient, component: str) -> None:
+    found = []
+    for http in (keeping.http, agnos):
+        conversation = Conversation(http, component, f"measured-{component.replace('/', '-')}")
+        conversation.create(session_state={"k": 1})  # without one agno forgets the metrics of the first run
+        assert conversation.detail.get("total_tokens") is None
+        conversation.content()
+        conversation.content()
+        detail = conversation.detail
+        counts = {name: value for name, value in detail["metrics"].items() if name.endswith("_tokens")}
+        found.append((counts, detail["total_tokens"]))
+    assert found[0] == found[1]
+    assert found[0][1] > 0

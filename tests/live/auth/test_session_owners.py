@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,7 +53,7 @@ def test_a_taken_id_cannot_be_told_from_a_free_one(guarded_keeping: RunningServi
             ("PATCH", ""),
             ("DELETE", ""),
         ]:
-            body = {"json": {"metadata": {}}} if method == "PATCH" else {}
+            body: dict[str, Any] = {"json": {"metadata": {}}} if method == "PATCH" else {}
             url = f"/sessions/{session_id}{path}"
             found.append((ask(guarded_keeping, "eve", method, url, **body), session_id))
         created = ask(guarded_keeping, "eve", "POST", "/sessions", json={"session_id": session_id})
@@ -115,8 +116,6 @@ def test_an_id_that_looks_derived_is_nobody_elses(guarded_keeping: RunningServic
     """Somebody who knows how ids are derived cannot take the place of another user's session."""
     for user in ("ann", "eve"):
         run_as(guarded_keeping, user, "agents/counter", f"recall {user}", "aimed")
-    from hashlib import sha256
-
     derived = f"aimed~{sha256(b'eve').hexdigest()[:32]}"
     assert run_as(guarded_keeping, "mallory", "agents/counter", "recall", derived)["content"] == "heard ['recall']"
     assert run_as(guarded_keeping, "eve", "agents/counter", "recall", "aimed")["content"] == (

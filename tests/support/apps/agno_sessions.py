@@ -16,6 +16,7 @@ from agno.team import Team
 from agno.tools import tool
 from agno.workflow import Step, Workflow
 from agno.workflow.types import StepInput, StepOutput
+from sqlalchemy import create_engine
 
 from spanwise import Agent as OwnAgent
 from spanwise import AgentFactory, Service
@@ -71,7 +72,8 @@ def agent(agent_id: str, **options: Any) -> Agent:
 
 def hosted(folder: Path) -> dict[str, list[Any]]:
     """Returns agents, teams and workflows over databases in a folder."""
-    db = SqliteDb(db_file=str(folder / "agno.db"), id="kept")
+    engine = create_engine(f"sqlite:///{folder / 'agno.db'}", connect_args={"timeout": 1})
+    db = SqliteDb(db_engine=engine, id="kept")
     async_db = AsyncSqliteDb(db_file=str(folder / "agno-async.db"), id="kept-async")
     model = ScriptedModel(answer=answer)
     tools: list[Any] = [count, confirmed_count]

@@ -84,8 +84,7 @@ def write_version_2(connection: Connection, rows: dict[str, list[dict[str, Any]]
         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
         connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
     else:
-        connection.exec_driver_sql("CREATE TABLE format (version INTEGER NOT NULL)")
-        connection.exec_driver_sql(f"INSERT INTO format VALUES ({VERSION})")
+        connection.exec_driver_sql(f"CREATE TABLE format AS SELECT {VERSION} AS version")
 
 
 def session_row(session_id: str, user_id: str | None) -> dict[str, Any]:

@@ -170,7 +170,8 @@ def test_components_that_ran_in_a_session_are_known(shared: Database) -> None:
     shared.begin(session("kept-by"), run("k3", "kept-by", user_id=None, kind="team", component_id="t"))
     shared.begin(session("kept-by", user_id="eve"), run("k4", "kept-by", owner="eve", component_id="other"))
     found = shared.kept_sessions(key("kept-by"))
-    assert sorted(found) == [KeptSession("agent", "echo", "ann", True), KeptSession("team", "t", None, False)]
+    expected = [("agent", "echo", "ann", True), ("team", "t", None, False)]
+    assert sorted(found) == [KeptSession(*each) for each in expected]
     for user in ("ann", "eve"):
         shared.delete_session(key("kept-by", user))
 
@@ -184,7 +185,7 @@ def test_no_two_users_share_the_id_of_a_kept_session(
     shared: Database, calls: list[tuple[str | None, str, str | None]]
 ) -> None:
     """A session id may be the derived one of somebody else, and a user may run in the session of another."""
-    rows = []
+    rows: list[tuple[SessionRecord, str | None]] = []
     with shared.together():
         for number, (owner, session_id, caller) in enumerate(calls):
             ids = [session_id, *(unique_session_id(each, user) for each, user in rows)]

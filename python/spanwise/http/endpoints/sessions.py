@@ -13,16 +13,20 @@ import msgspec
 from starlette.responses import Response
 
 from spanwise.components import Kind
+from spanwise.components.content import text_of
 from spanwise.database import SessionPageQuery
-from spanwise.errors import NotFoundError, ValidationError
+from spanwise.database.records import UNFINISHED
+from spanwise.errors import BadRequestError, NotFoundError, ValidationError
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.sessions import (
+    MAX_PREVIEW_LENGTH,
     SESSIONS_DATABASE_ID,
     ChatMessage,
+    RunPreview,
     Session,
     SessionCreation,
     SessionCreationQuery,
@@ -32,11 +36,14 @@ from spanwise.http.schemas.sessions import (
     SessionQuery,
     SessionRenaming,
     SessionRunsQuery,
+    SessionsDeletion,
+    SessionsDeletionQuery,
     SessionUpdate,
 )
 from spanwise.models import PaginationInfo
 from spanwise.runs import NewSession, SessionAddress, SessionChange
 from spanwise.runs.identity import effective
+from spanwise.runs.session_metrics import session_metrics
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -46,7 +53,9 @@ if TYPE_CHECKING:
 
 _create_request = msgspec.json.Decoder(SessionCreation)
 _rename_request = msgspec.json.Decoder(SessionRenaming)
+_deletion_request = msgspec.json.Decoder(SessionsDeletion)
 _update_request = msgspec.json.Decoder(SessionUpdate)
+_STATUSES = {*UNFINISHED, "PAUSED", "COMPLETED", "CANCELLED", "ERROR"}
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
@@ -119,17 +128,27 @@ async def delete_session(request: Request, _body: bytes, backend: Backend) -> Re
     return Response(status_code=204)
 
 
+async def delete_sessions(request: Request, body: bytes, backend: Backend) -> Response:
+    """`DELETE /sessions`: deletes several sessions, in order. Those that the caller does not have are skipped."""
+    query = decode_query(request, SessionsDeletionQuery)
+    _expect_database(request, query)
+    given = decode_json(request, body, _deletion_request)
+    if len(given.session_ids) != len(given.session_types):
+        raise BadRequestError("expected as many `session_types` as `session_ids`")
+    user_id = None if query.user_id is msgspec.UNSET else query.user_id
+    addresses = [SessionAddress(each, owner_of(request), user_id) for each in given.session_ids]
+    await backend.runs.sessions.delete_all(addresses)
+    return Response(status_code=204)
+
+
 async def list_session_runs(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/runs`: the runs of a session, oldest first."""
-    query = decode_query(request, SessionRunsQuery)
-    session = await _session_of(request, SessionRunsQuery, backend)
-    records = await backend.runs.records(_address(request, session))
-    first = query.created_after or 0
-    last = query.created_before
-    found = [
-        each for each in records if first <= each.created_at and (last is msgspec.UNSET or each.created_at <= last)
-    ]
-    return json_response([_describe_run(each) for each in found])
+    return json_response([_describe_run(each) for each in await _runs_of(request, backend)])
+
+
+async def list_run_previews(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /sessions/{session_id}/run-previews`: the same in short."""
+    return json_response([_preview(each) for each in await _runs_of(request, backend)])
 
 
 async def show_session_run(request: Request, _body: bytes, backend: Backend) -> Response:
@@ -143,6 +162,25 @@ async def _change(request: Request, change: SessionChange, backend: Backend) -> 
     session = await _session_of(request, SessionQuery, backend)
     changed = await backend.runs.sessions.change(_address(request, session), change)
     return json_response(await _detail_of(request, changed, backend))
+
+
+async def _runs_of(request: Request, backend: Backend) -> list[RunRecord]:
+    """Returns the runs of the session in the path that the query selects, oldest first."""
+    query = decode_query(request, SessionRunsQuery)
+    statuses = {status.upper() for status in query.status or ()}
+    if not statuses <= _STATUSES:
+        raise ValidationError(f"Expected one of {', '.join(sorted(_STATUSES))} - at `status`")
+    session = await _session_of(request, SessionRunsQuery, backend)
+    records = await backend.runs.records(_address(request, session))
+    first = query.created_after or 0
+    last = query.created_before
+    return [
+        each
+        for each in records
+        if first <= each.created_at
+        and (last is msgspec.UNSET or each.created_at <= last)
+        and (not statuses or each.status in statuses)
+    ]
 
 
 async def _session_of(request: Request, shape: type[SessionQuery], backend: Backend) -> SessionRecord:
@@ -170,7 +208,14 @@ def _detail(session: SessionRecord, records: list[RunRecord]) -> SessionDetail:
     messages = [message for record in records for message in _messages(record)]
     agent_session_id = session.session_id if session.kind == Kind.AGENT else None
     members = _members(session) | {"agent_session_id": agent_session_id}
-    return SessionDetail(**members, session_state=session.state or {}, chat_history=messages)
+    metrics = session_metrics(record.result.get("metrics") for record in records)
+    return SessionDetail(
+        **members,
+        session_state=session.state or {},
+        metrics=metrics,
+        total_tokens=metrics.get("total_tokens"),
+        chat_history=messages,
+    )
 
 
 def _members(session: SessionRecord) -> dict[str, Any]:
@@ -193,11 +238,25 @@ def _messages(record: RunRecord) -> list[ChatMessage]:
     return messages
 
 
+def _preview(record: RunRecord) -> RunPreview:
+    content = text_of(record.result.get("content"))
+    component: dict[str, Any] = {f"{record.kind}_id": record.component_id}
+    return RunPreview(
+        run_id=record.run_id,
+        user_id=record.user_id,
+        status=record.status,
+        run_input=record.message[:MAX_PREVIEW_LENGTH],
+        content_preview=content and content[:MAX_PREVIEW_LENGTH],
+        created_at=_iso(record.created_at),
+        **component,
+    )
+
+
 def _describe_run(record: RunRecord) -> dict[str, Any]:
     return {**describe_run(record), "run_input": record.message}
 
 
-def _expect_database(request: Request, query: SessionQuery | SessionCreationQuery) -> None:
+def _expect_database(request: Request, query: SessionQuery | SessionCreationQuery | SessionsDeletionQuery) -> None:
     if query.db_id not in (msgspec.UNSET, "", SESSIONS_DATABASE_ID):
         raise NotFoundError(f"No database found with id '{query.db_id}'")
     if "table" in request.query_params:

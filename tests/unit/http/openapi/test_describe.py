@@ -79,6 +79,7 @@ def test_a_response_of_runs_lists_every_kind() -> None:
     assert {parameter["name"]: parameter["required"] for parameter in listed["parameters"]} == {
         "component_id": True,
         "session_id": True,
+        "user_id": False,
         "status": False,
         "factory_input": False,
     }

@@ -15,7 +15,7 @@ from agno.run import RunContext  # noqa: TC002  # agno reads the types of a tool
 from agno.team import Team
 from agno.tools import tool
 from agno.workflow import Step, Workflow
-from agno.workflow.types import StepInput, StepOutput
+from agno.workflow.types import HumanReview, StepInput, StepOutput
 from sqlalchemy import create_engine
 
 from spanwise import Agent as OwnAgent
@@ -78,7 +78,7 @@ def hosted(folder: Path) -> dict[str, list[Any]]:
     model = ScriptedModel(answer=answer)
     tools: list[Any] = [count, confirmed_count]
     counting: Any = step  # agno's annotation knows no function with a second parameter
-    asking = Step(name="asked", executor=counting, requires_confirmation=True, confirmation_message="Count?")
+    asking = Step(name="asked", executor=counting, human_review=HumanReview(requires_confirmation=True))
     return {
         "agents": [agent("counter", db=db), agent("async-counter", db=async_db)],
         "teams": [

@@ -12,6 +12,7 @@ import pytest
 
 from spanwise.components import Agent
 from spanwise.database import SqliteDatabase
+from spanwise.registry import Registry
 from spanwise.runs import MemoryBudget, RunRequest, Runs
 from spanwise.settings import Settings
 from spanwise.traces.recording.recorder import Recorder
@@ -43,7 +44,9 @@ class Hosting:
         self.runner = runner
         self.traces = Traces({"default": str(folder / "traces")}, settings)
         recorder = Recorder(self.traces, "bench")
-        self.runs = Runs(SqliteDatabase(folder / "runs.db"), recorder, RUNS, MemoryBudget(settings.event_buffer_bytes))
+        self.runs = Runs(
+            SqliteDatabase(folder / "runs.db"), Registry({}), recorder, RUNS, MemoryBudget(settings.event_buffer_bytes)
+        )
 
     async def open(self) -> None:
         await self.traces.open()

@@ -174,9 +174,8 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        return Runs(
-            database, recorder, self.settings.max_concurrent_runs, MemoryBudget(self.settings.event_buffer_bytes)
-        )
+        budget = MemoryBudget(self.settings.event_buffer_bytes)
+        return Runs(database, self._registry, recorder, self.settings.max_concurrent_runs, budget)
 
     @property
     def _needs_run_database(self) -> bool:

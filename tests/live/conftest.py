@@ -8,7 +8,7 @@ import pytest
 from spanwise.components.adapters import LOGGERS
 from support.clients.tokens import jwks_file
 from support.servers.buckets import BUCKET, S3, BucketServer
-from support.services.adapted import start_adapted
+from support.services.adapted import start_adapted, start_keeping
 from support.services.hosted import start_hosted
 from support.services.process import RunningService
 
@@ -53,6 +53,25 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         yield running
         assert running.stop() == 0
         assert {event["logger"].partition(".")[0] for event in running.events()} <= {"spanwise", *LOGGERS}
+
+
+@pytest.fixture(scope="session")
+def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service of agno's objects with databases of their own."""
+    with start_keeping(tmp_path_factory.mktemp("keeping")) as running:
+        running.wait_until_ready()
+        yield running
+        assert running.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def guarded_keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """The same with authorization."""
+    folder = tmp_path_factory.mktemp("guarded-keeping")
+    with start_keeping(folder, "--authorization", JWT_JWKS_FILE=jwks_file(folder)) as running:
+        running.wait_until_ready()
+        yield running
+        assert running.stop() == 0
 
 
 @pytest.fixture

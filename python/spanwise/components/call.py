@@ -106,8 +106,11 @@ class Call:
         session_state: the session's state; changes are stored when the run ends.
         dependencies: what the caller gave the component for this run.
         metadata: what the caller noted about this run; it becomes part of the result.
-        given_state: the part of `session_state` that the caller gave with this run, for components whose own database
-            has the rest.
+        given_state: the part of `session_state` that the caller gave with this run.
+        stored_state: the state that the session had before; None if it never had one. A component whose own database
+            keeps a copy of the state starts with this one and `given_state`.
+        unique_session_id: an id of the session that it shares with no other user's session, for a component's own
+            database; None if it is `session_id`. See docs/reference/api.md#session-owners.
         answers: the caller's answers to the requirements of a pause.
         state: the component's state from its pause.
         is_continued: whether the call resumes after a pause.
@@ -127,6 +130,8 @@ class Call:
     emit_event: Callable[[dict[str, Any]], None]
     session_state: dict[str, Any] = field(default_factory=dict)
     given_state: Mapping[str, Any] = field(default_factory=dict)
+    stored_state: Mapping[str, Any] | None = None
+    unique_session_id: str | None = None
     dependencies: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     answers: tuple[Mapping[str, Any], ...] = ()
@@ -193,7 +198,17 @@ class Call:
         context["parent_run_id"] = self.run_id
         if component.kind is Kind.WORKFLOW:
             context |= {"workflow_id": component.id, "workflow_run_id": self.run_id}
-        return replace(self, run_id=str(uuid4()), event_context=context, answers=(), state=None, is_continued=False)
+        has_state = bool(self.session_state) or self.stored_state is not None
+        return replace(
+            self,
+            run_id=str(uuid4()),
+            event_context=context,
+            given_state={},
+            stored_state=self.session_state if has_state else None,  # as it is when the part starts
+            answers=(),
+            state=None,
+            is_continued=False,
+        )
 
     def with_message(self, message: str) -> Call:
         """Returns the same call with another message."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwise.database.postgresql import SCHEMES, PostgresqlDatabase
-from spanwise.database.records import Database, RunRecord, SessionPageQuery, SessionRecord
+from spanwise.database.records import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery, SessionRecord
+from spanwise.database.session_ids import unique_session_id
 from spanwise.database.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMES",
     "Database",
+    "KeptSession",
     "PostgresqlDatabase",
     "RunRecord",
+    "SessionKey",
     "SessionPageQuery",
     "SessionRecord",
     "SqliteDatabase",
     "database_at",
+    "unique_session_id",
 ]
 
 

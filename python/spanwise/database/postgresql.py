@@ -9,11 +9,12 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, Integer, MetaData, Table, create_engine, insert, select
+from sqlalchemy import Column, Integer, MetaData, Table, create_engine, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
+from spanwise.database.upgrade import UPGRADED_FORMAT, upgrade
 from spanwise.errors import ConfigurationError, SpanwiseError, StoreLockedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -123,6 +124,10 @@ class PostgresqlDatabase(SqlDatabase):
             found = connection.execute(select(_format.c.version)).scalar_one_or_none()
             if found is None:
                 connection.execute(insert(_format).values(version=FORMAT))
+            elif found == UPGRADED_FORMAT:
+                connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")  # of all rows, however many there are
+                upgrade(connection)
+                connection.execute(update(_format).values(version=FORMAT))
             elif found != FORMAT:
                 raise ConfigurationError(f"the database of runs has version {found}, this program reads {FORMAT}")
 

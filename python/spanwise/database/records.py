@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -14,16 +14,30 @@ UNFINISHED = ("PENDING", "RUNNING")
 """The statuses of a run that depends on the process that runs it."""
 
 
+class SessionKey(NamedTuple):
+    """What identifies a session: every user has session ids of their own.
+
+    Attributes:
+        owner: the user it belongs to; empty for nobody.
+        session_id: its id among the sessions of that user.
+    """
+
+    owner: str
+    session_id: str
+
+
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """A session: a series of runs. It belongs to the user of its first run.
 
     Attributes:
-        session_id: its id, unique in the database.
+        session_id: its id, unique among the sessions of its user.
         user_id: the user it belongs to; None for nobody.
+        is_first: whether its id was free when it was added, which the database decides; see `unique_session_id`.
         kind: `agent`, `team` or `workflow`: the kind of component of its first run.
         component_id: the component of its first run; None if it was added without one.
         name: the beginning of its first message, unless a caller named it.
-        state: what components store in it.
+        state: what components store in it; None if nobody gave it a state yet, so that a component's own database may
+            have one from before.
         metadata: what clients note about it.
         created_at: when it was added, in seconds since 1970.
         updated_at: when its last run ended, or it was changed, in seconds since 1970.
@@ -31,13 +45,19 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
     session_id: str
     user_id: str | None
+    is_first: bool = True
     kind: str
     component_id: str | None
     name: str
-    state: dict[str, Any]
+    state: dict[str, Any] | None
     metadata: dict[str, Any]
     created_at: int
     updated_at: int
+
+    @property
+    def key(self) -> SessionKey:
+        """Returns what identifies it."""
+        return SessionKey(self.user_id or "", self.session_id)
 
 
 class SessionPageQuery(Struct, frozen=True, kw_only=True):
@@ -48,7 +68,7 @@ class SessionPageQuery(Struct, frozen=True, kw_only=True):
         kind: sessions of this kind of component.
         component_id: sessions of this component.
         name: sessions whose name contains this text, ignoring case.
-        sort_by: the column to sort by, then by session id in the same direction.
+        sort_by: the column to sort by, then by session id and user in the same direction.
         descending: whether to sort in descending order.
         offset: how many sessions to skip.
         limit: how many sessions the page has at most.
@@ -69,8 +89,11 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
     Attributes:
         run_id: its id, unique in the database.
+        owner: the user whose session it belongs to; empty for nobody's.
         session_id: the session it belongs to.
         user_id: the caller.
+        keeps_session: whether the component has a database of its own, which may keep the session; None if that is not
+            known, because an earlier version stored the run.
         kind: `agent`, `team` or `workflow`.
         component_id: the component.
         status: PENDING, RUNNING, COMPLETED, PAUSED, CANCELLED or ERROR.
@@ -83,8 +106,10 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     """
 
     run_id: str
+    owner: str
     session_id: str
     user_id: str | None
+    keeps_session: bool | None = False
     kind: str
     component_id: str
     status: str
@@ -94,6 +119,27 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     trace: dict[str, Any]
     created_at: int
     updated_at: int
+
+    @property
+    def session_key(self) -> SessionKey:
+        """Returns what identifies its session."""
+        return SessionKey(self.owner, self.session_id)
+
+
+class KeptSession(NamedTuple):
+    """A component that ran in a session, and may keep it in a database of its own.
+
+    Attributes:
+        kind: the kind of component.
+        component_id: the component.
+        user_id: the caller of its runs.
+        is_kept: whether the component has such a database; None if that is not known.
+    """
+
+    kind: str
+    component_id: str
+    user_id: str | None
+    is_kept: bool | None
 
 
 @runtime_checkable
@@ -121,36 +167,48 @@ class Database(Protocol):
         """Commits the changes of the block at its end, all of them or none."""
         ...
 
-    def session(self, session_id: str) -> SessionRecord | None:
-        """Returns a session; None if there is none with that id."""
+    def session(self, key: SessionKey) -> SessionRecord | None:
+        """Returns a session; None if there is none with that key."""
+        ...
+
+    def sessions_with_id(self, session_id: str, limit: int) -> list[SessionRecord]:
+        """Returns up to `limit` sessions with an id, of any users."""
         ...
 
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages."""
         ...
 
-    def add_session(self, session: SessionRecord) -> bool:
-        """Adds a session. Returns False, and changes nothing, if its id is taken."""
+    def add_session(self, session: SessionRecord) -> SessionRecord | None:
+        """Adds a session and returns it as it is stored. Returns None, and changes nothing, if its key is taken."""
         ...
 
     def change_session(self, session: SessionRecord) -> None:
-        """Replaces the session with the same id."""
+        """Replaces the session with the same key, except for `is_first`."""
         ...
 
-    def delete_session(self, session_id: str) -> None:
+    def delete_session(self, key: SessionKey) -> None:
         """Deletes a session, its runs and their events."""
+        ...
+
+    def kept_sessions(self, key: SessionKey) -> list[KeptSession]:
+        """Returns the components that ran in a session, once for each caller."""
+        ...
+
+    def has_unfinished_run(self, key: SessionKey) -> bool:
+        """Returns whether a run of a session is pending or running."""
         ...
 
     def run(self, run_id: str) -> RunRecord | None:
         """Returns a run; None if there is none with that id."""
         ...
 
-    def runs(self, session_id: str) -> list[RunRecord]:
+    def runs(self, key: SessionKey) -> list[RunRecord]:
         """Returns the runs of a session, oldest first."""
         ...
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
-        """Adds a run, and its session unless there is one with that id. Returns the stored session."""
+        """Adds a run, and its session unless there is one with that key. Returns the stored session."""
         ...
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:

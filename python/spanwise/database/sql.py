@@ -11,14 +11,15 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import InterfaceError, OperationalError, StatementError
 
-from spanwise.database.records import UNFINISHED, SessionPageQuery
+from spanwise.database.records import UNFINISHED, KeptSession, SessionKey, SessionPageQuery
+from spanwise.database.session_ids import is_derived
 from spanwise.database.tables import events, folded, row_of, run_of, runs, session_of, sessions, tables
 from spanwise.errors import SpanwiseError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Table
 
     from spanwise.database.records import RunRecord, SessionRecord
 
@@ -92,44 +93,63 @@ class SqlDatabase:
             rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
         return [run_of(row) for row in rows]
 
-    def session(self, session_id: str) -> SessionRecord | None:
-        """Returns a session; None if there is none with that id."""
+    def session(self, key: SessionKey) -> SessionRecord | None:
+        """Returns a session; None if there is none with that key."""
         with self._transaction() as connection:
-            row = connection.execute(select(sessions).where(sessions.c.session_id == session_id)).one_or_none()
+            row = connection.execute(select(sessions).where(*_of(sessions, key))).one_or_none()
         return None if row is None else session_of(row)
+
+    def sessions_with_id(self, session_id: str, limit: int) -> list[SessionRecord]:
+        """Returns up to `limit` sessions with an id, of any users."""
+        query = select(sessions).where(sessions.c.session_id == session_id).order_by(sessions.c.owner).limit(limit)
+        with self._transaction() as connection:
+            return [session_of(row) for row in connection.execute(query)]
 
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages."""
         matching = _conditions(query)
-        columns = (_SORT_COLUMNS[query.sort_by], sessions.c.session_id)  # both in one direction, as in the index
+        # all in one direction, as in the index
+        columns = (_SORT_COLUMNS[query.sort_by], sessions.c.session_id, sessions.c.owner)
         order = [column.desc() if query.descending else column.asc() for column in columns]
         page = select(sessions).where(*matching).order_by(*order).limit(query.limit).offset(query.offset)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
             return [session_of(row) for row in connection.execute(page)], count
 
-    def add_session(self, session: SessionRecord) -> bool:
-        """Adds a session. Returns False, and changes nothing, if its id is taken."""
+    def add_session(self, session: SessionRecord) -> SessionRecord | None:
+        """Adds a session and returns it as it is stored. Returns None, and changes nothing, if its key is taken."""
         with self._transaction() as connection:
-            found = select(sessions.c.session_id).where(sessions.c.session_id == session.session_id)
-            if connection.execute(found).one_or_none() is not None:
-                return False
-            connection.execute(insert(sessions).values(row_of(session)))
-        return True
+            if connection.execute(select(sessions.c.owner).where(*_of(sessions, session.key))).one_or_none():
+                return None
+            return _insert_session(connection, session)
 
     def change_session(self, session: SessionRecord) -> None:
-        """Replaces the session with the same id."""
+        """Replaces the session with the same key, except for `is_first`."""
         with self._transaction() as connection:
-            changing = update(sessions).where(sessions.c.session_id == session.session_id)
-            connection.execute(changing.values(row_of(session)))
+            values = row_of(session)
+            del values["is_first"]
+            connection.execute(update(sessions).where(*_of(sessions, session.key)).values(values))
 
-    def delete_session(self, session_id: str) -> None:
+    def delete_session(self, key: SessionKey) -> None:
         """Deletes a session, its runs and their events."""
-        own = select(runs.c.run_id).where(runs.c.session_id == session_id)
+        own = select(runs.c.run_id).where(*_of(runs, key))
         with self._transaction() as connection:
             connection.execute(delete(events).where(events.c.run_id.in_(own)))
-            connection.execute(delete(runs).where(runs.c.session_id == session_id))
-            connection.execute(delete(sessions).where(sessions.c.session_id == session_id))
+            connection.execute(delete(runs).where(*_of(runs, key)))
+            connection.execute(delete(sessions).where(*_of(sessions, key)))
+
+    def kept_sessions(self, key: SessionKey) -> list[KeptSession]:
+        """Returns the components that ran in a session, once for each caller."""
+        columns = (runs.c.kind, runs.c.component_id, runs.c.user_id, runs.c.keeps_session)
+        query = select(*columns).where(*_of(runs, key)).distinct()
+        with self._transaction() as connection:
+            return [KeptSession(*row) for row in connection.execute(query)]
+
+    def has_unfinished_run(self, key: SessionKey) -> bool:
+        """Returns whether a run of a session is pending or running."""
+        query = select(runs.c.number).where(*_of(runs, key), runs.c.status.in_(UNFINISHED)).limit(1)
+        with self._transaction() as connection:
+            return connection.execute(query).one_or_none() is not None
 
     def run(self, run_id: str) -> RunRecord | None:
         """Returns a run; None if there is none with that id."""
@@ -137,21 +157,19 @@ class SqlDatabase:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
         return None if row is None else run_of(row)
 
-    def runs(self, session_id: str) -> list[RunRecord]:
+    def runs(self, key: SessionKey) -> list[RunRecord]:
         """Returns the runs of a session, oldest first."""
-        query = select(runs).where(runs.c.session_id == session_id).order_by(runs.c.number)
+        query = select(runs).where(*_of(runs, key)).order_by(runs.c.number)
         with self._transaction() as connection:
             return [run_of(row) for row in connection.execute(query)]
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
-        """Adds a run, and its session unless there is one with that id. Returns the stored session."""
+        """Adds a run, and its session unless there is one with that key. Returns the stored session."""
         with self._transaction() as connection:
-            query = select(sessions).where(sessions.c.session_id == session.session_id)
-            found = connection.execute(query).one_or_none()
-            if found is None:
-                connection.execute(insert(sessions).values(row_of(session)))
+            found = connection.execute(select(sessions).where(*_of(sessions, session.key))).one_or_none()
+            stored = _insert_session(connection, session) if found is None else session_of(found)
             connection.execute(insert(runs).values(row_of(run)))
-        return session if found is None else session_of(found)
+        return stored
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
         """Changes the status of a run to `after` if it is one of `before`. Returns whether it was."""
@@ -164,7 +182,7 @@ class SqlDatabase:
         state = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
         with self._transaction() as connection:
             connection.execute(update(runs).where(runs.c.run_id == run.run_id).values(row_of(run)))
-            changing = update(sessions).where(sessions.c.session_id == run.session_id)
+            changing = update(sessions).where(*_of(sessions, run.session_key))
             connection.execute(changing.values(updated_at=run.updated_at, **state))
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
@@ -186,8 +204,22 @@ class SqlDatabase:
             return [(row.position, row.name, row.body) for row in connection.execute(query)]
 
 
+def _of(table: Table, key: SessionKey) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Returns the conditions that rows are of one session."""
+    return table.c.owner == key.owner, table.c.session_id == key.session_id
+
+
+def _insert_session(connection: Connection, session: SessionRecord) -> SessionRecord:
+    """Adds a session and returns it as it is stored."""
+    first = select(sessions.c.owner).where(sessions.c.session_id == session.session_id, sessions.c.is_first)
+    is_first = connection.execute(first).first() is None
+    stored = msgspec.structs.replace(session, is_first=is_first and not is_derived(session.session_id))
+    connection.execute(insert(sessions).values(row_of(stored)))
+    return stored
+
+
 def _conditions(query: SessionPageQuery) -> list[ColumnElement[bool]]:
-    equal = {"user_id": query.user_id, "kind": query.kind, "component_id": query.component_id}
+    equal = {"owner": query.user_id, "kind": query.kind, "component_id": query.component_id}
     found = [sessions.c[name] == value for name, value in equal.items() if value is not None]
     if query.name is not None:
         found.append(sessions.c.folded_name.contains(folded(query.name), autoescape=True))

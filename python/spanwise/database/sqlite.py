@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
+from spanwise.database.upgrade import UPGRADED_FORMAT, upgrade
 from spanwise.errors import ConfigurationError, StoreLockedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -85,13 +86,17 @@ class SqliteDatabase(SqlDatabase):
     def _expect_format(self) -> None:
         with self._transaction() as connection:
             found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            if found not in (NEW, FORMAT):
+            if found not in (NEW, UPGRADED_FORMAT, FORMAT):
                 raise ConfigurationError(
                     f"the database `{self.path}` has version {found}, this program reads {FORMAT}: "
                     "move it away to begin anew"
                 )
             # These are the first statements that change the file: a foreign file was rejected above.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            if found == UPGRADED_FORMAT:
+                # The driver commits after each statement, unless somebody begins a transaction.
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                upgrade(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import BigInteger, Column, Identity, Index, Integer, LargeBinary, MetaData, String, Table
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    text,
+)
 from sqlalchemy.types import TypeDecorator
 
 from spanwise.database.records import RunRecord, SessionRecord
@@ -14,8 +26,8 @@ from spanwise.errors import BadRequestError
 if TYPE_CHECKING:
     from sqlalchemy import Dialect, Row
 
-FORMAT = 2
-"""The version of the tables. A database of another version is rejected, never changed."""
+FORMAT = 3
+"""The version of the tables. One of version 2 is upgraded; any other is rejected, never changed."""
 
 MAX_ID_BYTES = 1024
 
@@ -50,8 +62,9 @@ tables = MetaData()
 sessions = Table(
     "sessions",
     tables,
+    Column("owner", Id, primary_key=True),
     Column("session_id", Id, primary_key=True),
-    Column("user_id", Id),
+    Column("is_first", Boolean, nullable=False),
     Column("kind", Id, nullable=False),
     Column("component_id", Id),
     Column("name", Id, nullable=False),
@@ -60,18 +73,21 @@ sessions = Table(
     Column("metadata", LargeBinary, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Index("sessions_by_start", "created_at", "session_id"),
-    Index("sessions_by_change", "updated_at", "session_id"),
-    Index("sessions_by_name", "name", "session_id"),
-    Index("sessions_by_user", "user_id", "created_at", "session_id"),
+    Index("sessions_by_id", "session_id"),
+    Index("sessions_by_start", "created_at", "session_id", "owner"),
+    Index("sessions_by_change", "updated_at", "session_id", "owner"),
+    Index("sessions_by_name", "name", "session_id", "owner"),
+    Index("sessions_by_owner", "owner", "created_at", "session_id"),
 )
 runs = Table(
     "runs",
     tables,
     Column("number", _Number, Identity(), primary_key=True),
     Column("run_id", Id, nullable=False, unique=True),
+    Column("owner", Id, nullable=False, server_default=text("''")),
     Column("session_id", Id, nullable=False),
     Column("user_id", Id),
+    Column("keeps_session", Boolean),
     Column("kind", Id, nullable=False),
     Column("component_id", Id, nullable=False),
     Column("status", Id, nullable=False),
@@ -81,7 +97,7 @@ runs = Table(
     Column("trace", LargeBinary, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Index("runs_by_session", "session_id", "number"),
+    Index("runs_by_owner_and_session", "owner", "session_id", "number"),
     Index("runs_by_status", "status"),
 )
 events = Table(
@@ -101,12 +117,15 @@ _INTERNAL = {"number", "folded_name"}
 def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
     """Returns the columns of a record, those that only the table has included."""
     values = {name: _stored(name, value) for name, value in msgspec.structs.asdict(record).items()}
-    return values | ({"folded_name": folded(record.name)} if isinstance(record, SessionRecord) else {})
+    if isinstance(record, SessionRecord):
+        values |= {"owner": values.pop("user_id") or "", "folded_name": folded(record.name)}
+    return values
 
 
 def session_of(row: Row[Any]) -> SessionRecord:
     """Returns the session that a row holds."""
-    return SessionRecord(**_members(row))
+    members = _members(row)
+    return SessionRecord(user_id=members.pop("owner") or None, **members)
 
 
 def run_of(row: Row[Any]) -> RunRecord:

@@ -15,6 +15,7 @@ from spanwise.components.events import is_text_chunk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spanwise.database import SessionKey
     from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.runs.memory_budget import MemoryBudget
 
@@ -51,7 +52,7 @@ class ActiveRun:
 
     Attributes:
         run_id: its id.
-        session_id: the session it belongs to.
+        session: the session it belongs to.
         first_index: the index of its first event; greater than 0 if it resumes after a pause.
         next_index: the index of the next event.
         result: its result, once it ended.
@@ -61,16 +62,18 @@ class ActiveRun:
         result_events: the events that become part of its result, as JSON: all but the pieces of text.
     """
 
-    def __init__(self, ids: tuple[str, str], first_index: int, writer: DatabaseWriter, *, keeps_events: bool) -> None:
+    def __init__(
+        self, ids: tuple[str, SessionKey], first_index: int, writer: DatabaseWriter, *, keeps_events: bool
+    ) -> None:
         """Creates a run without events.
 
         Args:
-            ids: the ids of the run and of its session.
+            ids: the id of the run and the key of its session.
             first_index: the index of its first event.
             writer: stores its events.
             keeps_events: whether its result includes its events.
         """
-        self.run_id, self.session_id = ids
+        self.run_id, self.session = ids
         self.first_index = first_index
         self.next_index = first_index
         self.result: dict[str, Any] = {}
@@ -88,6 +91,11 @@ class ActiveRun:
         self._accepts_events = True
         self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+
+    @property
+    def session_id(self) -> str:
+        """Returns the id of its session."""
+        return self.session.session_id
 
     @property
     def has_ended(self) -> bool:

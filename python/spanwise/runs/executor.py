@@ -126,10 +126,12 @@ class Executor:
             updated_at=int(time.time()),
         )
 
+        state = result["session_state"]
+        has_state = bool(state) or self.call.stored_state is not None
         unstored = self.writer.unstored_events(record.run_id)
 
         def store(database: Database) -> None:
-            database.end(record, result["session_state"])
+            database.end(record, state if has_state else None)
             database.add_events([*unstored, (record.run_id, last.index, last.name, last.body)])
 
         await self.writer.transact_with_retries(store)

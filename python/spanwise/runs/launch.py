@@ -51,13 +51,13 @@ class LaunchRequest:
     Attributes:
         entry: the component, or the factory that builds it.
         context: what a factory is told about the request.
-        owner: the user to whose sessions and runs the caller is restricted; None for everyone's.
+        is_verified: whether the user is verified, and so has session ids of their own.
         traceparent: the trace context of the request.
     """
 
     entry: Entry
     context: RequestContext
-    owner: str | None
+    is_verified: bool
     traceparent: str | None
 
     @classmethod
@@ -88,7 +88,7 @@ class LaunchRequest:
         return cls(
             entry=entry,
             context=context,
-            owner=identity.owner_filter,
+            is_verified=bool(identity.user_id),
             traceparent=connection.headers.get("traceparent"),
         )
 
@@ -132,7 +132,7 @@ class Launcher:
 
         Raises:
             FactoryError: the factory rejected the request, failed, or took too long.
-            NotFoundError: the session belongs to another user.
+            ConflictError: several users have a session with that id, or it is being deleted.
             UnavailableError: too many runs at once, or the service is not open.
         """
         component = await self.resolve(request)
@@ -142,7 +142,7 @@ class Launcher:
                 message=message,
                 user_id=request.context.user_id,
                 session_id=request.context.session_id,
-                owner=request.owner,
+                is_verified=request.is_verified,
                 traceparent=request.traceparent,
                 **objects,
             ),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from spanwise.components.adapters import keeps_sessions
+from spanwise.components.parts import databases_of
 from spanwise.database import RunRecord, SessionRecord
 from spanwise.runs.sessions import session_name
 
@@ -22,7 +24,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         message: the message for the component.
         user_id: the caller, by the precedence of identity.
         session_id: the session, likewise; None for a new one.
-        owner: the only user whose sessions and runs the caller may access; None for everyone's.
+        is_verified: whether the user is verified, and so has session ids of their own.
         traceparent: the trace context header of the request.
         session_state: merged into the state of the session.
         dependencies: what the component needs for this run.
@@ -32,7 +34,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     message: str = ""
     user_id: str | None = None
     session_id: str | None = None
-    owner: str | None = None
+    is_verified: bool = False
     traceparent: str | None = None
     session_state: dict[str, Any] = {}
     dependencies: dict[str, Any] = {}
@@ -54,7 +56,7 @@ def new_session(component: Component, request: RunRequest, session_id: str, now:
         kind=component.kind,
         component_id=component.id,
         name=session_name(request.message),
-        state={},
+        state=None,
         metadata={},
         created_at=now,
         updated_at=now,
@@ -76,8 +78,10 @@ def new_run(
     run_id, session_id = ids
     return RunRecord(
         run_id=run_id,
+        owner=request.user_id or "",
         session_id=session_id,
         user_id=request.user_id,
+        keeps_session=any(map(keeps_sessions, databases_of(component))),
         kind=component.kind,
         component_id=component.id,
         status="RUNNING",

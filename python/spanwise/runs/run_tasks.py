@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from spanwise.database import SessionKey
     from spanwise.runs.active_run import ActiveRun
     from spanwise.runs.executor import Executor
 
@@ -30,9 +31,9 @@ class RunTasks:
         """Returns an active run; None if the run is not active."""
         return self._active.get(run_id)
 
-    def is_session_active(self, session_id: str) -> bool:
+    def is_session_active(self, session: SessionKey) -> bool:
         """Returns whether a run of a session is active."""
-        return any(active.session_id == session_id for active in self._active.values())
+        return any(active.session == session for active in self._active.values())
 
     def start(self, executor: Executor) -> None:
         """Starts the task of one run, which is active until the task ends."""

@@ -14,14 +14,17 @@ import msgspec
 
 from spanwise.components import Call
 from spanwise.components.adapters.base import Adapted
+from spanwise.database import unique_session_id
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
 from spanwise.runs.active_run import ActiveRun
+from spanwise.runs.component_databases import ComponentDatabases
 from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
 from spanwise.runs.finalize import finalize, finalize_interrupted
 from spanwise.runs.request import new_run, new_session
 from spanwise.runs.run_tasks import RunTasks
+from spanwise.runs.session_lookup import begin_run, find_session
 from spanwise.runs.sessions import Sessions, is_visible_to
 from spanwise.runs.subscription import Subscription, next_index
 from spanwise.traces.recording.recorder import TraceOrigin
@@ -30,10 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from spanwise.components import Component, Kind
-    from spanwise.database import Database, RunRecord, SessionRecord
+    from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
+    from spanwise.registry import Registry
     from spanwise.runs.active_run import RunEvent
     from spanwise.runs.memory_budget import MemoryBudget
     from spanwise.runs.request import RunRequest
+    from spanwise.runs.session_lookup import SessionAddress
     from spanwise.traces.recording.recorder import Recorder, Recording
 
 CANCEL_SECONDS = 1.0
@@ -57,17 +62,20 @@ class Runs:
         sessions: the sessions that runs belong to.
     """
 
-    def __init__(self, database: Database, recorder: Recorder, limit: int, budget: MemoryBudget) -> None:
+    def __init__(
+        self, database: Database, registry: Registry, recorder: Recorder, limit: int, budget: MemoryBudget
+    ) -> None:
         """Creates the service without opening the database.
 
         Args:
             database: stores sessions, runs and events.
+            registry: the hosted components, whose databases keep sessions as well.
             recorder: records the traces of runs.
             limit: the number of concurrent runs.
             budget: counts the events in memory.
         """
         self._writer = DatabaseWriter(database, budget)
-        self.sessions = Sessions(self._writer, self)
+        self.sessions = Sessions(self._writer, self, ComponentDatabases(registry))
         self._recorder = recorder
         self._limit = limit
         self._tasks = RunTasks()
@@ -126,7 +134,7 @@ class Runs:
         """Starts a run and returns it.
 
         Raises:
-            NotFoundError: the session is another user's.
+            ConflictError: several users have a session with that id, or it is being deleted.
             UnavailableError: there are too many runs or events, or the service is not open.
         """
         return await self._tasks.shielded(self._start(component, request))
@@ -139,7 +147,13 @@ class Runs:
         recording = self._recorder.begin(identity, request.traceparent, None)
         session = new_session(component, request, session_id, now)
         record = new_run(component, request, (str(uuid4()), session_id), recording.origin, now)
-        session = await self._writer.transact(lambda database: _begin(database, session, record, request.owner))
+
+        def begin(database: Database) -> tuple[SessionRecord, RunRecord]:
+            stored = begin_run(database, session, record, is_verified=request.is_verified)
+            self.sessions.expect_not_deleting(stored[0].key)  # otherwise the transaction is rolled back
+            return stored
+
+        session, record = await self._writer.transact(begin)
         call = self._call(record, session, recording)
         call = replace(
             call,
@@ -178,11 +192,17 @@ class Runs:
         paused = record.paused or {}
         if isinstance(component, Adapted):
             await component.check_answers(paused.get("state"), answers)
-        if not await self._writer.transact(lambda database: database.move(record.run_id, ("PAUSED",), "RUNNING")):
-            raise ConflictError(_CONFLICTS["RUNNING"])
-        session = await self._writer.transact(lambda database: database.session(record.session_id))
-        if session is None:
-            raise NotFoundError("Session not found")
+
+        def begin(database: Database) -> SessionRecord:
+            self.sessions.expect_not_deleting(record.session_key)
+            session = database.session(record.session_key)
+            if session is None:
+                raise NotFoundError("Session not found")
+            if not database.move(record.run_id, ("PAUSED",), "RUNNING"):
+                raise ConflictError(_CONFLICTS["RUNNING"])
+            return session
+
+        session = await self._writer.transact(begin)
         origin = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
         recording = self._recorder.begin(identity, traceparent, origin)
@@ -250,21 +270,28 @@ class Runs:
             raise NotFoundError("Run not found")
         return found
 
-    async def records(self, session_id: str, owner: str | None) -> list[RunRecord]:
+    async def records(self, session: SessionAddress) -> list[RunRecord]:
         """Returns the records of a session's runs, oldest first.
 
         Raises:
             NotFoundError: there is no such session, or the caller may not access it.
+            ConflictError: several users have a session with that id.
             UnavailableError: the database is not open.
         """
-        if await self.sessions.visible(session_id, owner) is None:
-            raise NotFoundError("Session not found")
-        found = await self._writer.transact(lambda database: database.runs(session_id))
-        return [record for record in found if is_visible_to(owner, record.user_id)]
+        self.expect_open()
 
-    def is_session_active(self, session_id: str) -> bool:
+        def read(database: Database) -> list[RunRecord] | None:
+            found = find_session(database, session)
+            return None if found is None else database.runs(found.key)
+
+        found = await self._writer.transact(read)
+        if found is None:
+            raise NotFoundError("Session not found")
+        return [record for record in found if is_visible_to(session.owner, record.user_id)]
+
+    def is_session_active(self, session: SessionKey) -> bool:
         """Returns whether a run of a session is active."""
-        return self._tasks.is_session_active(session_id)
+        return self._tasks.is_session_active(session)
 
     def subscribe(self, active: ActiveRun) -> AsyncGenerator[RunEvent, None]:
         """Yields the events of a run that has just started or resumed, until it ends or pauses."""
@@ -285,16 +312,18 @@ class Runs:
             message=record.message,
             run_id=record.run_id,
             session_id=record.session_id,
+            unique_session_id=unique_session_id(session, record.user_id),
             user_id=record.user_id,
             spans=recording,
             emit_event=lambda _event: None,
-            session_state=dict(session.state),
+            session_state=dict(session.state or {}),
+            stored_state=session.state,
         )
 
     def _execute(
         self, component: Component, call: Call, record: RunRecord, recording: Recording, first_index: int
     ) -> ActiveRun:
-        ids = record.run_id, record.session_id
+        ids = record.run_id, record.session_key
         active = ActiveRun(ids, first_index, self._writer, keeps_events=component.store_events)
         call = replace(call.with_listener(active.emit), caught_up=self._writer.caught_up)
         executor = Executor(
@@ -321,14 +350,6 @@ class Runs:
         if len(self._tasks) >= self._limit:
             raise UnavailableError(f"more than {self._limit} runs at once")
         self._writer.budget.expect_available()
-
-
-def _begin(database: Database, session: SessionRecord, run: RunRecord, owner: str | None) -> SessionRecord:
-    """Stores a new run unless its session is another user's; part of one transaction, so that nobody can interfere."""
-    found = database.session(session.session_id)
-    if found is not None and not is_visible_to(owner, found.user_id):
-        raise NotFoundError("Session not found")
-    return database.begin(session, run)
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

@@ -12,13 +12,19 @@ from msgspec import Struct
 from spanwise.components import Kind
 from spanwise.database import SessionRecord
 from spanwise.errors import ConflictError, NotFoundError
+from spanwise.runs.session_lookup import find_session
 
 if TYPE_CHECKING:
-    from spanwise.database import Database, RunRecord, SessionPageQuery
+    from collections.abc import Callable, Sequence
+
+    from spanwise.database import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery
+    from spanwise.runs.component_databases import ComponentDatabases
     from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.session_lookup import SessionAddress
 
 MAX_NAME_LENGTH = 80
 """Characters of a session's name that is taken from its first message."""
+_IS_ACTIVE = "a run of the session is under way"
 
 
 class ActiveRuns(Protocol):
@@ -27,7 +33,7 @@ class ActiveRuns(Protocol):
     def expect_open(self) -> None:
         """Checks that the database is open."""
 
-    def is_session_active(self, session_id: str) -> bool:
+    def is_session_active(self, session: SessionKey) -> bool:
         """Returns whether a run of a session is active."""
 
 
@@ -38,6 +44,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
         kind: the kind of component that will run in it.
         session_id: its id; None for a new one.
         user_id: the user it belongs to.
+        is_verified: whether the user is verified, and so has session ids of their own.
         component_id: the component that will run in it.
         name: its name.
         state: its state, for components.
@@ -47,6 +54,7 @@ class NewSession(Struct, frozen=True, kw_only=True):
     kind: Kind
     session_id: str | None = None
     user_id: str | None = None
+    is_verified: bool = False
     component_id: str | None = None
     name: str | None = None
     state: dict[str, Any] | None = None
@@ -70,15 +78,18 @@ class SessionChange(Struct, frozen=True, kw_only=True):
 class Sessions:
     """The sessions of one service."""
 
-    def __init__(self, writer: DatabaseWriter, runs: ActiveRuns) -> None:
+    def __init__(self, writer: DatabaseWriter, runs: ActiveRuns, components: ComponentDatabases) -> None:
         """Creates the sessions of a service.
 
         Args:
             writer: gives access to the database.
             runs: the runs of the same service.
+            components: the databases of the components that run in the sessions.
         """
         self._writer = writer
         self._runs = runs
+        self._components = components
+        self._deleting: set[SessionKey] = set()
 
     async def page(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages.
@@ -89,40 +100,27 @@ class Sessions:
         self._runs.expect_open()
         return await self._writer.transact(lambda database: database.sessions(query))
 
-    async def visible(self, session_id: str, owner: str | None) -> SessionRecord | None:
-        """Returns a session; None if there is none, or the caller may not see it.
-
-        Args:
-            session_id: its id.
-            owner: the only user whose sessions the caller may see; None for everyone's.
-
-        Raises:
-            UnavailableError: the database is not open.
-        """
-        self._runs.expect_open()
-        found = await self._writer.transact(lambda database: database.session(session_id))
-        return found if found is not None and is_visible_to(owner, found.user_id) else None
-
-    async def one(self, session_id: str, owner: str | None) -> SessionRecord:
+    async def one(self, address: SessionAddress) -> SessionRecord:
         """Returns one session.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not see it.
+            NotFoundError: there is no such session, or the caller may not access it.
+            ConflictError: several users have a session with that id.
+            UnavailableError: the database is not open.
         """
-        found = await self.visible(session_id, owner)
-        if found is None:
-            raise NotFoundError(f"Session with id '{session_id}' not found")
-        return found
+        self._runs.expect_open()
+        return await self._writer.transact(lambda database: _expect_session(database, address))
 
-    async def run(self, session_id: str, run_id: str, owner: str | None) -> RunRecord:
+    async def run(self, address: SessionAddress, run_id: str) -> RunRecord:
         """Returns one run of a session.
 
         Raises:
-            NotFoundError: the session has no such run, or the caller may not see it.
+            NotFoundError: the session has no such run, or the caller may not access it.
+            ConflictError: several users have a session with that id.
         """
-        self._runs.expect_open()
+        session = await self.one(address)
         found = await self._writer.transact(lambda database: database.run(run_id))
-        if found is None or found.session_id != session_id or not is_visible_to(owner, found.user_id):
+        if found is None or found.session_key != session.key or not is_visible_to(address.owner, found.user_id):
             raise NotFoundError("Run not found")
         return found
 
@@ -130,7 +128,7 @@ class Sessions:
         """Adds a session without a run and returns it.
 
         Raises:
-            ConflictError: its id is taken, if only by another user.
+            ConflictError: its id is taken: by a session of the same user, or by anybody's if the user is not verified.
         """
         self._runs.expect_open()
         now = int(time.time())
@@ -140,54 +138,111 @@ class Sessions:
             kind=new.kind,
             component_id=new.component_id,
             name=new.name or "",
-            state=new.state or {},
+            state=new.state,
             metadata=new.metadata or {},
             created_at=now,
             updated_at=now,
         )
-        if not await self._writer.transact(lambda database: database.add_session(session)):
-            raise ConflictError(f"the session id `{session.session_id}` is taken")
-        return session
 
-    async def change(self, session_id: str, owner: str | None, change: SessionChange) -> SessionRecord:
+        def store(database: Database) -> SessionRecord | None:
+            if not new.is_verified and database.sessions_with_id(session.session_id, 1):
+                return None
+            return database.add_session(session)
+
+        stored = await self._writer.transact(store)
+        if stored is None:
+            raise ConflictError(f"the session id `{session.session_id}` is taken")
+        return stored
+
+    async def change(self, address: SessionAddress, change: SessionChange) -> SessionRecord:
         """Changes a session and returns it.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not see it.
-            ConflictError: the state is to change while an active run will replace it.
+            NotFoundError: there is no such session, or the caller may not access it.
+            ConflictError: several users have a session with that id, the session is being deleted, or the state is to
+                change while an active run will replace it.
         """
-        await self.one(session_id, owner)
         if change.state is not None:
-            self._expect_idle(session_id)
+            self._expect_idle((await self.one(address)).key)
         changes = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not None}
 
-        def store(database: Database) -> SessionRecord | None:
-            found = database.session(session_id)
-            if found is None or not is_visible_to(owner, found.user_id):
-                return None
+        def store(database: Database) -> SessionRecord:
+            found = _expect_session(database, address)
+            self.expect_not_deleting(found.key)
             changed = msgspec.structs.replace(found, **changes, updated_at=int(time.time()))
             database.change_session(changed)
             return changed
 
-        changed = await self._writer.transact(store)
-        if changed is None:
-            raise NotFoundError(f"Session with id '{session_id}' not found")
-        return changed
+        return await self._writer.transact(store)
 
-    async def delete(self, session_id: str, owner: str | None) -> None:
-        """Deletes a session with its runs and events. Its traces stay.
+    async def delete(self, address: SessionAddress) -> None:
+        """Deletes a session with its runs and events, here and in the databases of its components. Its traces stay.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not see it.
-            ConflictError: one of its runs is active.
+            NotFoundError: there is no such session, or the caller may not access it.
+            ConflictError: several users have a session with that id, one of its runs is active, it is being deleted
+                already, or a component that keeps it is not hosted any more. Nothing was deleted.
+            UnavailableError: a component's database failed. The session is still here, so it can be deleted again.
         """
-        await self.one(session_id, owner)
-        self._expect_idle(session_id)
-        await self._writer.transact(lambda database: database.delete_session(session_id))
+        await self._delete(lambda database: [_expect_session(database, address)])
 
-    def _expect_idle(self, session_id: str) -> None:
-        if self._runs.is_session_active(session_id):
-            raise ConflictError("a run of the session is under way")
+    async def delete_all(self, addresses: Sequence[SessionAddress]) -> None:
+        """Deletes several sessions in the same way, in order. Those that do not exist are skipped.
+
+        Raises:
+            ConflictError: as `delete`, for any of them. Nothing was deleted.
+            UnavailableError: a component's database failed. The sessions before it are deleted, those after it not.
+        """
+
+        def find(database: Database) -> list[SessionRecord]:
+            found = (find_session(database, address) for address in addresses)
+            return list({session.key: session for session in found if session is not None}.values())
+
+        await self._delete(find)
+
+    async def _delete(self, find: Callable[[Database], list[SessionRecord]]) -> None:
+        """Deletes sessions, first where components keep them: one that could be deleted only in part is still here."""
+        self._runs.expect_open()
+        claimed: list[SessionKey] = []
+
+        def claim(database: Database) -> list[tuple[SessionRecord, list[KeptSession]]]:
+            found = [(session, database.kept_sessions(session.key)) for session in find(database)]
+            for session, kept in found:
+                self.expect_not_deleting(session.key)
+                self._expect_idle(session.key)
+                if database.has_unfinished_run(session.key):
+                    raise ConflictError(_IS_ACTIVE)
+                self._components.expect_hosted(session, kept)
+            claimed[:] = [session.key for session, _ in found]
+            self._deleting.update(claimed)
+            return found
+
+        try:
+            for session, kept in await self._writer.transact(claim):
+                await self._components.delete(session, kept)
+                await self._writer.transact(lambda database, key=session.key: database.delete_session(key))  # type: ignore[misc]
+        finally:
+            self._deleting.difference_update(claimed)
+
+    def expect_not_deleting(self, session: SessionKey) -> None:
+        """Checks that a session is not being deleted. Called within a transaction, nothing can interfere.
+
+        Raises:
+            ConflictError: it is.
+        """
+        if session in self._deleting:
+            raise ConflictError("the session is being deleted")
+
+    def _expect_idle(self, session: SessionKey) -> None:
+        if self._runs.is_session_active(session):
+            raise ConflictError(_IS_ACTIVE)
+
+
+def _expect_session(database: Database, address: SessionAddress) -> SessionRecord:
+    found = find_session(database, address)
+    if found is None:
+        raise NotFoundError(f"Session with id '{address.session_id}' not found")
+    return found
 
 
 def is_visible_to(owner: str | None, user_id: str | None) -> bool:

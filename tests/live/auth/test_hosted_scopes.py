@@ -31,6 +31,7 @@ ALL = [f"{kind}s:{action}" for kind in Kind for action in ("run", "read")]
 ALL += [f"sessions:{action}" for action in ("read", "write", "delete")]
 BODIES = {
     "create_session": {},
+    "delete_sessions": {"session_ids": ["nothing"], "session_types": ["agent"]},
     "rename_session": {"session_name": "Named"},
     "update_session": {"metadata": {"a": 1}},
 }
@@ -170,10 +171,15 @@ def test_a_session_belongs_to_the_user_of_the_token(guarded: RunningService) -> 
     assert made["user_id"] == "ann"
     foreign = guarded.http.post("/sessions", json={"session_id": "taken"}, headers=as_caller("bob", *ALL))
     own = guarded.http.post("/sessions", json={"session_id": "taken"}, headers=headers)
-    assert (foreign.status_code, foreign.content) == (409, own.content)
+    assert (foreign.status_code, foreign.json()["user_id"], own.status_code) == (201, "bob", 409)
     form = {"message": "x", "stream": "false", "session_id": "taken"}
-    assert guarded.http.post("/agents/echo/runs", data=form, headers=as_caller("bob", *ALL)).status_code == 404
-    assert guarded.http.post("/agents/echo/runs", data=form, headers=headers).status_code == 200
+    runs = {
+        user: guarded.http.post("/agents/echo/runs", data=form, headers=as_caller(user, *ALL)).json()["run_id"]
+        for user in ("ann", "bob")
+    }
+    for user, run_id in runs.items():
+        (found,) = guarded.http.get("/sessions/taken/runs", headers=as_caller(user, *ALL)).json()
+        assert found["run_id"] == run_id
 
 
 def test_factory_inputs_are_described_to_authenticated_callers(guarded: RunningService) -> None:

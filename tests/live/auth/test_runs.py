@@ -87,8 +87,11 @@ def test_a_caller_touches_only_what_is_its_own(guarded: RunningService) -> None:
         absent = guarded.http.request(method, path.replace(own["run_id"], "no").replace("s-own", "no"), headers=bob)
         assert (foreign.status_code, absent.status_code) == (404, 404), path
         assert foreign.json()["detail"].replace("s-own", "no") == absent.json()["detail"]
-    assert run_as(guarded, "bob", session_id="s-own").status_code == 404
     assert guarded.http.get("/sessions", headers=bob).json()["meta"]["total_count"] == 0
+    assert run_as(guarded, "bob", session_id="s-own").json()["session_id"] == "s-own"  # in a session of his own
+    assert guarded.http.get("/sessions", headers=bob).json()["meta"]["total_count"] == 1
+    anns = guarded.http.get("/sessions/s-own", headers=as_caller("ann", *RUNNING)).json()
+    assert (anns["user_id"], anns["agent_id"]) == ("ann", "asking")
     assert guarded.http.get("/sessions?user_id=ann", headers=bob).json()["data"] == []
     assert guarded.http.get(url, headers=as_admin()).json()["status"] == "PAUSED"
     assert guarded.http.get(url, headers=as_caller("ann", *RUNNING)).json()["status"] == "PAUSED"

@@ -160,8 +160,10 @@ def test_a_caller_touches_only_its_own_runs(guarded: RunningService) -> None:
                 for ids in ({}, {"workflow_id": "built"}):
                     rejected = other.request(action, run_id=run_id, **ids)
                     assert (rejected["event"], rejected["error_code"]) == ("error", "NOT_FOUND")
-        rejected = other.request("start-workflow", workflow_id="told", message="x", session_id="s-owner")
-        assert rejected["error_code"] == "NOT_FOUND"
+        run = other.run(workflow_id="told", message="x", session_id="s-owner")[-1]  # in a session of its own
+        url = "/sessions/s-owner/runs"
+        (found,) = guarded.http.get(url, headers=as_caller("other", *RUNNING, "sessions:read")).json()
+        assert found["run_id"] == run["run_id"]
         assert admin.request("reconnect", run_id=paused["run_id"])["status"] == "PAUSED"
         assert own.request("reconnect", run_id=paused["run_id"])["status"] == "PAUSED"
 

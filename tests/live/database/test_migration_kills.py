@@ -16,15 +16,19 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import create_engine
 
 from spanwise import Filter, TraceStore
 from spanwise.database.records import SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.demo import CONTENT_TYPE, export_requests
+from support.in_process.database_2 import EXAMPLE, write_version_2
 from support.programs import start
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from spanwise.database import RunRecord
 
 SEED = 20261121
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -121,6 +125,33 @@ def opened(path: Path) -> SqliteDatabase:
     return database
 
 
+def test_an_upgrade_loses_nothing_whichever_statement_the_kill_came_after(tmp_path: Path) -> None:
+    old = create_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    with old.begin() as connection:
+        write_version_2(connection, EXAMPLE)
+    old.dispose()
+    opened(tmp_path / "whole.db").close()
+    expected = shape(tmp_path / "whole.db")
+    died = int(migrate("databases", tmp_path).stdout)
+    assert died > len(expected)
+    versions = set()
+    for statements in range(died):
+        with closing(sqlite3.connect(tmp_path / f"{statements}.db")) as raw:
+            versions.add(raw.execute("PRAGMA user_version").fetchone()[0])
+        database = opened(tmp_path / f"{statements}.db")
+        found = [(run.run_id, run.owner) for name in ("of ann", "of nobody") for run in runs_of(database, name)]
+        assert found == [("r3", "ann"), ("r2", "ann"), ("r1", "")], f"killed before statement {statements}"
+        assert [each.user_id for each in database.sessions_with_id("é", 9)] == ["eve"]
+        database.close()
+        assert shape(tmp_path / f"{statements}.db") == expected, f"killed before statement {statements}"
+    assert versions == {2, 3}
+
+
+def runs_of(database: SqliteDatabase, session_id: str) -> list[RunRecord]:
+    (session,) = database.sessions_with_id(session_id, 9)
+    return database.runs(session.key)
+
+
 @pytest.mark.parametrize("held", [0, 3], ids=["new", "old"])
 def test_a_database_is_complete_whichever_statement_the_kill_came_after(tmp_path: Path, held: int) -> None:
     """An existing database lacks an index, as an earlier kill left it."""
@@ -132,11 +163,11 @@ def test_a_database_is_complete_whichever_statement_the_kill_came_after(tmp_path
     if held:
         shutil.copy(tmp_path / "whole.db", tmp_path / "old.db")
         with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
-            connection.execute("DROP INDEX sessions_by_user")
+            connection.execute("DROP INDEX sessions_by_owner")
     died = int(migrate("databases", tmp_path).stdout)
     assert died > len(expected)
     for statements in range(died):
         database = opened(tmp_path / f"{statements}.db")
-        assert [database.session(session.session_id) for session in sessions] == sessions
+        assert [database.session(session.key) for session in sessions] == sessions
         database.close()
         assert shape(tmp_path / f"{statements}.db") == expected, f"killed before statement {statements}"

@@ -82,6 +82,7 @@ def test_a_session_begins_without_a_run(hosted: RunningService) -> None:
         "session_type": "agent",
         "agent_session_id": "begun",
         "updated_at": created_at,
+        "metrics": {},
         "chat_history": [],
     }
     assert hosted.http.post("/sessions", json={"session_id": "begun"}).status_code == 409
@@ -159,6 +160,62 @@ def test_its_runs_are_read(hosted: RunningService) -> None:
     assert hosted.http.get(url, params={"created_before": "yesterday"}).status_code == 422
     assert hosted.http.get(f"{url}/nothing").json()["detail"] == "Run not found"
     assert hosted.http.get(f"/sessions/begun/runs/{first['run_id']}").status_code == 404
+
+
+def test_runs_are_selected_by_status_and_previewed(hosted: RunningService) -> None:
+    long = "ü" * 300
+    done = run(hosted, "agents/echo", long, session_id="previews", user_id="ann").json()
+    paused = run(hosted, "agents/asking", "sure", session_id="previews", user_id="ann").json()
+    team = run(hosted, "teams/route", "a b", session_id="previews").json()
+    url = "/sessions/previews/run-previews"
+    first, second, third = hosted.http.get(url).json()
+    assert {name: value for name, value in first.items() if name != "created_at"} == {
+        "run_id": done["run_id"],
+        "agent_id": "echo",
+        "user_id": "ann",
+        "status": "COMPLETED",
+        "run_input": long[:280],
+        "content_preview": done["content"][:280],
+    }
+    assert first["created_at"].endswith("Z")
+    assert (second["run_id"], second["status"]) == (paused["run_id"], "PAUSED")
+    assert (third["run_id"], third["team_id"]) == (team["run_id"], "route")
+    for path in (url, "/sessions/previews/runs"):
+
+        def ids_of(path: str = path, **query: Any) -> list[str]:
+            return [each["run_id"] for each in hosted.http.get(path, params=query).json()]
+
+        assert ids_of(status="paused") == [paused["run_id"]]
+        assert ids_of(status=["PAUSED", "COMPLETED"]) == [done["run_id"], paused["run_id"], team["run_id"]]
+        assert ids_of(status="ERROR") == []
+        assert ids_of(created_after=done["created_at"] + 60) == []
+        rejected = hosted.http.get(path, params={"status": "other"})
+        assert rejected.status_code == 422
+        assert rejected.json()["detail"].endswith("- at `status`")
+
+
+def test_several_sessions_are_deleted(hosted: RunningService) -> None:
+    for name in ("many-1", "many-2", "many-3"):
+        run(hosted, "agents/echo", session_id=name, user_id="ann").raise_for_status()
+
+    def delete(ids: list[str], types: list[str], **query: str) -> int:
+        body = {"session_ids": ids, "session_types": types}
+        return hosted.http.request("DELETE", "/sessions", json=body, params=query).status_code
+
+    assert delete(["many-1"], []) == 422
+    assert delete(["many-1"], ["agent", "agent"]) == 400
+    assert delete([], []) == 422
+    assert delete(["many-1"], ["animal"]) == 422
+    assert delete(["many-1"], ["agent"], db_id="other") == 404
+    assert delete(["many-1", "many-2"], ["agent", "agent"], user_id="bob") == 204
+    assert hosted.http.get("/sessions/many-1").status_code == 200
+    begun = run(hosted, "agents/slow", "x", background="true", session_id="many-busy").json()
+    assert delete(["many-1", "many-busy"], ["agent", "agent"]) == 409
+    assert hosted.http.get("/sessions/many-1").status_code == 200
+    hosted.http.post(f"/agents/slow/runs/{begun['run_id']}/cancel").raise_for_status()
+    assert delete(["many-1", "nothing", "many-2", "many-1", "many-busy"], ["agent"] * 5, user_id="") == 204
+    found = [hosted.http.get(f"/sessions/{name}").status_code for name in ("many-1", "many-2", "many-3", "many-busy")]
+    assert found == [404, 404, 200, 404]
 
 
 def test_state_that_a_run_will_write_is_not_changed_meanwhile(hosted: RunningService) -> None:

@@ -22,6 +22,12 @@ def start_adapted(folder: Path, *flags: str, **variables: str) -> RunningService
     return start_hosted(folder, *flags, module="support.apps.agno_objects", **variables)
 
 
+def start_keeping(folder: Path, *flags: str, **variables: str) -> RunningService:
+    """Starts a service over `folder` that hosts objects of agno with databases of their own in the same folder."""
+    module = "support.apps.agno_sessions"
+    return start_hosted(folder, *flags, module=module, ADAPTED_FOLDER=os.fspath(folder), **ENVIRONMENT, **variables)
+
+
 def trace_of(service: RunningService, result: dict[str, Any]) -> dict[str, Any]:
     """Returns the trace of a run, which must exist."""
     response = service.http.get(f"/traces/{result['metadata']['trace_id']}")

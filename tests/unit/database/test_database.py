@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.database import Database, PostgresqlDatabase, RunRecord, SessionPageQuery, SessionRecord, SqliteDatabase
+from spanwise.database import (
+    Database,
+    KeptSession,
+    PostgresqlDatabase,
+    RunRecord,
+    SessionKey,
+    SessionPageQuery,
+    SessionRecord,
+    SqliteDatabase,
+    unique_session_id,
+)
 from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
 from support.servers import postgresql
 
@@ -57,8 +67,19 @@ def session(session_id: str, **members: Any) -> SessionRecord:
     return SessionRecord(session_id=session_id, **{"metadata": {}, "created_at": 1, "updated_at": 1, **given})
 
 
+def key(session_id: str, owner: str = "ann") -> SessionKey:
+    return SessionKey(owner, session_id)
+
+
 def run(run_id: str, session_id: str, **members: Any) -> RunRecord:
-    given = {"user_id": "ann", "kind": "agent", "component_id": "echo", "status": "RUNNING", "message": "hi"} | members
+    given = {
+        "owner": "ann",
+        "user_id": "ann",
+        "kind": "agent",
+        "component_id": "echo",
+        "status": "RUNNING",
+        "message": "hi",
+    } | members
     kept: dict[str, Any] = {"result": {}, "paused": None, "trace": {}, "created_at": 1, "updated_at": 1}
     return RunRecord(run_id=run_id, session_id=session_id, **{**kept, **given})
 
@@ -74,14 +95,14 @@ def test_records_survive_a_reopen(opener: New) -> None:
     begun = session("s", name="Größe", state={"a": [1, None, "ü\u2028"]}, metadata={"b": {}}, created_at=2**40)
     first, second = run("r2", "s", message="nul \0 and \U0001f600"), run("r1", "s", created_at=0)
     assert database.begin(begun, first) == begun
-    assert database.begin(session("s", user_id="eve"), second) == begun
+    assert database.begin(session("s", name="other"), second) == begun
     database.add_events([("r2", 0, "RunStarted", b"{}"), ("r2", 1, "RunContent", bytes(range(256)))])
     database.close()
 
     again = opened()
     assert again.open() == [first, second]
-    assert again.session("s") == begun
-    assert again.runs("s") == [first, second]
+    assert again.session(key("s")) == begun
+    assert again.runs(key("s")) == [first, second]
     assert again.run("r1") == second
     assert again.events("r2", -1, 10) == [(0, "RunStarted", b"{}"), (1, "RunContent", bytes(range(256)))]
     assert again.events("r2", 0, 10) == [(1, "RunContent", bytes(range(256)))]
@@ -96,12 +117,12 @@ def test_a_run_moves_ends_and_goes_with_its_session(shared: Database) -> None:
     ended = run("m", "moving", status="PAUSED", result={"content": 1}, paused={"state": None}, updated_at=7)
     shared.end(ended, {"asked": 1})
     assert shared.run("m") == ended
-    assert shared.session("moving") == session("moving", state={"asked": 1}, updated_at=7)
+    assert shared.session(key("moving")) == session("moving", state={"asked": 1}, updated_at=7)
     shared.end(msgspec.structs.replace(ended, updated_at=8), None)
-    assert shared.session("moving") == session("moving", state={"asked": 1}, updated_at=8)
+    assert shared.session(key("moving")) == session("moving", state={"asked": 1}, updated_at=8)
     shared.add_events([("m", 0, "RunStarted", b"{}")])
-    shared.delete_session("moving")
-    assert (shared.session("moving"), shared.run("m"), shared.events("m", -1, 9)) == (None, None, [])
+    shared.delete_session(key("moving"))
+    assert (shared.session(key("moving")), shared.run("m"), shared.events("m", -1, 9)) == (None, None, [])
 
 
 def test_events_may_be_added_again(shared: Database) -> None:
@@ -112,13 +133,68 @@ def test_events_may_be_added_again(shared: Database) -> None:
 
 
 def test_a_session_is_added_once_and_changed(shared: Database) -> None:
-    assert shared.add_session(session("added", component_id=None, user_id=None))
+    assert shared.add_session(session("added", component_id=None))
     assert not shared.add_session(session("added"))
     renamed = session("added", name="Neuer NAME", metadata={"x": 1}, updated_at=9)
     shared.change_session(renamed)
-    assert shared.session("added") == renamed
+    assert shared.session(key("added")) == renamed
     assert shared.sessions(SessionPageQuery(name="neuer n")) == ([renamed], 1)
-    shared.delete_session("added")
+    shared.delete_session(key("added"))
+
+
+def test_users_have_session_ids_of_their_own(shared: Database) -> None:
+    anns, eves, nobodys = (session("same", user_id=user) for user in ("ann", "eve", None))
+    assert shared.add_session(anns) == anns
+    assert shared.begin(eves, run("eves", "same", owner="eve", user_id="eve")).is_first is False
+    assert shared.add_session(nobodys) is not None
+    assert {each.user_id for each in shared.sessions_with_id("same", 9)} == {"ann", "eve", None}
+    assert len(shared.sessions_with_id("same", 2)) == 2
+    shared.change_session(session("same", user_id="eve", name="hers"))
+    assert [each.name for each in shared.sessions(SessionPageQuery(user_id="eve"))[0]] == ["hers"]
+    assert shared.session(anns.key) == anns
+    assert (shared.runs(anns.key), [each.run_id for each in shared.runs(eves.key)]) == ([], ["eves"])
+    assert (shared.has_unfinished_run(anns.key), shared.has_unfinished_run(eves.key)) == (False, True)
+    shared.end(run("eves", "same", owner="eve", user_id="eve", status="COMPLETED"), {"a": 1})
+    assert shared.session(anns.key) == anns
+    shared.delete_session(anns.key)
+    assert [each.run_id for each in shared.runs(eves.key)] == ["eves"]
+    assert shared.add_session(session("same", user_id="bob")) == session("same", user_id="bob")  # the id is free again
+    for user in ("eve", "bob", ""):
+        shared.delete_session(key("same", user))
+    assert shared.run("eves") is None
+
+
+def test_components_that_ran_in_a_session_are_known(shared: Database) -> None:
+    shared.begin(session("kept-by"), run("k1", "kept-by", keeps_session=True))
+    shared.begin(session("kept-by"), run("k2", "kept-by", keeps_session=True))
+    shared.begin(session("kept-by"), run("k3", "kept-by", user_id=None, kind="team", component_id="t"))
+    shared.begin(session("kept-by", user_id="eve"), run("k4", "kept-by", owner="eve", component_id="other"))
+    found = shared.kept_sessions(key("kept-by"))
+    expected = [("agent", "echo", "ann", True), ("team", "t", None, False)]
+    assert sorted(found) == [KeptSession(*each) for each in expected]
+    for user in ("ann", "eve"):
+        shared.delete_session(key("kept-by", user))
+
+
+USERS = st.sampled_from(["ann", "eve", "ann\u0001eve", None])
+
+
+@given(st.lists(st.tuples(USERS, st.sampled_from(["a", "a~b", "~"]), USERS), min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_no_two_users_share_the_id_of_a_kept_session(
+    shared: Database, calls: list[tuple[str | None, str, str | None]]
+) -> None:
+    """A session id may be the derived one of somebody else, and a user may run in the session of another."""
+    rows: list[tuple[SessionRecord, str | None]] = []
+    with shared.together():
+        for number, (owner, session_id, caller) in enumerate(calls):
+            ids = [session_id, *(unique_session_id(each, user) for each, user in rows)]
+            added = shared.add_session(session(ids[number % len(ids)], user_id=owner))
+            rows += [] if added is None else [(added, owner), (added, caller)]
+        expected = {(each.key, user if user is not None else each.user_id) for each, user in rows}
+        assert len({unique_session_id(each, user) for each, user in rows}) == len(expected)
+        for each, _ in rows:
+            shared.delete_session(each.key)
 
 
 def test_a_transaction_is_atomic(shared: Database) -> None:
@@ -126,12 +202,12 @@ def test_a_transaction_is_atomic(shared: Database) -> None:
         with shared.together():
             shared.add_session(session("together-1"))
             shared.begin(session("together-2"), run("together", "together-2"))
-            assert shared.session("together-2")
+            assert shared.session(key("together-2"))
             shared.begin(session("together-2"), run("together", "together-2"))
 
     with pytest.raises(Exception, match=r"(?i)unique"):
         add_both()
-    assert shared.session("together-1") is None
+    assert shared.session(key("together-1")) is None
     assert shared.run("together") is None
 
 
@@ -167,7 +243,7 @@ def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[Se
         and (query.name is None or query.name.casefold() in each.name.casefold())
     ]
     key = "name" if query.sort_by == "session_name" else query.sort_by
-    found.sort(key=lambda each: (getattr(each, key), each.session_id), reverse=query.descending)
+    found.sort(key=lambda each: (getattr(each, key), *reversed(each.key)), reverse=query.descending)
     return found[query.offset : query.offset + query.limit], len(found)
 
 
@@ -176,29 +252,29 @@ def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[Se
 def test_a_page_is_what_the_naive_implementation_finds(
     shared: Database, rows: list[tuple[Any, ...]], questions: list[SessionPageQuery]
 ) -> None:
-    kept = [
-        session(f"s{n}", user_id=user, kind=kind, component_id=component, name=name, created_at=at, updated_at=-at)
+    given = [
+        session(f"s{n % 5}", user_id=user, kind=kind, component_id=component, name=name, created_at=at, updated_at=-at)
         for n, (user, kind, component, name, at) in enumerate(rows)
     ]
     with shared.together():
-        for each in kept:
-            shared.add_session(each)
+        added = [shared.add_session(each) for each in given]
+        kept = [each for each in added if each is not None]  # a user has an id once
         for query in questions:
             assert shared.sessions(query) == page_of(kept, query)
         for each in kept:
-            shared.delete_session(each.session_id)
+            shared.delete_session(each.key)
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 1025, "ü" * 513], ids=range(4))
 def test_an_id_that_one_database_cannot_hold_is_rejected_by_all(shared: Database, value: str) -> None:
     for ask in (
-        lambda: shared.session(value),
+        lambda: shared.session(key(value)),
         lambda: shared.sessions(SessionPageQuery(user_id=value)),
         lambda: shared.add_session(session("refused", user_id=value)),
     ):
         with pytest.raises(BadRequestError, match="an id or name is text of at most 1024 bytes"):
             ask()
-    assert shared.session("refused") is None
+    assert shared.session(key("refused")) is None
 
 
 OPENS = """
@@ -254,7 +330,7 @@ def test_tables_of_another_version_are_rejected_and_not_changed(tmp_path: Path) 
         connection.execute("PRAGMA user_version = 1")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match=r"`.*runs\.db` has version 1, this program reads 2"):
+    with pytest.raises(ConfigurationError, match=r"`.*runs\.db` has version 1, this program reads 3"):
         SqliteDatabase(path).open()
     assert path.read_bytes() == before
 
@@ -266,7 +342,7 @@ def test_tables_of_another_version_on_a_server_are_rejected(postgresql_server: p
     database.close()
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE spanwise.format SET version = 1")
-    with pytest.raises(ConfigurationError, match="has version 1, this program reads 2"):
+    with pytest.raises(ConfigurationError, match="has version 1, this program reads 3"):
         PostgresqlDatabase(url).open()
 
 
@@ -309,9 +385,9 @@ def test_a_lost_server_is_reported_and_used_again_when_it_is_back() -> None:
         database.add_session(session("before"))
         server.stop("immediate")
         with pytest.raises(UnavailableError, match="the database of runs does not answer"):
-            database.session("before")
+            database.session(key("before"))
         server.start()
-        assert database.session("before") == session("before")
+        assert database.session(key("before")) == session("before")
         database.close()
 
 

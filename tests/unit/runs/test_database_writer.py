@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spanwise.database import SqliteDatabase
+from spanwise.database import SessionKey, SqliteDatabase
 from spanwise.errors import StoreError, UnavailableError
 from spanwise.runs.active_run import MAX_BYTES, MAX_CHUNK_BYTES, MAX_EVENTS, MAX_TAIL_BYTES, ActiveRun
 from spanwise.runs.database_writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, DatabaseWriter
@@ -188,7 +188,7 @@ def test_the_next_index_follows_the_last_whatever_is_missing(tmp_path: Path) -> 
 def test_a_run_in_memory_is_bounded_and_a_slow_subscriber_misses_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         _, writer = await opened(tmp_path)
-        active = ActiveRun(("a", "s"), 0, writer, keeps_events=False)
+        active = ActiveRun(("a", SessionKey("", "s")), 0, writer, keeps_events=False)
         large = "x" * (MAX_CHUNK_BYTES // 2 + 1)
         for number in range(MAX_EVENTS + 50):
             active.emit({"event": "RunContent", "content": large if number % 200 == 0 else "y"})
@@ -213,7 +213,7 @@ def test_a_full_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: P
     async def scene() -> None:
         _, writer = await opened(tmp_path, MEBIBYTE)
         budget = writer.budget
-        active = ActiveRun(("a", "s"), 0, writer, keeps_events=False)
+        active = ActiveRun(("a", SessionKey("", "s")), 0, writer, keeps_events=False)
         text = "x" * 1000
         for _ in range(3000):
             active.emit({"event": "RunContent", "content": text})
@@ -246,7 +246,9 @@ def test_the_memory_of_events_is_always_returned(tmp_path: Path) -> None:
             run_id = str(rng.randrange(8))
             database.fails = rng.random() < 0.3
             if run_id not in active:
-                active[run_id] = ActiveRun((run_id, "s"), number * 10, writer, keeps_events=rng.random() < 0.5)
+                active[run_id] = ActiveRun(
+                    (run_id, SessionKey("", "s")), number * 10, writer, keeps_events=rng.random() < 0.5
+                )
             for _ in range(rng.randrange(4)):
                 active[run_id].emit({"event": rng.choice(["RunContent", "CustomEvent"]), "content": "x" * number})
             if rng.random() < 0.5:

@@ -6,16 +6,20 @@ An adapter is imported when the first object of its framework is met, so that no
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spanwise.components.call import Component
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from spanwise.components.base import Kind
 
 _ADAPTERS = {"agno": "agno", "pydantic_ai": "pydantic_ai"}
 """The top-level package of a framework, and the module here that adapts its objects."""
+_SESSION_DATABASES = {"agno": "agno_sessions"}
+"""The same for frameworks whose databases keep sessions; the module has `keeps_sessions` and `delete_session`."""
 
 LOGGERS = ("agno", "agno-team", "agno-workflow")
 """The loggers that frameworks configure themselves; `spanwise serve` redirects them to its own log."""
@@ -54,13 +58,44 @@ def component_or_none(found: object) -> Component | None:
         return None
     if isinstance(found, Component):
         return found
+    adapter = _module_for(found, _ADAPTERS)
+    component: Component | None = None if adapter is None else adapter.adapt(found)
+    return component
+
+
+def keeps_sessions(db: object) -> bool:
+    """Returns whether a component's database keeps sessions in a way that an adapter knows."""
+    module = _module_for(db, _SESSION_DATABASES)
+    return module is not None and bool(module.keeps_sessions(db))
+
+
+async def delete_session(db: object, session_id: str, user_ids: Collection[str | None]) -> None:
+    """Deletes a session from a component's database, if an adapter knows how it keeps them; it need not be there.
+
+    Args:
+        db: the database.
+        session_id: the id that the session has there.
+        user_ids: the users whose session it may be; None for nobody's.
+
+    Raises:
+        Exception: whatever the database raised.
+    """
+    module = _module_for(db, _SESSION_DATABASES)
+    if module is not None and module.keeps_sessions(db):
+        await module.delete_session(db, session_id, user_ids)
+
+
+def _module_for(found: object, modules: Mapping[str, str]) -> Any:  # noqa: ANN401  # a module
+    """Returns the module here that belongs to the package of an object's class; None if none does.
+
+    Raises:
+        ConfigurationError: the framework is not installed.
+    """
     packages = [base.__module__.partition(".")[0] for base in type(found).__mro__]
-    name = next((_ADAPTERS[package] for package in packages if package in _ADAPTERS), None)
+    name = next((modules[package] for package in packages if package in modules), None)
     if name is None:
         return None
     try:
-        adapter = import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{name}")
     except ImportError as error:
         raise ConfigurationError(f"objects of `{name}` need the extra of that name: {error}") from error
-    component: Component | None = adapter.adapt(found)
-    return component

@@ -33,6 +33,7 @@ from spanwise.components.adapters.agno_requirements import (
     resolve_requirements,
     resolve_step_requirements,
 )
+from spanwise.components.adapters.agno_sessions import SessionInDb
 from spanwise.components.adapters.agno_steps import run_in_threads
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind, Outcome, Pause, ReportedOutcome
@@ -96,12 +97,24 @@ class _AgnoComponent(Adapted):
         self.is_instrumented = _instrument()
 
     async def execute(self, call: Call) -> Outcome:
-        """Runs or resumes a copy of agno's object and forwards its events, except the last, which the outcome reports.
+        """Runs or resumes a copy of agno's object, which starts with the state of the session.
 
         Raises:
             ComponentError: agno ended the run without an event that says how.
         """
         own = self._own.deep_copy() if self.is_shared else self._own
+        session = SessionInDb(own, self.kind, call)
+        await session.write_state()
+        outcome = await self._execute(own, session.call)
+        _update_session_state(await session.read_state(), call)  # the run outputs of teams have an older one
+        return session.public(outcome)
+
+    async def _execute(self, own: Any, call: Call) -> Outcome:  # noqa: ANN401  # as above
+        """Runs or resumes `own` and forwards its events, except the last, which the outcome reports.
+
+        Raises:
+            ComponentError: agno ended the run without an event that says how.
+        """
         output: Any = None
         ending: tuple[str, dict[str, Any]] | None = None
         async with aclosing(self._events(own, call)) as events:

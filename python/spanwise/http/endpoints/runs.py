@@ -22,6 +22,7 @@ from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
 from spanwise.http.schemas.runs import CancelQuery, RunListQuery, RunQuery
+from spanwise.runs import SessionAddress
 from spanwise.runs.launch import LaunchRequest
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def list_runs(kind: Kind) -> Handler:
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
         query = decode_query(request, RunListQuery)
         await _call_workflow_factory(request, kind, query, backend)
-        records = await backend.runs.records(query.session_id, owner_of(request))
+        user_id = None if query.user_id is msgspec.UNSET else query.user_id
+        records = await backend.runs.records(SessionAddress(query.session_id, owner_of(request), user_id))
         own = [record for record in records if (record.kind, record.component_id) == (kind, component_id_of(request))]
         if not own:
             raise NotFoundError("Session not found")

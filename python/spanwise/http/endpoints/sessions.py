@@ -13,15 +13,19 @@ import msgspec
 from starlette.responses import Response
 
 from spanwise.components import Kind
+from spanwise.components.content import text_of
 from spanwise.database import SessionPageQuery
-from spanwise.errors import NotFoundError, ValidationError
+from spanwise.database.records import UNFINISHED
+from spanwise.errors import BadRequestError, NotFoundError, ValidationError
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.sessions import (
+    MAX_PREVIEW_LENGTH,
     ChatMessage,
+    RunPreview,
     Session,
     SessionCreation,
     SessionCreationQuery,
@@ -31,11 +35,14 @@ from spanwise.http.schemas.sessions import (
     SessionQuery,
     SessionRenaming,
     SessionRunsQuery,
+    SessionsDeletion,
+    SessionsDeletionQuery,
     SessionUpdate,
 )
 from spanwise.models import PaginationInfo
-from spanwise.runs import NewSession, SessionChange
+from spanwise.runs import NewSession, SessionAddress, SessionChange
 from spanwise.runs.identity import effective
+from spanwise.runs.session_metrics import session_metrics
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,7 +52,9 @@ if TYPE_CHECKING:
 
 _create_request = msgspec.json.Decoder(SessionCreation)
 _rename_request = msgspec.json.Decoder(SessionRenaming)
+_deletion_request = msgspec.json.Decoder(SessionsDeletion)
 _update_request = msgspec.json.Decoder(SessionUpdate)
+_STATUSES = {*UNFINISHED, "PAUSED", "COMPLETED", "CANCELLED", "ERROR"}
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
@@ -85,6 +94,7 @@ async def create_session(request: Request, body: bytes, backend: Backend) -> Res
         kind=Kind(query.type),
         session_id=effective("session_id", request.state.session_id, given.session_id),
         user_id=effective("user_id", request.state.user_id, given.user_id),
+        is_verified=bool(request.state.user_id),
         component_id=getattr(given, f"{query.type}_id") or None,
         name=given.session_name,
         state=given.session_state,
@@ -113,34 +123,63 @@ async def update_session(request: Request, body: bytes, backend: Backend) -> Res
 async def delete_session(request: Request, _body: bytes, backend: Backend) -> Response:
     """`DELETE /sessions/{session_id}`: deletes a session with its runs and events, but not its traces."""
     session = await _session_of(request, SessionQuery, backend)
-    await backend.runs.sessions.delete(session.session_id, owner_of(request))
+    await backend.runs.sessions.delete(_address(request, session))
+    return Response(status_code=204)
+
+
+async def delete_sessions(request: Request, body: bytes, backend: Backend) -> Response:
+    """`DELETE /sessions`: deletes several sessions, in order. Those that the caller does not have are skipped."""
+    query = decode_query(request, SessionsDeletionQuery)
+    _expect_database(request, query, backend)
+    given = decode_json(request, body, _deletion_request)
+    if len(given.session_ids) != len(given.session_types):
+        raise BadRequestError("expected as many `session_types` as `session_ids`")
+    user_id = None if query.user_id is msgspec.UNSET else query.user_id
+    addresses = [SessionAddress(each, owner_of(request), user_id) for each in given.session_ids]
+    await backend.runs.sessions.delete_all(addresses)
     return Response(status_code=204)
 
 
 async def list_session_runs(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/runs`: the runs of a session, oldest first."""
-    query = decode_query(request, SessionRunsQuery)
-    session = await _session_of(request, SessionRunsQuery, backend)
-    records = await backend.runs.records(session.session_id, owner_of(request))
-    first = query.created_after or 0
-    last = query.created_before
-    found = [
-        each for each in records if first <= each.created_at and (last is msgspec.UNSET or each.created_at <= last)
-    ]
-    return json_response([_describe_run(each) for each in found])
+    return json_response([_describe_run(each) for each in await _runs_of(request, backend)])
+
+
+async def list_run_previews(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /sessions/{session_id}/run-previews`: the same in short."""
+    return json_response([_preview(each) for each in await _runs_of(request, backend)])
 
 
 async def show_session_run(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/runs/{run_id}`: one run of a session."""
     session = await _session_of(request, SessionQuery, backend)
-    found = await backend.runs.sessions.run(session.session_id, request.path_params["run_id"], owner_of(request))
+    found = await backend.runs.sessions.run(_address(request, session), request.path_params["run_id"])
     return json_response(_describe_run(found))
 
 
 async def _change(request: Request, change: SessionChange, backend: Backend) -> Response:
     session = await _session_of(request, SessionQuery, backend)
-    changed = await backend.runs.sessions.change(session.session_id, owner_of(request), change)
+    changed = await backend.runs.sessions.change(_address(request, session), change)
     return json_response(await _detail_of(request, changed, backend))
+
+
+async def _runs_of(request: Request, backend: Backend) -> list[RunRecord]:
+    """Returns the runs of the session in the path that the query selects, oldest first."""
+    query = decode_query(request, SessionRunsQuery)
+    statuses = {status.upper() for status in query.status or ()}
+    if not statuses <= _STATUSES:
+        raise ValidationError(f"Expected one of {', '.join(sorted(_STATUSES))} - at `status`")
+    session = await _session_of(request, SessionRunsQuery, backend)
+    records = await backend.runs.records(_address(request, session))
+    first = query.created_after or 0
+    last = query.created_before
+    return [
+        each
+        for each in records
+        if first <= each.created_at
+        and (last is msgspec.UNSET or each.created_at <= last)
+        and (not statuses or each.status in statuses)
+    ]
 
 
 async def _session_of(request: Request, shape: type[SessionQuery], backend: Backend) -> SessionRecord:
@@ -148,21 +187,34 @@ async def _session_of(request: Request, shape: type[SessionQuery], backend: Back
     query = decode_query(request, shape)
     _expect_database(request, query, backend)
     session_id = request.path_params["session_id"]
-    found = await backend.runs.sessions.one(session_id, owner_of(request))
-    if query.type not in (msgspec.UNSET, found.kind) or query.user_id not in (msgspec.UNSET, "", found.user_id):
+    user_id = None if query.user_id is msgspec.UNSET else query.user_id
+    found = await backend.runs.sessions.one(SessionAddress(session_id, owner_of(request), user_id))
+    if query.type not in (msgspec.UNSET, found.kind):
         raise NotFoundError(f"Session with id '{session_id}' not found")
     return found
 
 
 async def _detail_of(request: Request, session: SessionRecord, backend: Backend) -> SessionDetail:
-    return _detail(session, await backend.runs.records(session.session_id, owner_of(request)))
+    return _detail(session, await backend.runs.records(_address(request, session)))
+
+
+def _address(request: Request, session: SessionRecord) -> SessionAddress:
+    """Returns the address of a session that was found."""
+    return SessionAddress(session.session_id, owner_of(request), session.user_id or "")
 
 
 def _detail(session: SessionRecord, records: list[RunRecord]) -> SessionDetail:
     messages = [message for record in records for message in _messages(record)]
     agent_session_id = session.session_id if session.kind == Kind.AGENT else None
     members = _members(session) | {"agent_session_id": agent_session_id}
-    return SessionDetail(**members, session_state=session.state, chat_history=messages)
+    metrics = session_metrics(record.result.get("metrics") for record in records)
+    return SessionDetail(
+        **members,
+        session_state=session.state or {},
+        metrics=metrics,
+        total_tokens=metrics.get("total_tokens"),
+        chat_history=messages,
+    )
 
 
 def _members(session: SessionRecord) -> dict[str, Any]:
@@ -185,11 +237,27 @@ def _messages(record: RunRecord) -> list[ChatMessage]:
     return messages
 
 
+def _preview(record: RunRecord) -> RunPreview:
+    content = text_of(record.result.get("content"))
+    component: dict[str, Any] = {f"{record.kind}_id": record.component_id}
+    return RunPreview(
+        run_id=record.run_id,
+        user_id=record.user_id,
+        status=record.status,
+        run_input=record.message[:MAX_PREVIEW_LENGTH],
+        content_preview=content and content[:MAX_PREVIEW_LENGTH],
+        created_at=_iso(record.created_at),
+        **component,
+    )
+
+
 def _describe_run(record: RunRecord) -> dict[str, Any]:
     return {**describe_run(record), "run_input": record.message}
 
 
-def _expect_database(request: Request, query: SessionQuery | SessionCreationQuery, backend: Backend) -> None:
+def _expect_database(
+    request: Request, query: SessionQuery | SessionCreationQuery | SessionsDeletionQuery, backend: Backend
+) -> None:
     backend.databases.expect_sessions(query.db_id or None)
     if "table" in request.query_params:
         raise ValidationError("Unexpected parameter, sessions are in one table - at `table`")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+import msgspec.inspect
 from msgspec import Struct
 
 from spanwise.errors import ValidationError
@@ -19,13 +21,32 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
     """Returns the query of `request` as `shape`. Unknown parameters are ignored.
 
     Raises:
-        ValidationError: a parameter is given twice, or does not fit; the message ends with its name.
+        ValidationError: a parameter that is no list is given twice, or one does not fit; the message ends with its
+            name.
     """
     given = request.query_params
+    lists = _lists_of(shape)
     for name in shape.__struct_fields__:
-        if len(given.getlist(name)) > 1:
+        if name not in lists and len(given.getlist(name)) > 1:
             raise ValidationError(f"Expected one value, got more - at `{name}`")
+    values = dict(given) | {name: given.getlist(name) for name in lists if name in given}
     try:
-        return msgspec.convert(dict(given), shape, strict=False)
+        return msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
         raise ValidationError(str(error).replace("`$.", "`")) from error
+
+
+@cache
+def _lists_of(shape: type[Struct]) -> frozenset[str]:
+    """Returns the parameters that may be given more than once."""
+    fields = msgspec.inspect.type_info(shape).fields  # type: ignore[attr-defined]  # it is that of a Struct
+    return frozenset(field.name for field in fields if _is_list(field.type))
+
+
+def _is_list(kind: msgspec.inspect.Type) -> bool:
+    """Returns whether a type is a list, or may be one."""
+    if isinstance(kind, msgspec.inspect.Metadata):
+        return _is_list(kind.type)
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return any(map(_is_list, kind.types))
+    return isinstance(kind, msgspec.inspect.ListType)

@@ -25,6 +25,7 @@ from spanwise.http.schemas.runs import (
     WorkflowRun,
 )
 from spanwise.http.schemas.sessions import (
+    RunPreview,
     SessionCreation,
     SessionCreationQuery,
     SessionDetail,
@@ -33,6 +34,8 @@ from spanwise.http.schemas.sessions import (
     SessionQuery,
     SessionRenaming,
     SessionRunsQuery,
+    SessionsDeletion,
+    SessionsDeletionQuery,
     SessionUpdate,
 )
 from spanwise.models import Config, Model
@@ -192,6 +195,20 @@ def _session_list_routes() -> Iterator[Route]:
         Need.of("sessions:write"),
         body="search",
     )
+    yield Route(
+        "DELETE",
+        "/sessions",
+        sessions.delete_sessions,
+        _operation(
+            "delete_sessions",
+            "Deletes several sessions with their runs",
+            query=SessionsDeletionQuery,
+            request=SessionsDeletion,
+            success=204,
+        ),
+        Need.of("sessions:delete"),
+        body="search",
+    )
 
 
 def _session_routes() -> Iterator[Route]:
@@ -233,6 +250,18 @@ def _session_routes() -> Iterator[Route]:
         f"{path}/runs",
         sessions.list_session_runs,
         _operation("get_session_runs", "Lists the runs of a session", (list[Run],), query=SessionRunsQuery),
+        read,
+    )
+    yield Route(
+        "GET",
+        f"{path}/run-previews",
+        sessions.list_run_previews,
+        _operation(
+            "get_session_run_previews",
+            "Lists the runs of a session in short",
+            (list[RunPreview],),
+            query=SessionRunsQuery,
+        ),
         read,
     )
     yield Route(

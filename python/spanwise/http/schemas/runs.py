@@ -121,10 +121,8 @@ class RunListQuery(Struct, frozen=True, kw_only=True):
     """The query of a list of runs."""
 
     session_id: Annotated[StoredText, Meta(description="The session.")]
+    user_id: Annotated[StoredText | UnsetType, Meta(description="The user whose session it is.")] = UNSET
     status: Annotated[StoredText | UnsetType, Meta(description="Only runs with this status.")] = UNSET
-    user_id: Annotated[
-        StoredText | UnsetType, Meta(description="The user. The `sub` of a verified token takes precedence.")
-    ] = UNSET
     factory_input: Annotated[Text, Meta(description="The input of a workflow factory: a JSON object, as text.")] = UNSET
 
 

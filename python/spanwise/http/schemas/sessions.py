@@ -9,6 +9,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from spanwise.models import WITHOUT_NUL, PaginationInfo, StoredText, Text, Time
 
 MAX_NAME_LENGTH = 160
+MAX_DELETED_SESSIONS = 1000
+"""Sessions that one request deletes."""
+MAX_PREVIEW_LENGTH = 280
+"""Characters of a preview, as clients of agno 3 expect."""
 
 KindName: TypeAlias = Literal["agent", "team", "workflow"]
 NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=WITHOUT_NUL)]
@@ -28,6 +32,11 @@ class SessionQuery(Struct, frozen=True, kw_only=True):
 
 class SessionRunsQuery(SessionQuery, frozen=True, kw_only=True):
     """The query of the runs of a session."""
+
+    status: Annotated[
+        list[StoredText] | UnsetType,
+        Meta(description="Only runs with this status, whatever the case; repeated for one of several."),
+    ] = UNSET
 
     created_after: Annotated[
         int | UnsetType, Meta(description="Started at this time or later: seconds since 1970.")
@@ -78,6 +87,22 @@ class SessionCreationQuery(Struct, frozen=True, kw_only=True):
     db_id: Annotated[Text, Meta(description="The id of the database of sessions; see `/config`.")] = UNSET
 
 
+class SessionsDeletionQuery(Struct, frozen=True, kw_only=True):
+    """The query of a deletion of several sessions."""
+
+    user_id: Annotated[StoredText | UnsetType, Meta(description="The user whose sessions they are.")] = UNSET
+    db_id: Annotated[Text, Meta(description="The database of sessions. The only one is `runs`.")] = UNSET
+
+
+class SessionsDeletion(Struct, frozen=True, kw_only=True):
+    """Deletes several sessions. Those that do not exist are skipped."""
+
+    session_ids: Annotated[list[IdText], Meta(min_length=1, max_length=MAX_DELETED_SESSIONS, description="Their ids.")]
+    session_types: Annotated[
+        list[KindName], Meta(min_length=1, description="The kinds of their components, one for each id.")
+    ]
+
+
 class SessionRenaming(Struct, frozen=True, kw_only=True):
     """Renames a session."""
 
@@ -120,7 +145,25 @@ class SessionDetail(Session, frozen=True, kw_only=True, omit_defaults=True):
 
     agent_session_id: Annotated[str | None, Meta(description="Its id again, if it is the session of an agent.")] = None
     session_state: Annotated[dict[str, Any], Meta(description="The state that components keep in it.")]
+    metrics: Annotated[dict[str, Any], Meta(description="The tokens and costs that its runs report, added up.")]
+    total_tokens: Annotated[int | None, Meta(description="All tokens of its runs, if they report any.")] = None
     chat_history: Annotated[list[ChatMessage], Meta(description="Its messages, oldest first.")]
+
+
+class RunPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One run of a session in short. Members that it does not have are left out."""
+
+    run_id: Annotated[str, Meta(description="Its id.")]
+    agent_id: Annotated[str | None, Meta(description="Its agent.")] = None
+    team_id: Annotated[str | None, Meta(description="Its team.")] = None
+    workflow_id: Annotated[str | None, Meta(description="Its workflow.")] = None
+    user_id: Annotated[str | None, Meta(description="The caller.")] = None
+    status: Annotated[str, Meta(description="Its status.")]
+    run_input: Annotated[str, Meta(description="The beginning of its message.")]
+    content_preview: Annotated[
+        str | None, Meta(description="The beginning of its output; as JSON, if it is no text.")
+    ] = None
+    created_at: Annotated[Time, Meta(description="When it was started.")]
 
 
 class SessionList(Struct, frozen=True):

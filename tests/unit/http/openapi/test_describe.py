@@ -79,8 +79,8 @@ def test_a_response_of_runs_lists_every_kind() -> None:
     assert {parameter["name"]: parameter["required"] for parameter in listed["parameters"]} == {
         "component_id": True,
         "session_id": True,
-        "status": False,
         "user_id": False,
+        "status": False,
         "factory_input": False,
     }
 

@@ -34,7 +34,9 @@ PUBLISHED = {
     ("GET", "/sessions/{session_id}"): "sessions:read",
     ("GET", "/sessions/{session_id}/runs"): "sessions:read",
     ("GET", "/sessions/{session_id}/runs/{run_id}"): "sessions:read",
+    ("GET", "/sessions/{session_id}/run-previews"): "sessions:read",
     ("POST", "/sessions"): "sessions:write",
+    ("DELETE", "/sessions"): "sessions:delete",
     ("POST", "/sessions/{session_id}/rename"): "sessions:write",
     ("PATCH", "/sessions/{session_id}"): "sessions:write",
     ("GET", "/config"): "config:read",
@@ -78,7 +80,8 @@ def test_a_row_is_public_or_names_its_scopes(row: Route) -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
 def test_a_body_is_limited_where_there_is_one(row: Route) -> None:
-    assert (row.method in {"POST", "PATCH"}) == (row.body is not None)
+    deletes_several = (row.method, row.path) == ("DELETE", "/sessions")
+    assert (row.method in {"POST", "PATCH"} or deletes_several) == (row.body is not None)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")

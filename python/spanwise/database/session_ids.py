@@ -1,0 +1,38 @@
+"""The ids under which components keep sessions in databases of their own, which know nothing of our users.
+
+See docs/reference/api.md#session-owners.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanwise.database.records import SessionRecord
+
+_SEPARATOR = "~"
+_HASH_DIGITS = 32
+_DERIVED = re.compile(rf"{_SEPARATOR}[0-9a-f]{{{_HASH_DIGITS}}}\Z")
+
+
+def unique_session_id(session: SessionRecord, user_id: str | None) -> str:
+    """Returns the id of a session, or one derived from it, that it shares with no other user's session.
+
+    Args:
+        session: the session.
+        user_id: the caller of a run. Without authorization, users may run in each other's sessions, but a database of
+            agno keeps a session of one user only.
+    """
+    owner = session.user_id or ""
+    is_owners = user_id is None or user_id == owner
+    if session.is_first and is_owners:
+        return session.session_id
+    hashed = owner if is_owners else f"{owner}\0{user_id}"
+    return f"{session.session_id}{_SEPARATOR}{sha256(hashed.encode()).hexdigest()[:_HASH_DIGITS]}"
+
+
+def is_derived(session_id: str) -> bool:
+    """Returns whether an id looks like a derived one. Nobody gets it as it is, for it may be somebody else's."""
+    return _DERIVED.search(session_id) is not None

@@ -1,0 +1,68 @@
+"""The databases in which hosted components keep sessions of their own: a deleted session is deleted there as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spanwise.components import Kind
+from spanwise.components.adapters import delete_session
+from spanwise.components.parts import databases_of
+from spanwise.database import unique_session_id
+from spanwise.errors import ConflictError, NotFoundError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spanwise.database import KeptSession, SessionRecord
+    from spanwise.registry import Registry
+
+
+class ComponentDatabases:
+    """The databases of the components of one service."""
+
+    def __init__(self, registry: Registry) -> None:
+        """Creates the collection.
+
+        Args:
+            registry: the hosted components and factories.
+        """
+        self._registry = registry
+
+    def expect_hosted(self, session: SessionRecord, kept: Iterable[KeptSession]) -> None:
+        """Checks that every component that keeps a session in a database of its own is hosted.
+
+        Raises:
+            ConflictError: one is not, so that nobody knows its database.
+        """
+        for each in kept:
+            if each.is_kept and not list(self._databases(each)):
+                raise ConflictError(
+                    f"session '{session.session_id}' cannot be deleted: the {each.kind} `{each.component_id}`, which "
+                    "keeps it in a database of its own, is not hosted with that database any more"
+                )
+
+    async def delete(self, session: SessionRecord, kept: Iterable[KeptSession]) -> None:
+        """Deletes a session from the databases of the components that ran in it. It may be repeated.
+
+        Raises:
+            UnavailableError: a database failed.
+        """
+        for each in kept:
+            session_id = unique_session_id(session, each.user_id)
+            user_ids = {None, session.user_id, each.user_id}
+            for database in self._databases(each):
+                try:
+                    await delete_session(database, session_id, user_ids)
+                except Exception as error:
+                    raise UnavailableError(
+                        f"session '{session.session_id}' is not deleted: the database of {each.kind} "
+                        f"`{each.component_id}` failed ({type(error).__name__}); try again"
+                    ) from error
+
+    def _databases(self, kept: KeptSession) -> Iterator[Any]:
+        """Yields the databases of a component; none if it is not hosted."""
+        try:
+            entry = self._registry.entry(Kind(kept.kind), kept.component_id)
+        except NotFoundError:
+            return
+        yield from databases_of(entry)

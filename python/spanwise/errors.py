@@ -134,6 +134,12 @@ class StoreDamagedError(StoreError):
     """An object of a trace store is damaged; the message names the file and the offset."""
 
 
+class RecordDamagedError(StoreError):
+    """A record of the database of runs is not as it was stored; the message names it. All others can be read."""
+
+    error_code = "DAMAGED"
+
+
 class StoreLockedError(StoreError):
     """Another process has the trace store open."""
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import InterfaceError, OperationalError, StatementError
+from sqlalchemy.exc import DatabaseError, InterfaceError, OperationalError, StatementError
 
+from spanwise.database.checksums import verified, with_checksum
 from spanwise.database.records import UNFINISHED, KeptSession, SessionKey, SessionPageQuery
 from spanwise.database.session_ids import is_derived
 from spanwise.database.tables import events, folded, row_of, run_of, runs, session_of, sessions, tables
-from spanwise.errors import SpanwiseError, UnavailableError
+from spanwise.errors import RecordDamagedError, SpanwiseError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine, Row, Table
 
     from spanwise.database.records import RunRecord, SessionRecord
 
+Record = TypeVar("Record")
+_log = logging.getLogger(__name__)
 _SORT_COLUMNS = {
     "created_at": sessions.c.created_at,
     "updated_at": sessions.c.updated_at,
@@ -80,6 +84,8 @@ class SqlDatabase:
             if translated is None:
                 raise
             raise translated from error
+        except UnicodeDecodeError as error:  # of the driver, in a message that quotes a damaged schema
+            raise RecordDamagedError(f"the database of runs is damaged: {error.object!r}") from error
 
     def _create(self) -> list[RunRecord]:
         """Creates missing tables and indexes, and returns the runs that an earlier process left unfinished.
@@ -91,7 +97,7 @@ class SqlDatabase:
             for index in (index for table in tables.sorted_tables for index in table.indexes):
                 index.create(connection, checkfirst=True)
             rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
-        return [run_of(row) for row in rows]
+        return _readable(run_of, rows)
 
     def session(self, key: SessionKey) -> SessionRecord | None:
         """Returns a session; None if there is none with that key."""
@@ -103,7 +109,7 @@ class SqlDatabase:
         """Returns up to `limit` sessions with an id, of any users."""
         query = select(sessions).where(sessions.c.session_id == session_id).order_by(sessions.c.owner).limit(limit)
         with self._transaction() as connection:
-            return [session_of(row) for row in connection.execute(query)]
+            return _readable(session_of, connection.execute(query))
 
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages."""
@@ -114,7 +120,7 @@ class SqlDatabase:
         page = select(sessions).where(*matching).order_by(*order).limit(query.limit).offset(query.offset)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
-            return [session_of(row) for row in connection.execute(page)], count
+            return _readable(session_of, connection.execute(page)), count
 
     def add_session(self, session: SessionRecord) -> SessionRecord | None:
         """Adds a session and returns it as it is stored. Returns None, and changes nothing, if its key is taken."""
@@ -128,7 +134,7 @@ class SqlDatabase:
         with self._transaction() as connection:
             values = row_of(session)
             del values["is_first"]
-            connection.execute(update(sessions).where(*_of(sessions, session.key)).values(values))
+            _change(connection, sessions, _of(sessions, session.key), values)
 
     def delete_session(self, key: SessionKey) -> None:
         """Deletes a session, its runs and their events."""
@@ -161,47 +167,83 @@ class SqlDatabase:
         """Returns the runs of a session, oldest first."""
         query = select(runs).where(*_of(runs, key)).order_by(runs.c.number)
         with self._transaction() as connection:
-            return [run_of(row) for row in connection.execute(query)]
+            return _readable(run_of, connection.execute(query))
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
         """Adds a run, and its session unless there is one with that key. Returns the stored session."""
         with self._transaction() as connection:
             found = connection.execute(select(sessions).where(*_of(sessions, session.key))).one_or_none()
             stored = _insert_session(connection, session) if found is None else session_of(found)
-            connection.execute(insert(runs).values(row_of(run)))
+            connection.execute(insert(runs).values(with_checksum(runs, row_of(run))))
         return stored
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
         """Changes the status of a run to `after` if it is one of `before`. Returns whether it was."""
-        moving = update(runs).where(runs.c.run_id == run_id, runs.c.status.in_(before))
+        movable = (runs.c.run_id == run_id, runs.c.status.in_(before))
         with self._transaction() as connection:
-            return connection.execute(moving.values(status=after, updated_at=int(time.time()))).rowcount == 1
+            return _change(connection, runs, movable, {"status": after, "updated_at": int(time.time())})
 
     def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
         """Stores a run that ended or paused, and the state of its session unless that is None."""
         state = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
         with self._transaction() as connection:
-            connection.execute(update(runs).where(runs.c.run_id == run.run_id).values(row_of(run)))
-            changing = update(sessions).where(*_of(sessions, run.session_key))
-            connection.execute(changing.values(updated_at=run.updated_at, **state))
+            whole = with_checksum(runs, row_of(run))
+            connection.execute(update(runs).where(runs.c.run_id == run.run_id).values(whole))
+            try:
+                _change(connection, sessions, _of(sessions, run.session_key), {"updated_at": run.updated_at, **state})
+            except RecordDamagedError as error:  # the run is stored all the same
+                _log.error("%s; a run in it ended", error)
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
         """Adds events: run id, index, name and JSON of each. Those that exist already are skipped."""
-        rows = [dict(zip(("run_id", "position", "name", "body"), each, strict=True)) for each in added]
+        names = ("run_id", "position", "name", "body")
+        rows = [with_checksum(events, dict(zip(names, each, strict=True))) for each in added]
         with self._transaction() as connection:
             dialect = postgresql if connection.dialect.name == postgresql.dialect.name else sqlite
             connection.execute(dialect.insert(events).on_conflict_do_nothing(), rows)
 
     def events(self, run_id: str, after: int, limit: int) -> list[tuple[int, str, bytes]]:
-        """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order."""
+        """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order.
+
+        Raises:
+            RecordDamagedError: one of them is not as it was stored.
+        """
         query = (
-            select(events.c.position, events.c.name, events.c.body)
+            select(events)
             .where(events.c.run_id == run_id, events.c.position > after)
             .order_by(events.c.position)
             .limit(limit)
         )
         with self._transaction() as connection:
-            return [(row.position, row.name, row.body) for row in connection.execute(query)]
+            rows = [verified(events, row) for row in connection.execute(query)]
+        return [(row["position"], row["name"], row["body"]) for row in rows]
+
+
+def _readable(convert: Callable[[Row[Any]], Record], rows: Iterable[Row[Any]]) -> list[Record]:
+    """Returns the records of rows, without those that are damaged, which are logged."""
+    found: list[Record] = []
+    for row in rows:
+        try:
+            found.append(convert(row))
+        except RecordDamagedError as error:
+            _log.error("%s; it is left out of a list", error)
+    return found
+
+
+def _change(
+    connection: Connection, table: Table, conditions: Sequence[ColumnElement[bool]], changes: Mapping[str, Any]
+) -> bool:
+    """Changes columns of the row that meets the conditions, and its checksum. Returns whether there is such a row.
+
+    Raises:
+        RecordDamagedError: the row is not as it was stored.
+    """
+    row = connection.execute(select(table).where(*conditions)).one_or_none()
+    if row is None:
+        return False
+    values = with_checksum(table, {**verified(table, row), **changes})
+    connection.execute(update(table).where(*conditions).values(values))
+    return True
 
 
 def _of(table: Table, key: SessionKey) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
@@ -214,7 +256,7 @@ def _insert_session(connection: Connection, session: SessionRecord) -> SessionRe
     first = select(sessions.c.owner).where(sessions.c.session_id == session.session_id, sessions.c.is_first)
     is_first = connection.execute(first).first() is None
     stored = msgspec.structs.replace(session, is_first=is_first and not is_derived(session.session_id))
-    connection.execute(insert(sessions).values(row_of(stored)))
+    connection.execute(insert(sessions).values(with_checksum(sessions, row_of(stored))))
     return stored
 
 
@@ -232,4 +274,6 @@ def _translated(error: StatementError) -> SpanwiseError | None:
         return error.orig
     if isinstance(error, OperationalError | InterfaceError):
         return UnavailableError("the database of runs does not answer")
+    if type(error) is DatabaseError:  # SQLite has no class of its own for a file that is malformed
+        return RecordDamagedError(f"the database of runs is damaged: {error.orig}")
     return None

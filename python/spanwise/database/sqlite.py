@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
+from spanwise.database.integrity import keep_undecodable_text, rebuild_damaged_indexes
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
 from spanwise.database.upgrade import UPGRADED_FORMAT, upgrade
-from spanwise.errors import ConfigurationError, StoreLockedError, UnavailableError
+from spanwise.errors import ConfigurationError, RecordDamagedError, StoreLockedError, UnavailableError
 
 if TYPE_CHECKING:
     from spanwise.database.records import RunRecord
 
+MAX_CHECKED_BYTES = 1024**3
+"""The largest file whose structure is checked when it is opened: that takes some seconds for each GiB."""
 NEW = 0
 """The version of an empty file."""
 
@@ -57,7 +60,7 @@ class SqliteDatabase(SqlDatabase):
             event.listen(self._engine, "connect", _configure)
             self._expect_format()
             return self._create()
-        except (OSError, SQLAlchemyError, UnavailableError) as error:
+        except (OSError, SQLAlchemyError, RecordDamagedError, UnavailableError) as error:
             self.close()
             raise ConfigurationError(f"cannot open the database `{self.path}`: {error.__cause__ or error}") from error
         except ConfigurationError:
@@ -98,9 +101,12 @@ class SqliteDatabase(SqlDatabase):
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 upgrade(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
+            if self.path.stat().st_size <= MAX_CHECKED_BYTES:
+                rebuild_damaged_indexes(connection, self.path)
 
 
 def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401  # the driver's connection
-    """Makes commits survive a power cut."""
+    """Makes commits survive a power cut, and damage be found."""
+    keep_undecodable_text(connection)
     for pragma in ("synchronous = FULL", "busy_timeout = 5000"):
         connection.execute(f"PRAGMA {pragma}")

@@ -20,10 +20,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
+from spanwise.database.checksums import CHECKSUM, verified
 from spanwise.database.records import RunRecord, SessionRecord
 from spanwise.errors import BadRequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy import Dialect, Row
 
 FORMAT = 3
@@ -56,6 +59,13 @@ class Id(TypeDecorator[str]):
         return value
 
 
+class Blob(LargeBinary):
+    """Bytes, as the driver returns them: SQLAlchemy would turn a number, which damage may make of them, into zeros."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> None:
+        """Returns no conversion."""
+
+
 _Number = BigInteger().with_variant(Integer(), "sqlite")
 
 tables = MetaData()
@@ -69,10 +79,11 @@ sessions = Table(
     Column("component_id", Id),
     Column("name", Id, nullable=False),
     Column("folded_name", Id, nullable=False),
-    Column("state", LargeBinary, nullable=False),
-    Column("metadata", LargeBinary, nullable=False),
+    Column("state", Blob, nullable=False),
+    Column("metadata", Blob, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column(CHECKSUM, BigInteger, nullable=False, server_default=text("0")),
     Index("sessions_by_id", "session_id"),
     Index("sessions_by_start", "created_at", "session_id", "owner"),
     Index("sessions_by_change", "updated_at", "session_id", "owner"),
@@ -91,12 +102,13 @@ runs = Table(
     Column("kind", Id, nullable=False),
     Column("component_id", Id, nullable=False),
     Column("status", Id, nullable=False),
-    Column("message", LargeBinary, nullable=False),
-    Column("result", LargeBinary, nullable=False),
-    Column("paused", LargeBinary, nullable=False),
-    Column("trace", LargeBinary, nullable=False),
+    Column("message", Blob, nullable=False),
+    Column("result", Blob, nullable=False),
+    Column("paused", Blob, nullable=False),
+    Column("trace", Blob, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column(CHECKSUM, BigInteger, nullable=False, server_default=text("0")),
     Index("runs_by_owner_and_session", "owner", "session_id", "number"),
     Index("runs_by_status", "status"),
 )
@@ -106,7 +118,8 @@ events = Table(
     Column("run_id", Id, primary_key=True),
     Column("position", BigInteger, primary_key=True),
     Column("name", Id, nullable=False),
-    Column("body", LargeBinary, nullable=False),
+    Column("body", Blob, nullable=False),
+    Column(CHECKSUM, BigInteger, nullable=False, server_default=text("0")),
 )
 _JSON = {"state", "metadata", "message", "result", "paused", "trace"}
 """Columns that are encoded as JSON."""
@@ -115,7 +128,10 @@ _INTERNAL = {"number", "folded_name"}
 
 
 def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
-    """Returns the columns of a record, those that only the table has included."""
+    """Returns the columns of a record, those that only the table has included.
+
+    The checksum is left to whoever stores the row.
+    """
     values = {name: _stored(name, value) for name, value in msgspec.structs.asdict(record).items()}
     if isinstance(record, SessionRecord):
         values |= {"owner": values.pop("user_id") or "", "folded_name": folded(record.name)}
@@ -123,14 +139,22 @@ def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
 
 
 def session_of(row: Row[Any]) -> SessionRecord:
-    """Returns the session that a row holds."""
-    members = _members(row)
+    """Returns the session that a row holds.
+
+    Raises:
+        RecordDamagedError: the row is not as it was stored.
+    """
+    members = _members(verified(sessions, row))
     return SessionRecord(user_id=members.pop("owner") or None, **members)
 
 
 def run_of(row: Row[Any]) -> RunRecord:
-    """Returns the run that a row holds."""
-    return RunRecord(**_members(row))
+    """Returns the run that a row holds.
+
+    Raises:
+        RecordDamagedError: the row is not as it was stored.
+    """
+    return RunRecord(**_members(verified(runs, row)))
 
 
 def folded(name: str) -> str:
@@ -142,7 +166,6 @@ def _stored(name: str, value: object) -> object:
     return msgspec.json.encode(value) if name in _JSON else value
 
 
-def _members(row: Row[Any]) -> dict[str, Any]:
-    values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001  # SQLAlchemy's public name for it
+def _members(values: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in values.items() if name not in _INTERNAL}
     return {name: msgspec.json.decode(value) if name in _JSON else value for name, value in kept.items()}

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 def as_spanwise_error(request: HTTPConnection, error: Exception) -> SpanwiseError:
     """Returns the error to report to the client. Logs an internal error and hides its cause from the client."""
-    if isinstance(error, SpanwiseError) and error.status != SpanwiseError.status:
+    if isinstance(error, SpanwiseError) and error.error_code != SpanwiseError.error_code:
         return error
     _log.error("request %s failed", request.state.request_id, exc_info=error)
     return SpanwiseError(INTERNAL_DETAIL)

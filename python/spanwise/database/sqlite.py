@@ -53,7 +53,7 @@ class SqliteDatabase(SqlDatabase):
                 "set `database_url` to a postgresql:// address, or `db` to the path of a SQLite file"
             )
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._acquire_lock()
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             self._engine = create_engine(f"sqlite:///{self.path}", connect_args={"check_same_thread": False})

@@ -189,6 +189,7 @@ def test_it_reads_the_configuration(talk: Talk) -> None:
         assert {workflow.id for workflow in config.workflows} == {
             "flow",
             "confirmed",
+            "nameless",
             "patient",
             "built-workflow",
             "mixed-steps",

@@ -12,9 +12,11 @@ LOCK := requirements-dev.lock
 DEBUG := $(VENV)/.engine-debug
 RELEASE := $(VENV)/.engine-release
 
-# The oldest supported agno; the environment has the newest.
-AGNO := 2.7.2
-OLD_AGNO := target/agno-$(AGNO)
+# The oldest supported agno, and the last of its second major version; the environment has the newest.
+OLDEST_AGNO := 2.7.2
+MIDDLE_AGNO := 2.9.0
+AGNO_TESTS := tests/unit/components/test_adapters.py tests/unit/traces/test_agno_database.py \
+	$(wildcard tests/live/adapters/test_agno*.py)
 
 # Two test files at a time: most of their time is waiting for services.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
@@ -23,7 +25,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 T ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-slow demo lint types rust python old-agno wheel wheel-test audit crates bench \
+.PHONY: help dev check test test-slow demo lint types rust python oldest-agno wheel wheel-test audit crates bench \
 	bench-parts lock hooks clean
 
 help: ## List the targets
@@ -47,11 +49,11 @@ endif
 
 test: ## The gate, which CI runs: everything but `test-slow`
 	@echo "make test: lint, types, Rust, Python, oldest agno, wheel, audit; under 30 minutes on two idle cores from nothing."
-	@$(MAKE) --no-print-directory lint types rust python old-agno wheel-test audit
+	@$(MAKE) --no-print-directory lint types rust python oldest-agno wheel-test audit
 
 # cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
 # depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
-test-slow: $(RELEASE) crates ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
+test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
 	FUZZ_SECONDS=60 OPENING_KILLS=500 cargo test --quiet
 	cargo test --quiet for_a_minute -- --ignored
@@ -91,11 +93,12 @@ rust: ## Rust tests
 python: $(RELEASE) ## Python tests: unit, live and documentation
 	$(PYTEST)
 
-old-agno: $(RELEASE) ## Tests of the agno adapter with the oldest supported agno
-	test -d $(OLD_AGNO) || $(BIN)/python -m pip install --quiet --no-deps --target $(OLD_AGNO) agno==$(AGNO)
-	PYTHONPATH=$(OLD_AGNO) $(BIN)/python -c 'import agno, sys; sys.exit("$(OLD_AGNO)" not in agno.__file__)'
-	PYTHONPATH=$(OLD_AGNO) $(PYTEST) tests/unit/components/test_adapters.py tests/live/adapters/test_agno.py \
-		tests/live/adapters/test_agno_client.py tests/live/adapters/test_agno_sessions.py
+oldest-agno: agno-$(OLDEST_AGNO) ## Tests of what concerns agno with the oldest supported agno
+
+agno-%: $(RELEASE)
+	test -d target/$@ || $(BIN)/python -m pip install --quiet --no-deps --target target/$@ agno==$*
+	PYTHONPATH=target/$@ $(BIN)/python -c 'import agno, sys; sys.exit("target/$@" not in agno.__file__)'
+	PYTHONPATH=target/$@ $(PYTEST) $(AGNO_TESTS)
 
 # An abi3 wheel for every Python from 3.11 on; maturin finds the manylinux tag that it satisfies.
 wheel: $(PACKAGES) ## Build the wheel into target/wheels

@@ -29,6 +29,13 @@ pub struct Origin {
     pub scope_schema_url: String,
 }
 
+impl Origin {
+    /// Returns the name of the instrumentation scope; empty if there is none.
+    pub fn scope_name(&self) -> &[u8] {
+        last_content(&self.scope, 1).unwrap_or_default()
+    }
+}
+
 /// A span as it arrived: an encoded `Span` message and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WireSpan {

@@ -67,8 +67,9 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
     all_or_nothing(out, |out| {
         let forest = Forest::of(spans);
         let parent = forest.parent(index);
+        let parent_node = parent.map(|parent| Node::of(&spans[parent])).transpose()?;
         let step_types =
-            parent.map(|parent| Node::of(&spans[parent])).transpose()?.and_then(|node| node.steps());
+            parent_node.zip(parent).and_then(|(node, parent)| node.steps(spans, forest.children(parent)));
         let row = TraceRow::in_forest(trace, &forest);
         let context = TreeContext { row: &row, is_root: parent.is_none(), step_types: step_types.as_ref() };
         let mut node = Node::of(&spans[index])?;
@@ -112,9 +113,9 @@ impl RunContent {
         let mut run = Node::of(&spans[index])?;
         let input = run.input();
         let failed = spans.iter().filter(|span| span.is_error);
-        let earliest_failed = failed.min_by(|one, other| one.sibling_order(other));
-        let error = match earliest_failed {
-            _ if run.span.is_error => run.error(),
+        let earliest_failed = || failed.min_by(|one, other| one.sibling_order(other));
+        let cause = first_cause(spans, forest, index).map(|cause| &spans[cause]).or_else(earliest_failed);
+        let error = match cause {
             Some(span) => Node::of(span)?.error(),
             None => None,
         };
@@ -131,6 +132,27 @@ impl RunContent {
             }
         }
         Ok(Self { input, output, error })
+    }
+}
+
+/// Returns the span that made the run fail: from the run root down, the first failed span below, in order of time,
+/// until nothing below failed. `None` if nothing in the run failed.
+fn first_cause(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<usize> {
+    let mut cause = run;
+    loop {
+        let mut failed = Vec::new();
+        let mut waiting = forest.children(cause).to_vec();
+        while let Some(index) = waiting.pop() {
+            if spans[index].is_error {
+                failed.push(index);
+            } else {
+                waiting.extend(forest.children(index));
+            }
+        }
+        match failed.into_iter().min_by(|one, other| spans[*one].sibling_order(&spans[*other])) {
+            Some(next) => cause = next,
+            None => return spans[cause].is_error.then_some(cause),
+        }
     }
 }
 
@@ -214,7 +236,7 @@ impl TreeWriter<'_> {
                 json.begin_array();
                 let tail = tails.len();
                 write_tail(&mut JsonWriter::in_object(&mut tails), &mut node, &context, &mut self.origins);
-                open.push(Siblings::of(children, tail, node.steps()));
+                open.push(Siblings::of(children, tail, node.steps(self.spans, children)));
             }
         }
         Ok(())

@@ -105,6 +105,9 @@ pub const TABLE: [(Attribute, &[&str]); 25] = [
     (Attribute::ErrorType, &["error.type"]),
 ];
 
+/// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
+const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
+
 /// The attributes that a name stands for, each with the rank of the name in the attribute's line.
 type RankedAttributes = Vec<(Attribute, usize)>;
 
@@ -244,7 +247,9 @@ pub struct SpanSummary {
 
 impl SpanSummary {
     /// Returns the summary of a span.
-    pub fn of(span: &SpanRef<'_>) -> Self {
+    ///
+    /// `scope` is the name of its instrumentation scope.
+    pub fn of(span: &SpanRef<'_>, scope: &[u8]) -> Self {
         let attributes = &span.attributes;
         let presence = attributes.iter().map(|attribute| (attribute.key, has_value(attribute.value)));
         let index = AttributeIndex::from_presence(presence);
@@ -257,7 +262,7 @@ impl SpanSummary {
             |prefix: &str| attributes.iter().any(|attribute| attribute.key.starts_with(prefix.as_bytes()));
 
         let team_id: Option<Box<str>> = id(Attribute::TeamId);
-        let is_agno = uses_prefix("agno.");
+        let is_agno = uses_prefix("agno.") || scope == AGNO_SCOPE;
         let operation = text(Attribute::Operation);
         let node_type = match text(Attribute::Kind) {
             Some(kind) => NodeType::of_kind(&kind, team_id.is_some(), is_agno),

@@ -1,6 +1,8 @@
 //! One span as a node of the tree (`docs/reference/api.md#trace-node`), written in two parts: the members before
 //! its children and those after them. The span's message is dropped in between.
 
+use std::sync::Arc;
+
 use super::dialect::{Attribute, AttributeIndex};
 use super::json::{JsonWriter, value_text};
 use super::node_type::NodeType;
@@ -102,18 +104,40 @@ impl<'a> Node<'a> {
         attributes.filter(|(_, is_shown)| !**is_shown).map(|(attribute, _)| attribute)
     }
 
-    /// Returns the step types that this span declares for the spans below it.
-    pub(super) fn steps(&self) -> Option<StepTypes> {
+    /// Returns the step types of the spans below this one, its children in `spans`; `None` if it is no workflow.
+    pub(super) fn steps(&self, spans: &[Arc<Span>], children: &[usize]) -> Option<StepTypes> {
+        if self.span.summary.node_type != NodeType::Workflow {
+            return None;
+        }
         let attributes = &self.message.attributes;
-        let names = self.index.value(attributes, Attribute::Steps)?;
-        StepTypes::of(names, self.index.value(attributes, Attribute::StepTypes)?)
+        let names = self.index.value(attributes, Attribute::Steps);
+        let types = self.index.value(attributes, Attribute::StepTypes);
+        let mut steps =
+            names.zip(types).and_then(|(names, types)| StepTypes::of(names, types)).unwrap_or_default();
+        let below = children.iter().map(|child| &spans[*child].summary);
+        steps.place(below.filter(|child| child.node_type == NodeType::Workflow).map(|child| &*child.name));
+        Some(steps)
     }
 
+    /// Returns the type of a step: as the span says, as the workflow above it declares, else `Step`.
     fn step_type(&mut self, of_parent: Option<&StepTypes>) -> Option<String> {
-        self.take_text(Attribute::StepType).or_else(|| {
-            let name = self.index.text(&self.message.attributes, Attribute::StepName);
-            of_parent?.step_type(name.as_deref(), &self.message.name).map(str::to_owned)
-        })
+        let text = |attribute| self.index.text(&self.message.attributes, attribute);
+        let own = text(Attribute::StepType);
+        let is_step = own.is_some() || (of_parent.is_some() && self.is_workflow_part());
+        // The instrumentor of agno says what executes a step, not what the step is.
+        if own.is_some_and(|own| !matches!(&*own, "agent" | "team")) {
+            return self.take_text(Attribute::StepType);
+        }
+        let name = text(Attribute::StepName);
+        let declared = of_parent.and_then(|steps| steps.step_type(name.as_deref(), &self.message.name));
+        declared.or(is_step.then_some("Step")).map(str::to_owned)
+    }
+
+    /// Whether the span is a part of a workflow, and no run of one.
+    fn is_workflow_part(&self) -> bool {
+        let of_runs = [Attribute::WorkflowId, Attribute::RunId, Attribute::StepsCount];
+        self.span.summary.node_type == NodeType::Workflow
+            && of_runs.iter().all(|attribute| self.index.position(*attribute).is_none())
     }
 
     /// Writes the `metadata` of this type of node; zero and empty values are left out.

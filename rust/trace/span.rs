@@ -49,7 +49,7 @@ impl Span {
             start: span.start,
             end: span.end,
             is_error: span.status == proto::status::StatusCode::Error as i32,
-            summary: SpanSummary::of(&span),
+            summary: SpanSummary::of(&span, wire.origin.scope_name()),
             wire,
         })
     }

@@ -4,6 +4,7 @@
 //! repeated at every child of the workflow.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::otlp::proto::any_value::Value;
 
@@ -11,13 +12,22 @@ use crate::otlp::proto::any_value::Value;
 const MAX_STEPS: usize = 1_024;
 /// Maximum length of a step's name or type, in bytes.
 const MAX_WORD_BYTES: usize = 256;
+/// The type of a plain function, which has no name.
+const FUNCTION: &str = "function";
+/// The types of steps that have a span of their own, under their own name.
+const WITH_OWN_SPAN: [&str; 4] = ["Step", "Parallel", "Agent", "Team"];
 
-/// The types of a workflow's steps, by name.
+/// The types of a workflow's steps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StepTypes {
-    by_name: HashMap<String, String>,
+    /// The types in the declared order.
+    types: Vec<String>,
+    /// The steps by name, as positions in `types`; of equal names the first.
+    by_name: HashMap<String, usize>,
     /// By the name as it is spelled in span names.
-    by_spelling: HashMap<String, String>,
+    by_spelling: HashMap<String, usize>,
+    /// By the spelling of spans that are no declared step: the step that each belongs to.
+    placed: HashMap<String, usize>,
 }
 
 impl StepTypes {
@@ -26,31 +36,81 @@ impl StepTypes {
     /// A plain function has a type, `function`, but no name, so it is only in the second list.
     pub(super) fn of(names: &Value, types: &Value) -> Option<Self> {
         let names = words(names)?;
-        let mut types = words(types)?;
-        if names.len() != types.len() {
-            types.retain(|step_type| *step_type != "function");
-        }
-        if names.len() != types.len() {
+        let types = words(types)?;
+        let has_names_of_all = names.len() == types.len();
+        let is_named = |step_type: &str| has_names_of_all || step_type != FUNCTION;
+        let positions: Vec<usize> = (0..types.len()).filter(|position| is_named(types[*position])).collect();
+        if names.len() != positions.len() {
             return None;
         }
-        let mut step_types = Self::default();
-        for (name, step_type) in names.into_iter().zip(types) {
-            let spelling = name.replace(|letter: char| !letter.is_alphanumeric(), "_");
-            step_types.by_spelling.entry(spelling).or_insert_with(|| step_type.to_owned());
-            step_types.by_name.entry(name.to_owned()).or_insert_with(|| step_type.to_owned());
+        let mut steps =
+            Self { types: types.iter().map(|word| (*word).to_owned()).collect(), ..Self::default() };
+        for (name, position) in names.into_iter().zip(positions) {
+            steps.by_spelling.entry(spelled(name)).or_insert(position);
+            steps.by_name.entry(name.to_owned()).or_insert(position);
         }
-        Some(step_types)
+        Some(steps)
+    }
+
+    /// Finds the steps of spans that are no declared step: a function has no name, and a condition, a loop or a
+    /// router has spans for its parts only. They belong to what is declared between the steps that were found
+    /// before and after them.
+    ///
+    /// `span_names` are those of the workflow's children, in order of time.
+    pub(super) fn place<'a>(&mut self, span_names: impl Iterator<Item = &'a str>) {
+        let mut next = 0;
+        let mut waiting: Vec<String> = Vec::new();
+        for span_name in span_names {
+            let spelling = spelled(step_of(span_name));
+            match self.by_spelling.get(&spelling) {
+                Some(position) if *position >= next => {
+                    let found = *position;
+                    self.place_between(next..found, std::mem::take(&mut waiting));
+                    next = found + 1;
+                }
+                Some(_) => {}
+                None if waiting.last() == Some(&spelling) => {}
+                None => waiting.push(spelling),
+            }
+        }
+        self.place_between(next..self.types.len(), waiting);
+    }
+
+    /// Places spans that stand where the steps of `declared` should. If that is one step, they are all its parts; if
+    /// there are as many steps as spans of different names, they follow one another; else nothing is known.
+    fn place_between(&mut self, declared: Range<usize>, spellings: Vec<String>) {
+        let is_without_span = |position: &usize| !WITH_OWN_SPAN.contains(&self.types[*position].as_str());
+        let mut steps: Vec<usize> = declared.filter(is_without_span).collect();
+        if steps.len() == 1 {
+            steps.resize(spellings.len(), steps[0]);
+        }
+        if steps.len() == spellings.len() {
+            for (spelling, step) in spellings.into_iter().zip(steps) {
+                self.placed.entry(spelling).or_insert(step);
+            }
+        }
     }
 
     /// Returns the type of the step with this name. If the span has no step name, it is taken from the span's own
     /// name, `<step>.<method>`, in which `_` replaces everything but letters and digits.
     pub(super) fn step_type(&self, name: Option<&str>, span_name: &str) -> Option<&str> {
-        let step_type = match name {
+        let spelling = spelled(step_of(span_name));
+        let declared = match name {
             Some(name) => self.by_name.get(name),
-            None => self.by_spelling.get(span_name.rsplit_once('.').map_or(span_name, |(step, _)| step)),
+            None => self.by_spelling.get(&spelling),
         };
-        step_type.map(String::as_str)
+        declared.or_else(|| self.placed.get(&spelling)).map(|step| self.types[*step].as_str())
     }
+}
+
+/// Returns the name of a step as span names spell it.
+fn spelled(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_alphanumeric(), "_")
+}
+
+/// Returns the name of the step in `<step>.<method>`.
+fn step_of(span_name: &str) -> &str {
+    span_name.rsplit_once('.').map_or(span_name, |(step, _)| step)
 }
 
 fn words(list: &Value) -> Option<Vec<&str>> {

@@ -48,7 +48,7 @@ class Agent(Described):
         """Calls the function and emits an event for each piece of text."""
 
         async def on_text(piece: str) -> None:
-            call.emit(self, "*Content", content=piece, content_type="str")
+            call.emit_text(self, piece)
             await call.caught_up()
 
         arguments = call_arguments(self._takes_call, call.message, call)

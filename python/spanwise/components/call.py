@@ -114,6 +114,7 @@ class Call:
         answers: the caller's answers to the requirements of a pause.
         state: the component's state from its pause.
         is_continued: whether the call resumes after a pause.
+        stream: whether the caller asked for a stream; if not, an adapted framework may emit the start and the end only.
         db: the component's own database, if it has one.
         event_context: members that every event of this call has, which say where it stands in the run.
         emit_event: receives each event.
@@ -137,6 +138,7 @@ class Call:
     answers: tuple[Mapping[str, Any], ...] = ()
     state: Any = None
     is_continued: bool = False
+    stream: bool = False
     db: Any = None
     event_context: Mapping[str, Any] = field(default_factory=dict)
     caught_up: Callable[[], Awaitable[None]] = _return_at_once
@@ -174,6 +176,14 @@ class Call:
         }
         body.update({key: plain(value) for key, value in members.items() if value is not None})
         self.emit_event(body)
+
+    def emit_text(self, component: Component, text: object) -> None:
+        """Emits a piece of the text of an agent or a team.
+
+        Raises:
+            ComponentError: JSON cannot hold it.
+        """
+        self.emit(component, "*Content", content=text, content_type="str")
 
     def forward(self, event: Mapping[str, Any]) -> None:
         """Emits an event of an adapted framework as it is, with the event context of this call.

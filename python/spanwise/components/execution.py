@@ -35,7 +35,7 @@ async def execute(component: Component, call: Call) -> Outcome:
     Raises:
         Exception: whatever the component raised.
     """
-    if not (isinstance(component, Adapted) and component.reports_outcome):
+    if not (isinstance(component, Adapted) and component.reports_outcome and call.stream):
         _emit_start(component, call)
     with _span(component, call) as span:
         outcome = await component.execute(replace(call, db=component.db))

@@ -97,7 +97,7 @@ class Team(Described):
     def emit_content(self, call: Call, outcome: Outcome) -> Outcome:
         """Emits the content of the team itself, unless it paused, and returns the outcome."""
         if outcome.pause is None:
-            call.emit(self, "*Content", content=outcome.content, content_type="str")
+            call.emit_text(self, outcome.content)
             call.emit(self, "*ContentCompleted")
         return outcome
 
@@ -252,7 +252,7 @@ class Coordinate:
             return run.outcome.text or ""
 
         async def on_text(piece: str) -> None:
-            call.emit(team, "*Content", content=piece, content_type="str")
+            call.emit_text(team, piece)
             await call.caught_up()
 
         arguments = (call.message, delegate, call) if self._takes_call else (call.message, delegate)

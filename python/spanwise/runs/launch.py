@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spanwise.components import Kind
 from spanwise.factories import Factory, RequestContext, TrustedContext
 from spanwise.runs.identity import effective
-from spanwise.runs.request import RunRequest
+from spanwise.runs.request import ResumeRequest, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,13 +122,16 @@ class Launcher:
             request.context, read_input=read_input, deadline_seconds=self._factory_deadline_seconds
         )
 
-    async def start(self, request: LaunchRequest, message: str, objects: Mapping[str, dict[str, Any]]) -> ActiveRun:
+    async def start(
+        self, request: LaunchRequest, message: str, objects: Mapping[str, dict[str, Any]], *, stream: bool
+    ) -> ActiveRun:
         """Starts a run and returns it while it runs.
 
         Args:
             request: the entry, and who runs it.
             message: the input of the component.
             objects: the members `session_state`, `dependencies` and `metadata` of the run.
+            stream: whether the caller asked for a stream.
 
         Raises:
             FactoryError: the factory rejected the request, failed, or took too long.
@@ -144,12 +147,13 @@ class Launcher:
                 session_id=request.context.session_id,
                 is_verified=request.is_verified,
                 traceparent=request.traceparent,
+                stream=stream,
                 **objects,
             ),
         )
 
     async def resume(
-        self, request: LaunchRequest, record: RunRecord, answers: tuple[Mapping[str, Any], ...]
+        self, request: LaunchRequest, record: RunRecord, answers: tuple[Mapping[str, Any], ...], *, stream: bool
     ) -> ActiveRun:
         """Continues a paused run and returns it while it runs. Only factories of workflows see the input again.
 
@@ -157,6 +161,7 @@ class Launcher:
             request: the entry, and who runs it.
             record: the paused run.
             answers: the answers to what it waits for.
+            stream: whether the caller asked for a stream.
 
         Raises:
             FactoryError: the factory rejected the request, failed, or took too long.
@@ -166,4 +171,5 @@ class Launcher:
             UnavailableError: too many runs at once, or the service is not open.
         """
         component = await self.resolve(request, read_input=record.kind == Kind.WORKFLOW)
-        return await self._runs.resume(component, record, answers, request.traceparent)
+        resumed = ResumeRequest(answers=answers, traceparent=request.traceparent, stream=stream)
+        return await self._runs.resume(component, record, resumed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # msgspec reads it
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +27,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         session_id: the session, likewise; None for a new one.
         is_verified: whether the user is verified, and so has session ids of their own.
         traceparent: the trace context header of the request.
+        stream: whether the caller asked for a stream.
         session_state: merged into the state of the session.
         dependencies: what the component needs for this run.
         metadata: what the caller noted about this run; it becomes part of the result.
@@ -36,9 +38,24 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     is_verified: bool = False
     traceparent: str | None = None
+    stream: bool = False
     session_state: dict[str, Any] = {}
     dependencies: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
+
+
+class ResumeRequest(Struct, frozen=True, kw_only=True):
+    """The request to resume a paused run.
+
+    Attributes:
+        answers: the caller's answers to what the run waits for.
+        traceparent: the trace context header of the request.
+        stream: whether the caller asked for a stream.
+    """
+
+    answers: tuple[Mapping[str, Any], ...] = ()
+    traceparent: str | None = None
+    stream: bool = False
 
 
 def new_session(component: Component, request: RunRequest, session_id: str, now: int) -> SessionRecord:

@@ -7,7 +7,7 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
@@ -30,14 +30,14 @@ from spanwise.runs.subscription import Subscription, next_index
 from spanwise.traces.recording.recorder import TraceOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator
 
     from spanwise.components import Component, Kind
     from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
     from spanwise.registry import Registry
     from spanwise.runs.active_run import RunEvent
     from spanwise.runs.memory_budget import MemoryBudget
-    from spanwise.runs.request import RunRequest
+    from spanwise.runs.request import ResumeRequest, RunRequest
     from spanwise.runs.session_lookup import SessionAddress
     from spanwise.traces.recording.recorder import Recorder, Recording
 
@@ -161,19 +161,17 @@ class Runs:
             given_state=request.session_state,
             dependencies=request.dependencies,
             metadata=request.metadata,
+            stream=request.stream,
         )
         return self._execute(component, call, record, recording, 0)
 
-    async def resume(
-        self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
-    ) -> ActiveRun:
+    async def resume(self, component: Component, record: RunRecord, request: ResumeRequest) -> ActiveRun:
         """Resumes a paused run and returns it.
 
         Args:
             component: what the run is of.
             record: the run.
-            answers: the caller's answers to the requirements of the pause.
-            traceparent: the trace context header of the request.
+            request: the answers, and how the run continues.
 
         Raises:
             ConflictError: the run is not paused, or somebody else resumed it meanwhile.
@@ -182,16 +180,14 @@ class Runs:
             NotFoundError: its session was deleted.
             UnavailableError: there are too many runs or events, or the service is not open.
         """
-        return await self._tasks.shielded(self._resume(component, record, answers, traceparent))
+        return await self._tasks.shielded(self._resume(component, record, request))
 
-    async def _resume(
-        self, component: Component, record: RunRecord, answers: tuple[Mapping[str, Any], ...], traceparent: str | None
-    ) -> ActiveRun:
+    async def _resume(self, component: Component, record: RunRecord, request: ResumeRequest) -> ActiveRun:
         self._expect_capacity()
         self.expect_paused(record)
         paused = record.paused or {}
         if isinstance(component, Adapted):
-            await component.check_answers(paused.get("state"), answers)
+            await component.check_answers(paused.get("state"), request.answers)
 
         def begin(database: Database) -> SessionRecord:
             self.sessions.expect_not_deleting(record.session_key)
@@ -205,9 +201,10 @@ class Runs:
         session = await self._writer.transact(begin)
         origin = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
-        recording = self._recorder.begin(identity, traceparent, origin)
-        call = self._call(record, session, recording).resumed(answers, record.run_id, paused.get("state"))
-        call = replace(call, dependencies=paused.get("dependencies", {}), metadata=paused.get("metadata", {}))
+        recording = self._recorder.begin(identity, request.traceparent, origin)
+        call = self._call(record, session, recording).resumed(request.answers, record.run_id, paused.get("state"))
+        given = {name: paused.get(name, {}) for name in ("dependencies", "metadata")}
+        call = replace(call, stream=request.stream, **given)
         first_index = await self._writer.transact(lambda database: next_index(database, record.run_id))
         return self._execute(component, call, record, recording, first_index)
 

@@ -56,12 +56,41 @@ def test_streamed_events_are_agnos_own_and_the_trace_is_there_when_the_last_one_
     assert trace_of(adapted, events[-1])["run_id"] == events[0]["run_id"]
 
 
+@pytest.mark.parametrize(
+    ("component", "prefix"), [("agents/ann", "Run"), ("teams/tim", "TeamRun"), ("workflows/flow", "Workflow")]
+)
+def test_a_run_that_is_not_streamed_has_the_events_of_its_start_and_its_end(
+    adapted: RunningService, component: str, prefix: str
+) -> None:
+    def members(event: dict[str, Any]) -> set[str]:
+        return event.keys() - {"event_index", "model_provider", "reasoning_content"}
+
+    result = run(adapted, component, "weather", user_id="u").raise_for_status().json()
+    with adapted.http.stream("POST", f"/{component}/runs/{result['run_id']}/resume") as answer:
+        plain = list(run_events(answer))
+    streamed = stream(adapted, component, "weather", user_id="u")
+    assert [event["event"] for event in plain] == [f"{prefix}Started", f"{prefix}Completed"]
+    assert [streamed[0]["event"], streamed[-1]["event"]] == [f"{prefix}Started", f"{prefix}Completed"]
+    assert members(plain[-1]) == members(streamed[-1])
+    assert plain[-1]["content"] == streamed[-1]["content"] == result["content"]
+
+
+def test_a_streamed_workflow_pauses_and_continues(adapted: RunningService) -> None:
+    paused = stream(adapted, "workflows/confirmed", "x")[-1]
+    assert (paused["event"], paused["status"]) == ("WorkflowPaused", "PAUSED")
+    answers = json.dumps([{**requirement, "confirmed": True} for requirement in paused["step_requirements"]])
+    path = f"/workflows/confirmed/runs/{paused['run_id']}/continue"
+    with adapted.http.stream("POST", path, data={"step_requirements": answers}) as answer:
+        *_, last = run_events(answer)
+    assert (last["event"], last["content"]) == ("WorkflowCompleted", "done: done: x")
+
+
 def test_a_failure_that_agno_catches_is_its_result_and_its_trace_says_why(adapted: RunningService) -> None:
     answer = run(adapted, "agents/ann", "fail")
     result = answer.json()
     assert (answer.status_code, result["status"], result["content"]) == (200, "ERROR", "the model broke")
     trace = trace_of(adapted, result)
-    assert (trace["status"], trace["error"]) == ("ERROR", "the model broke")
+    assert (trace["status"], trace["error"]) == ("ERROR", "RuntimeError: the model broke")
     *_, last = stream(adapted, "agents/ann", "fail")
     assert (last["event"], last["content"]) == ("RunError", "the model broke")
 
@@ -253,7 +282,8 @@ def test_a_workflows_trace_holds_its_steps(adapted: RunningService) -> None:
     assert [step["step_name"] for step in result["step_results"]] == ["ask", "finish"]
     trace = trace_of(adapted, result)
     assert (trace["workflow_id"], trace["session_id"], trace["run_id"]) == ("flow", "w", result["run_id"])
-    assert types_of(trace) == ["AGENT", "CHAIN", "LLM", "LLM", "TOOL", "WORKFLOW", "WORKFLOW"]
+    assert types_of(trace) == ["AGENT", "LLM", "LLM", "TOOL", "WORKFLOW", "WORKFLOW", "WORKFLOW"]
+    assert [node.get("step_type") for node in trace["tree"][0]["spans"]] == ["Step", "Step"]
     assert len(trace["tree"]) == 1
 
 
@@ -357,3 +387,12 @@ def test_a_listing_shows_the_description_of_agno(adapted: RunningService) -> Non
     assert (team["mode"], team["members"][0]["id"]) == ("coordinate", "member")
     workflow = adapted.http.get("/workflows/flow").json()
     assert [step["name"] for step in workflow["steps"]] == ["ask", "finish"]
+
+
+def test_parts_without_names_run(adapted: RunningService) -> None:
+    result = run(adapted, "workflows/nameless", "weather").raise_for_status().json()
+    assert (result["status"], result["content"]) == ("COMPLETED", "done: done: done: done: done: hello there")
+    [root] = trace_of(adapted, result)["tree"]
+    assert root["name"] == "nameless.arun"
+    events = stream(adapted, "workflows/nameless", "weather")
+    assert events[-1]["event"] == "WorkflowCompleted"

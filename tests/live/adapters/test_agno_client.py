@@ -189,11 +189,13 @@ def test_it_reads_the_configuration(talk: Talk) -> None:
         assert {workflow.id for workflow in config.workflows} == {
             "flow",
             "confirmed",
+            "nameless",
             "patient",
             "built-workflow",
             "mixed-steps",
         }
-        assert "scripted-1" in {model.id for model in await client.get_models()}
+        if hasattr(client, "get_models"):  # agno 3 has the models in the configuration only
+            assert "scripted-1" in {model.id for model in await client.get_models()}
 
     talk(speak)
 

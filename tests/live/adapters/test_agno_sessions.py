@@ -37,7 +37,12 @@ def test_it_reads_the_configuration(hosted: RunningService) -> None:
     agents = {agent.id: agent for agent in config.agents}
     assert agents["weather"].model.id == "stub-1"
     assert {each.id: each.is_factory for each in config.workflows}.items() >= {"steps": False, "built": True}.items()
-    assert [model.id for model in call_client(hosted, lambda client: client.get_models())] == ["stub-1"]
+
+    async def models(client: Any) -> Any:
+        return await client.get_models()
+
+    if hasattr(AgentOSClient, "get_models"):  # agno 3 has the models in the configuration only
+        assert [model.id for model in call_client(hosted, models)] == ["stub-1"]
 
 
 def test_it_manages_sessions(hosted: RunningService) -> None:

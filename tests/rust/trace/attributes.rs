@@ -73,7 +73,7 @@ fn an_id_may_be_a_number_but_not_a_list() {
     let session_id = |session: Json| {
         let attributes = json!({"session.id": session});
         let span = of_attributes(attributes.as_object().expect("an object")).encode_to_vec();
-        SpanSummary::of(&SpanRef::of(&span).expect("a span")).session_id
+        SpanSummary::of(&SpanRef::of(&span).expect("a span"), b"").session_id
     };
     assert_eq!(session_id(json!(17)).as_deref(), Some("17"));
     assert_eq!(session_id(json!(["a"])), None);

@@ -163,8 +163,37 @@ fn a_failed_run_shows_its_error_and_no_output() {
     assert_eq!(succeeded["tree"][0]["status"], "OK");
     assert_eq!(succeeded["tree"][0]["error"], Json::Null);
     let broken = of_run(failed(1, 0, "its own").status);
-    assert_eq!((&broken["output"], &broken["error"]), (&Json::Null, &json!("its own")));
+    assert_eq!((&broken["output"], &broken["error"]), (&Json::Null, &json!("the cause")));
+    assert_eq!(broken["tree"][0]["error"], "its own");
     assert_eq!(broken["tree"][0]["output"], "half", "the node keeps what was sent");
+}
+
+#[test]
+fn the_error_of_a_trace_is_the_first_cause_below_the_run() {
+    let kind = |span: proto::Span| proto::Span {
+        attributes: vec![text("openinference.span.kind", "AGENT")],
+        ..span
+    };
+    let error = |spans: &[proto::Span]| detail_of(&trace(spans))["error"].clone();
+    let run = kind(failed(2, 1, "run status: error"));
+    let spans = [
+        failed(1, 0, "bad gateway"),
+        run.clone(),
+        message(3, 2, 10),
+        proto::Span { start_time_unix_nano: 30, ..failed(4, 3, "later") },
+        proto::Span { start_time_unix_nano: 20, ..failed(5, 3, "step failed") },
+        message(6, 5, 21),
+        failed(7, 6, "upstream exploded"),
+        proto::Span { start_time_unix_nano: 5, ..failed(8, 1, "not of the run") },
+    ];
+    assert_eq!(error(&spans), "upstream exploded", "the first failure, and what is below it");
+    assert_eq!(error(&spans[..4]), "later");
+    assert_eq!(error(&spans[..2]), "run status: error");
+    assert_eq!(
+        error(&[failed(1, 0, "bad gateway"), kind(message(2, 1, 1))]),
+        "bad gateway",
+        "the run did not fail"
+    );
 }
 
 #[test]
@@ -219,13 +248,52 @@ fn steps_are_matched_by_name_not_by_position() {
         children.iter().map(|child| child["step_type"].clone()).collect::<Json>()
     };
     let names = ["draft", "fact-check", "polish"];
-    let by_name = json!(["Parallel", "Step", "Condition", null, "agent"]);
+    let by_name = json!(["Parallel", "Step", "Condition", null, "Step"]);
     assert_eq!(step_types(workflow(&names, &["Step", "Condition", "Parallel"])), by_name);
     assert_eq!(step_types(workflow(&names, &["Step", "function", "Condition", "Parallel"])), by_name);
+    assert_eq!(step_types(workflow(&names, &["Step", "Condition"])), json!([null, null, null, null, "Step"]));
+}
+
+#[test]
+fn spans_that_are_no_declared_step_belong_to_what_is_declared_where_they_stand() {
+    let workflow = |declared: &[(&str, &str)]| {
+        let list = |words: Vec<&str>| {
+            let values = words.iter().map(|text| super::made::otlp_value(&json!(text))).collect();
+            Value::ArrayValue(ArrayValue { values })
+        };
+        let named = declared.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
+        proto::Span {
+            attributes: vec![
+                text("openinference.span.kind", "WORKFLOW"),
+                attribute("agno.workflow.steps", list(named.collect())),
+                attribute("agno.workflow.step_types", list(declared.iter().map(|(_, word)| *word).collect())),
+            ],
+            ..message(1, 0, 1)
+        }
+    };
+    let step_types = |declared: &[(&str, &str)], steps: &[&str]| {
+        let step = |(number, name): (usize, &&str)| proto::Span {
+            name: format!("{name}.execute"),
+            attributes: vec![text("openinference.span.kind", "WORKFLOW")],
+            ..message(number as u64 + 2, 1, number as u64 + 2)
+        };
+        let children = steps.iter().enumerate().map(step);
+        let detail =
+            detail_of(&trace(&std::iter::once(workflow(declared)).chain(children).collect::<Vec<_>>()));
+        let children = detail["tree"][0]["spans"].as_array().expect("children").clone();
+        children.iter().map(|child| child["step_type"].clone()).collect::<Json>()
+    };
+    let declared = [("a", "Step"), ("if", "Condition"), ("b", "Parallel"), ("", "function")];
     assert_eq!(
-        step_types(workflow(&names, &["Step", "Condition"])),
-        json!([null, null, null, null, "agent"])
+        step_types(&declared, &["a", "x", "y", "b", "f"]),
+        json!(["Step", "Condition", "Condition", "Parallel", "function"])
     );
+    assert_eq!(step_types(&declared, &["a", "b", "f"]), json!(["Step", "Parallel", "function"]), "not met");
+    let adjacent = [("loop", "Loop"), ("route", "Router")];
+    assert_eq!(step_types(&adjacent, &["x", "x", "y"]), json!(["Loop", "Loop", "Router"]));
+    assert_eq!(step_types(&adjacent, &["x", "y", "z"]), json!(["Step", "Step", "Step"]), "nobody can tell");
+    assert_eq!(step_types(&[("a", "Step"), ("a", "Step")], &["a", "a"]), json!(["Step", "Step"]));
+    assert_eq!(step_types(&[], &["x"]), json!(["Step"]), "a part of a step");
 }
 
 fn link() -> proto::span::Link {

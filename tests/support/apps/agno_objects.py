@@ -14,10 +14,10 @@ from agno.db.sqlite import SqliteDb
 from agno.run import RunContext  # noqa: TC002  # agno reads the types of a tool
 from agno.team import Team as AgnoTeam
 from agno.tools import tool
+from agno.workflow import Condition, Loop, Parallel, Router, Steps
 from agno.workflow import Step as AgnoStep
-from agno.workflow import Steps
 from agno.workflow import Workflow as AgnoWorkflow
-from agno.workflow.types import StepInput, StepOutput
+from agno.workflow.types import HumanReview, StepInput, StepOutput
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.models.function import DeltaToolCall, DeltaToolCalls, FunctionModel
@@ -132,9 +132,26 @@ def agno_workflow(workflow_id: str, **options: Any) -> AgnoWorkflow:
 
 
 def confirmed() -> AgnoWorkflow:
-    asking = AgnoStep(name="finish", executor=done, requires_confirmation=True, confirmation_message="Finish it?")
+    review = HumanReview(requires_confirmation=True, confirmation_message="Finish it?")
+    asking = AgnoStep(name="finish", executor=done, human_review=review)
     steps: list[Any] = [asking, AgnoStep(name="again", executor=done)]
     return AgnoWorkflow(id="confirmed", name="Confirmed", steps=steps)
+
+
+def nameless() -> AgnoWorkflow:
+    """Returns a workflow in which nothing has a name."""
+    asked: Any = agno_agent("nobody")
+    asked.name = None
+    step: Any = AgnoStep(executor=done)
+    selector: Any = lambda _: "done"  # noqa: E731  # agno's annotation does not admit names
+    compounds: list[Any] = [
+        Condition(evaluator=lambda _: True, steps=[AgnoStep(executor=done)]),
+        Parallel(step),
+        Loop(steps=[AgnoStep(executor=done)], max_iterations=1),
+        Router(selector=selector, choices=[done]),
+        Steps(steps=[AgnoStep(executor=done)]),
+    ]
+    return AgnoWorkflow(id="nameless", steps=[asked, AgnoStep(agent=asked), *compounds])
 
 
 async def pydantic_answer(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
@@ -201,6 +218,7 @@ service = Service(
     workflows=[
         agno_workflow("flow"),
         confirmed(),
+        nameless(),
         AgnoWorkflow(
             id="patient", name="Patient", steps=[Steps(name="all", steps=[AgnoStep("wait", executor=patient)])]
         ),

@@ -27,26 +27,21 @@ class ScriptedModel(Model):
     answer: Callable[[Sequence[Message]], Any] = field(default=lambda messages: f"echo {messages[-1].content}")
 
     def invoke(self, *_: Any, messages: list[Message], **__: Any) -> ModelResponse:
-        pieces = list(self._pieces(messages))
-        texts = [piece.content for piece in pieces if piece.content]
-        calls = [call for piece in pieces for call in piece.tool_calls]
-        return ModelResponse(role="assistant", content="".join(texts) or None, tool_calls=calls, response_usage=_USAGE)
+        return _as_response(self.answer(messages))
 
     async def ainvoke(self, *_: Any, messages: list[Message], **__: Any) -> ModelResponse:
-        return self.invoke(messages=messages)
+        return _as_response(await self._awaited(messages))
 
     def invoke_stream(self, *_: Any, messages: list[Message], **__: Any) -> Iterator[ModelResponse]:
-        yield from self._pieces(messages)
+        yield from _as_pieces(self.answer(messages))
 
     async def ainvoke_stream(self, *_: Any, messages: list[Message], **__: Any) -> AsyncIterator[ModelResponse]:
-        found = self.answer(messages)
-        if hasattr(found, "__await__"):
-            found = await found
-        for piece in _as_pieces(found):
+        for piece in _as_pieces(await self._awaited(messages)):
             yield piece
 
-    def _pieces(self, messages: Sequence[Message]) -> Iterator[ModelResponse]:
-        yield from _as_pieces(self.answer(messages))
+    async def _awaited(self, messages: Sequence[Message]) -> object:
+        found = self.answer(messages)
+        return await found if hasattr(found, "__await__") else found
 
     def _parse_provider_response(self, response: Any, **_: Any) -> ModelResponse:
         assert isinstance(response, ModelResponse)
@@ -63,6 +58,13 @@ def tool_call(name: str, **arguments: object) -> dict[str, Any]:
 
 
 _USAGE = MessageMetrics(input_tokens=7, output_tokens=3, total_tokens=10)
+
+
+def _as_response(found: object) -> ModelResponse:
+    pieces = list(_as_pieces(found))
+    texts = [piece.content for piece in pieces if piece.content]
+    calls = [call for piece in pieces for call in piece.tool_calls]
+    return ModelResponse(role="assistant", content="".join(texts) or None, tool_calls=calls, response_usage=_USAGE)
 
 
 def _as_pieces(found: object) -> Iterator[ModelResponse]:

@@ -3,11 +3,12 @@
 Events, results and requirements are agno's own and are forwarded unchanged. `openinference-instrumentation-agno` makes
 the spans. An agno object changes while it runs, so each run of a prototype gets a copy, as in agno's own service.
 
-Source: agno 2.7 to 2.9. See docs/reference/api.md#run-results and docs/reference/api.md#run-events.
+Source: agno 2.7.2 to 3.1.10. See docs/reference/api.md#run-results and docs/reference/api.md#run-events.
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 from contextlib import aclosing
 from functools import cache
@@ -21,20 +22,21 @@ from agno.run import RunContext
 from agno.run.agent import RunOutput
 from agno.run.approval import acheck_and_apply_approval_resolution
 from agno.run.team import TeamRunOutput
-from agno.run.workflow import WorkflowPausedEvent, WorkflowRunOutput
+from agno.run.workflow import WorkflowRunOutput
 from agno.session.workflow import WorkflowSession
 from agno.team import Team
 from agno.workflow import Workflow
 from openinference.instrumentation.agno import AgnoInstrumentor
 
 from spanwise.components.adapters.agno_description import describe_agent, describe_team, describe_workflow
+from spanwise.components.adapters.agno_endings import ending_event
 from spanwise.components.adapters.agno_requirements import (
     needs_approval,
     resolve_requirements,
     resolve_step_requirements,
 )
 from spanwise.components.adapters.agno_sessions import SessionInDb
-from spanwise.components.adapters.agno_steps import run_in_threads
+from spanwise.components.adapters.agno_steps import hosted
 from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind, Outcome, Pause, ReportedOutcome
 from spanwise.components.events import requirements_member, status_after
@@ -55,7 +57,6 @@ AnswerList: TypeAlias = "Sequence[Mapping[str, Any]]"
 _EVENT_MEMBERS = {"created_at", "event", "nested_depth", "reason", "error"}
 """The members of an ending event that are no members of a result."""
 _SUCCESSFUL = {"COMPLETED", "PAUSED"}
-_STREAM_OPTIONS: dict[str, Any] = {"stream": True, "stream_events": True}
 _TRANSIENT_STATE = {"current_user_id", "current_session_id", "current_run_id"}
 """The members that agno adds to a session's state during a run."""
 
@@ -99,8 +100,10 @@ class _AgnoComponent(Adapted):
     async def execute(self, call: Call) -> Outcome:
         """Runs or resumes a copy of agno's object, which starts with the state of the session.
 
+        agno streams only if the caller does: otherwise it has no events, and the last one is made of its run output.
+
         Raises:
-            ComponentError: agno ended the run without an event that says how.
+            ComponentError: agno ended the run without saying how.
         """
         own = self._own.deep_copy() if self.is_shared else self._own
         session = SessionInDb(own, self.kind, call)
@@ -129,9 +132,11 @@ class _AgnoComponent(Adapted):
                     await call.caught_up()
                 elif ending is None or ending[0] == "COMPLETED":
                     ending = (status, body)
+        if output is not None and (ending is None or output.is_paused):
+            ending = ending_event(output)
         if ending is None:
-            raise ComponentError(f"agno ended the run of {self.kind} `{self.id}` without an event that says how")
-        return self._outcome(*ending, None if output is None else _plain(output.to_dict()))
+            raise ComponentError(f"agno ended the run of {self.kind} `{self.id}` without saying how")
+        return self._outcome(ending[0], _plain(ending[1]), None if output is None else _plain(output.to_dict()))
 
     def _outcome(self, status: str, event: dict[str, Any], result: dict[str, Any] | None) -> Outcome:
         """Returns the outcome of a run.
@@ -171,7 +176,7 @@ class _AgentOrTeam(_AgnoComponent):
     """The base class of agents and teams."""
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
-        options = {**_STREAM_OPTIONS, **_run_options(call), "yield_run_output": True, "user_id": call.user_id}
+        options = {**_stream_options(call), **_run_options(call), "yield_run_output": True, "user_id": call.user_id}
         if call.is_continued:
             paused, arguments = self._continuation(call.state, call.answers)
             if needs_approval(call.state["output"]):
@@ -179,11 +184,11 @@ class _AgentOrTeam(_AgnoComponent):
             if own.db is None:
                 context = RunContext(call.run_id, call.session_id, call.user_id, session_state=dict(call.session_state))
                 arguments["run_context"] = context
-            events = own.acontinue_run(run_response=paused, **arguments, **options)
+            found = own.acontinue_run(run_response=paused, **arguments, **options)
         else:
             ids = {"run_id": call.run_id, "session_id": call.session_id}
-            events = own.arun(call.message, session_state=_initial_state(own, call), **ids, **options)
-        async with aclosing(events):
+            found = own.arun(call.message, session_state=_initial_state(own, call), **ids, **options)
+        async with aclosing(_events_of(found)) as events:
             async for event in events:
                 if isinstance(event, RunOutput | TeamRunOutput) and event.run_id == call.run_id:
                     _update_session_state(event.session_state, call)
@@ -250,7 +255,7 @@ class _AgnoWorkflow(_AgnoComponent):
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
         state, has_db = _initial_state(own, call), own.db is not None
-        run_in_threads(own)
+        hosted(own)
         if not has_db:
             # agno's workflows cannot resume without a database; this one lasts as long as the run
             own.db = InMemoryDb()  # type: ignore[no-untyped-call]
@@ -260,11 +265,12 @@ class _AgnoWorkflow(_AgnoComponent):
                 session = WorkflowSession(call.session_id, workflow_id=self.id, user_id=call.user_id, runs=[paused])
                 session.session_data = {"session_state": state}
                 own.db.upsert_session(session)
-            events = await own.acontinue_run(run_response=paused, step_requirements=requirements, **_STREAM_OPTIONS)
+            options = {"run_response": paused, "step_requirements": requirements, **_stream_options(call)}
+            found = await own.acontinue_run(**options)
         else:
             ids = {"run_id": call.run_id, "session_id": call.session_id, "user_id": call.user_id}
-            events = own.arun(call.message, session_state=state, **ids, **_run_options(call), **_STREAM_OPTIONS)
-        async with aclosing(events):
+            found = own.arun(call.message, session_state=state, **ids, **_run_options(call), **_stream_options(call))
+        async with aclosing(_events_of(found)) as events:
             async for event in events:
                 yield event
         session = await own.aget_session(session_id=call.session_id)
@@ -273,8 +279,6 @@ class _AgnoWorkflow(_AgnoComponent):
         _update_session_state((session.session_data or {}).get("session_state"), call)
         for output in (run for run in session.runs or () if run.run_id == call.run_id):
             yield output
-            if output.is_paused:
-                yield _paused_event(output)
 
     async def check_answers(self, state: Any, answers: AnswerList) -> None:  # noqa: ANN401  # any JSON
         """Accepts requirements of steps if the one that the run waits for is resolved."""
@@ -322,25 +326,6 @@ async def _apply_approval(paused: RunOutput | TeamRunOutput, db: Any) -> None:  
         raise ForbiddenError(f"the run waits for an administrator: {error}") from error
 
 
-def _paused_event(output: WorkflowRunOutput) -> WorkflowPausedEvent:
-    """Returns the event of a paused workflow, which agno's workflows do not emit and agno's own service adds."""
-    return WorkflowPausedEvent(
-        run_id=output.run_id or "",
-        workflow_id=output.workflow_id,
-        workflow_name=output.workflow_name,
-        session_id=output.session_id,
-        status="PAUSED",
-        paused_step_index=output.paused_step_index,
-        paused_step_name=output.paused_step_name,
-        pause_kind=output.pause_kind,
-        step_requirements=output.step_requirements,
-        step_results=output.step_results,
-        step_executor_runs=output.step_executor_runs,
-        content=output.content,
-        metadata=output.metadata,
-    )
-
-
 @cache
 def _instrument() -> bool:
     """Enables the instrumentor of agno, once. Returns whether its spans reach our recordings.
@@ -353,6 +338,21 @@ def _instrument() -> bool:
         return False
     instrumentor.instrument(tracer_provider=PROXY_PROVIDER)
     return bool(instrumentor.is_instrumented_by_opentelemetry)
+
+
+def _stream_options(call: Call) -> dict[str, Any]:
+    """Returns the arguments of agno that say whether it streams."""
+    return {"stream": True, "stream_events": True} if call.stream else {"stream": False}
+
+
+async def _events_of(found: Any) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # depends on whether agno streams
+    """Yields what a run of agno returned: the events of a stream, or the run output."""
+    if not inspect.isasyncgen(found):
+        yield await found if inspect.isawaitable(found) else found
+        return
+    async with aclosing(found):
+        async for event in found:
+            yield event
 
 
 def _run_options(call: Call) -> dict[str, Any]:

@@ -17,8 +17,8 @@ class Adapted:
     Attributes:
         kind: the kind of component.
         is_shared: whether concurrent runs use it, so that each may need a copy; a factory's product is used once.
-        reports_outcome: whether its own events report the start and the end of a run; its outcome then has a
-            `ReportedOutcome`.
+        reports_outcome: whether its outcome has a `ReportedOutcome`, and its own events report the start of a run that
+            is streamed.
         is_instrumented: whether an instrumentor makes the spans of its runs.
     """
 

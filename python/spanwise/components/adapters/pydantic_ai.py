@@ -105,7 +105,7 @@ class _PydanticAgent(Adapted):
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 if text:
-                    call.emit(self, "*Content", content=text, content_type="str")
+                    call.emit_text(self, text)
             case FunctionToolCallEvent(part=part):
                 call.emit(self, "ToolCallStarted", tool=_tool_execution(part))
             case FunctionToolResultEvent(part=ToolReturnPart() as part):

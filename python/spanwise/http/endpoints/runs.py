@@ -52,7 +52,7 @@ def create_run(kind: Kind) -> Handler:
         launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
         objects = {name: parse_input(getattr(form, name), name) or {} for name in OBJECT_FIELDS}
         with _stream_slot(form, backend) as slot:
-            run = await backend.launcher.start(launch, form.message, objects)
+            run = await backend.launcher.start(launch, form.message, objects, stream=form.stream)
             return await _respond(run, kind, form, backend, slot)
 
     return handle
@@ -72,7 +72,7 @@ def continue_run(kind: Kind) -> Handler:
         factory_input = parse_input(form.factory_input) if kind is Kind.WORKFLOW else None
         launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
         with _stream_slot(form, backend) as slot:
-            run = await backend.launcher.resume(launch, record, answers)
+            run = await backend.launcher.resume(launch, record, answers, stream=form.stream)
             return await _respond(run, kind, form, backend, slot)
 
     return handle

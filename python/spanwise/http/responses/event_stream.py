@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import StreamingResponse
 
 from spanwise.components import Kind
+from spanwise.components.events import is_text_chunk, status_after
 from spanwise.errors import BadRequestError, UnavailableError
 from spanwise.http.media_types import EVENT_STREAM
 from spanwise.http.responses.budget import ClientStalledError
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = b": heartbeat\n\n"
-_ENDINGS = {
-    Kind.AGENT: {"RunError", "RunCancelled", "RunPaused"},
-    Kind.TEAM: {"TeamRunError", "TeamRunCancelled", "TeamRunPaused"},
-    Kind.WORKFLOW: {"WorkflowCompleted", "WorkflowError", "WorkflowCancelled", "WorkflowPaused"},
-}
-
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +126,9 @@ async def content_only(entries: AsyncGenerator[RunEvent, None], kind: Kind) -> A
     """Yields the content events of a run, and its last event if it did not complete; a workflow's in any case."""
     async with aclosing(entries):
         async for entry in entries:
-            if entry.name.endswith("RunContent") or entry.name in _ENDINGS[kind]:
+            status = status_after(kind, entry.name)
+            is_needed_end = status is not None and (status != "COMPLETED" or kind is Kind.WORKFLOW)
+            if is_text_chunk(entry.name) or is_needed_end:
                 yield entry
 
 

@@ -46,7 +46,7 @@ async def start(session: SocketSession, received: Message) -> None:
     identity = _require_scope(session, workflow_id)
     launch = _launch_request(session, identity, workflow_id, message)
     objects = {name: _object(message, name) or {} for name in OBJECT_FIELDS}
-    run = await session.backend.launcher.start(launch, message.message, objects)
+    run = await session.backend.launcher.start(launch, message.message, objects, stream=True)
     await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
 
 
@@ -57,7 +57,7 @@ async def resume(session: SocketSession, received: Message) -> None:
     record, identity = await _record(session, message, message.run_id)
     session.backend.runs.expect_paused(record)
     launch = _launch_request(session, identity, record.component_id, message)
-    run = await session.backend.launcher.resume(launch, record, message.step_requirements)
+    run = await session.backend.launcher.resume(launch, record, message.step_requirements, stream=True)
     await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
 
 

@@ -2,7 +2,7 @@
 
 A trace without spans cannot be imported: the row of a trace holds nothing that its spans do not.
 
-Source: agno 2.7.2 to 2.9.0, `agno/tracing/schemas.py`: ids are hexadecimal, times ISO 8601 text, attributes a JSON
+Source: agno 2.7.2 to 3.1.10, `agno/tracing/schemas.py`: ids are hexadecimal, times ISO 8601 text, attributes a JSON
 object.
 """
 

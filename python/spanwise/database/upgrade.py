@@ -26,7 +26,8 @@ assert FORMAT == UPGRADED_FORMAT + 1  # noqa: S101  # what follows creates the t
 def upgrade(connection: Connection) -> None:
     """Changes the tables of version 2 into the current ones. The owner of a session becomes part of its key.
 
-    Tables may be missing: they were created after the version was stored. So may indexes, which the caller creates.
+    Tables may be missing: they were created after the version was stored. So may indexes; the
+    caller creates those of the other tables.
 
     Args:
         connection: in a transaction.
@@ -37,6 +38,8 @@ def upgrade(connection: Connection) -> None:
     if "sessions" in existing:
         connection.exec_driver_sql(f"ALTER TABLE sessions RENAME TO {_OLD_SESSIONS}")
     connection.execute(CreateTable(sessions))
+    for index in sessions.indexes:  # the runs look their sessions up by id
+        index.create(connection)
     if "sessions" in existing:
         _copy_sessions(connection)
     if "runs" in existing:

@@ -34,7 +34,8 @@ def upgrade(connection: Connection) -> None:
 
     The owner of a session becomes part of its key, and every row gets its checksum.
 
-    Tables may be missing: they were created after the version was stored. So may indexes, which the caller creates.
+    Tables may be missing: they were created after the version was stored. So may indexes; the
+    caller creates those of the other tables.
 
     Args:
         connection: in a transaction.
@@ -45,6 +46,8 @@ def upgrade(connection: Connection) -> None:
     if "sessions" in existing:
         connection.exec_driver_sql(f"ALTER TABLE sessions RENAME TO {_OLD_SESSIONS}")
     connection.execute(CreateTable(sessions))
+    for index in sessions.indexes:  # the runs look their sessions up by id
+        index.create(connection)
     if "sessions" in existing:
         _copy_sessions(connection)
     if "runs" in existing:

@@ -15,6 +15,23 @@ MAX_PREVIEW_LENGTH = 280
 """Characters of a preview, as clients of agno 3 expect."""
 
 KindName: TypeAlias = Literal["agent", "team", "workflow"]
+RunStatus: TypeAlias = Literal[
+    "PENDING",
+    "RUNNING",
+    "PAUSED",
+    "COMPLETED",
+    "CANCELLED",
+    "ERROR",
+    "REGENERATED",
+    "pending",
+    "running",
+    "paused",
+    "completed",
+    "cancelled",
+    "error",
+    "regenerated",
+]
+"""The statuses that clients of agno ask for. No run is REGENERATED here."""
 NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=WITHOUT_NUL)]
 IdText: TypeAlias = Annotated[str, Meta(max_length=255, pattern=WITHOUT_NUL)]
 Name: TypeAlias = Annotated[NameText | None, Meta(description="Its name, for people.")]
@@ -34,8 +51,8 @@ class SessionRunsQuery(SessionQuery, frozen=True, kw_only=True):
     """The query of the runs of a session."""
 
     status: Annotated[
-        list[StoredText] | UnsetType,
-        Meta(description="Only runs with this status, whatever the case; repeated for one of several."),
+        list[RunStatus] | UnsetType,
+        Meta(description="Only runs with this status, in upper or lower case; repeated for one of several."),
     ] = UNSET
 
     created_after: Annotated[

@@ -91,7 +91,7 @@ def test_everything_is_synced_before_it_is_reported(tmp_path: Path) -> None:
                 assert not inside, f"{path} is named before {inside} are synced"
             unsynced_folders.add(str(Path(path).parent))
             named += 1
-    assert reports == ["opened", *["ingested"] * 3, "flushed", "deleted", "closed"]
+    assert reports == ["opened", *["ingested"] * 3, "flushed", "deleted", "ingested", "closed"]
 
 
 def is_object(path: str, folder: Path) -> bool:

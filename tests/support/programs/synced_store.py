@@ -22,6 +22,8 @@ def main() -> None:
     os.write(1, b"flushed\n")
     store.delete(Filter.compile(b'{"op":"EQ","key":"trace_id","value":"%032x"}' % 1))
     os.write(1, b"deleted\n")
+    store.ingest(export_request(f"{4:032x}", "00000000000000a1"), "application/json")
+    os.write(1, b"ingested\n")
     store.close()
     os.write(1, b"closed\n")
 

@@ -110,6 +110,10 @@ class Page:
     def total_count(self) -> int:
         """The exact number of items on all pages together."""
 
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with the items that are marked as damaged."""
+
 @final
 class TraceStore:
     """A durable store of traces with a single writer."""

@@ -148,6 +148,7 @@ class TraceSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     team_id: Annotated[str | None, Meta(description="The id of the team.")] = None
     workflow_id: Annotated[str | None, Meta(description="The id of the workflow.")] = None
     created_at: Annotated[Time, Meta(description="When the trace was first received.")]
+    damaged: Annotated[bool, Meta(description="Whether its spans are damaged and cannot be shown.")] = False
 
 
 class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -183,7 +184,7 @@ class TraceSessionStats(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Statistics of the traces of one session. Missing values are omitted."""
 
     session_id: Annotated[str, Meta(description="Session identifier.")]
-    user_id: Annotated[str | None, Meta(description="The user of the latest trace that has one.")] = None
+    user_id: Annotated[str | None, Meta(description="The owner of the session.")] = None
     agent_id: Annotated[str | None, Meta(description="The agents of the session, separated by `, `.")] = None
     team_id: Annotated[str | None, Meta(description="The team of the latest trace that has one.")] = None
     workflow_id: Annotated[str | None, Meta(description="The workflow of the latest trace that has one.")] = None

@@ -169,7 +169,7 @@ class Settings(Budgets, frozen=True, kw_only=True):
     ] = 4096 * MEBIBYTE
     recover: Annotated[
         bool,
-        Meta(description="Whether opening a store quarantines damaged segments instead of failing."),
+        Meta(description="Whether opening a store quarantines damaged segments and log objects instead of failing."),
     ] = False
     database_url: Annotated[
         str,

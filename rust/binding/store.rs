@@ -67,6 +67,11 @@ impl PyPage {
     fn total_count(&self) -> u64 {
         self.page.total_count
     }
+
+    #[getter]
+    fn damage(&self) -> Vec<String> {
+        self.page.damage.clone()
+    }
 }
 
 /// A durable store of traces with a single writer.

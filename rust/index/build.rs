@@ -7,8 +7,9 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 
 use super::ids;
-use super::layout::{IndexWriter, SectionKind, TEXT_COLUMNS};
+use super::layout::{IndexWriter, SESSIONS_COLUMN, SectionKind, TEXT_COLUMNS};
 use super::numbers::ZONE;
+use super::sessions::RowSessions;
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 
@@ -31,8 +32,10 @@ pub fn build(
     let rows = u32::try_from(batch.num_rows()).map_err(|_| invalid_input("expected fewer than 2^32 rows"))?;
     let mut writer = IndexWriter::new(out);
     for column in 0..TEXT_COLUMNS {
-        write_texts(&mut writer, column, batch.column(column))?;
+        write_texts(&mut writer, column, &coded(batch.column(column)))?;
     }
+    let RowSessions { keys, codes } = RowSessions::of(batch);
+    write_texts(&mut writer, SESSIONS_COLUMN, &of_keys(&keys, &codes))?;
     write_trace_ids(&mut writer, batch.column(Field::TraceId.column()))?;
     let durations = batch.column(Field::DurationMs.column()).as_primitive::<Int64Type>().values();
     writer.packed(Field::DurationMs.column(), SectionKind::Whole, durations.iter().copied())?;
@@ -90,17 +93,21 @@ struct Coded<'a> {
     codes: Vec<u32>,
 }
 
-fn write_texts(writer: &mut IndexWriter<'_>, column: usize, array: &ArrayRef) -> io::Result<()> {
-    let Coded { values, codes } = match array.as_dictionary_opt::<Int32Type>() {
+fn coded(array: &ArrayRef) -> Coded<'_> {
+    match array.as_dictionary_opt::<Int32Type>() {
         Some(_) => of_dictionary(array),
         None => of_plain(array),
-    };
+    }
+}
+
+fn write_texts(writer: &mut IndexWriter<'_>, column: usize, coded: &Coded<'_>) -> io::Result<()> {
+    let Coded { values, codes } = coded;
     let bytes = values.iter().map(|value| value.len()).sum::<usize>();
     u32::try_from(bytes).map_err(|_| invalid_input("expected at most 4 GiB of text in a column"))?;
     let mut offsets = Vec::with_capacity(values.len() + 1);
     let mut blob = Vec::with_capacity(bytes);
     offsets.push(0);
-    for value in &values {
+    for value in values {
         blob.extend_from_slice(value.as_bytes());
         offsets.push(u32::try_from(blob.len()).unwrap_or(u32::MAX));
     }
@@ -108,8 +115,8 @@ fn write_texts(writer: &mut IndexWriter<'_>, column: usize, array: &ArrayRef) ->
     writer.plain(column, SectionKind::LowerCase, vec![u8::from(is_lower_case)])?;
     writer.plain(column, SectionKind::Values, blob)?;
     writer.plain(column, SectionKind::Offsets, offsets)?;
-    writer.codes(column, &codes)?;
-    let (starts, order) = by_code(&codes, values.len() + 1);
+    writer.codes(column, codes)?;
+    let (starts, order) = by_code(codes, values.len() + 1);
     let frequent = frequent(&starts, codes.len());
     let words = codes.len().div_ceil(64);
     let mut bits = vec![0_u64; words * frequent.len()];
@@ -162,6 +169,20 @@ fn of_plain(array: &ArrayRef) -> Coded<'_> {
     }
     let missing = last_code(&values).wrapping_add(1);
     codes.iter_mut().filter(|code| **code == u32::MAX).for_each(|code| *code = missing);
+    Coded { values, codes }
+}
+
+/// Sorts distinct keys, of which `codes` are the positions.
+fn of_keys<'a>(keys: &'a [String], codes: &[Option<u32>]) -> Coded<'a> {
+    let mut old: Vec<usize> = (0..keys.len()).collect();
+    old.sort_unstable_by_key(|code| &keys[*code]);
+    let mut new_code = vec![u32::MAX; keys.len()];
+    for (new, old) in (0u32..).zip(&old) {
+        new_code[*old] = new;
+    }
+    let values: Vec<&str> = old.iter().map(|code| keys[*code].as_str()).collect();
+    let missing = last_code(&values).wrapping_add(1);
+    let codes = codes.iter().map(|code| code.map_or(missing, |code| new_code[code as usize])).collect();
     Coded { values, codes }
 }
 

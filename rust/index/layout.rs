@@ -14,15 +14,17 @@ use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use serde::{Deserialize, Serialize};
 
 use super::packed::PackedInts;
-use crate::schema::Field;
+use crate::schema::{FIELDS, Field};
 
 /// The version of the layout. An index of another version is rebuilt.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const MAGIC: &[u8; 8] = b"SPANIDX\n";
 /// Length of the tail after the table, in bytes.
 const TAIL_BYTES: usize = 20;
 /// How many fields hold dictionary-coded text; they are the first ones in the table of fields.
 pub(super) const TEXT_COLUMNS: usize = Field::TraceId as usize;
+/// The column of sessions, after those of the fields and of the documents.
+pub(super) const SESSIONS_COLUMN: usize = FIELDS.len() + 1;
 /// Sections are aligned to this many bytes.
 const ALIGNMENT: usize = 64;
 

@@ -11,6 +11,7 @@
 //! | `duration_ms` | a number per row, the rows in order of their durations |
 //! | `start_time` | an instant per row; the rows are sorted by it, so a time range is a range of rows |
 //! | `end_time`, `created_at` | an instant per row, the minimum and maximum of every 4,096 rows |
+//! | sessions | as a text field: one key for the session id and the user ([`RowSessions`]) |
 //! | documents | where the document of each row is stored |
 
 mod build;
@@ -19,6 +20,7 @@ mod layout;
 mod numbers;
 mod packed;
 mod row_set;
+mod sessions;
 mod texts;
 
 use arrow_buffer::Buffer;
@@ -28,11 +30,12 @@ pub use ids::Ids;
 pub use numbers::Numbers;
 pub use packed::PackedInts;
 pub use row_set::{Bits, LiveRows, RowSet, fill, ones};
+pub use sessions::{RowSessions, split_session_key};
 pub use texts::Texts;
 
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use layout::{SectionKind, Sections, TEXT_COLUMNS};
+use layout::{SESSIONS_COLUMN, SectionKind, Sections, TEXT_COLUMNS};
 
 /// A set of columns to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Projection(u32);
 impl Projection {
     /// The columns that order and identify rows.
     pub const SORT_KEY: Self = Self(1 << Field::StartTime as usize | 1 << Field::TraceId as usize);
+    /// The sessions of the rows.
+    pub const SESSIONS: Self = Self(1 << SESSIONS_COLUMN);
     /// The locations of the documents.
     pub const DOCUMENTS: Self = Self(1 << FIELDS.len());
 
@@ -63,6 +68,7 @@ pub struct Index {
     sections: Sections,
     rows: u32,
     texts: [Texts; TEXT_COLUMNS],
+    sessions: Texts,
     ids: Ids,
     start_times: Numbers,
     durations: Numbers,
@@ -86,6 +92,7 @@ impl Index {
         Some(Self {
             rows,
             texts: texts.try_into().ok()?,
+            sessions: Texts::open(&sections, SESSIONS_COLUMN)?,
             ids: Ids::open(&sections)?,
             start_times: numbers(Field::StartTime)?,
             durations: numbers(Field::DurationMs)?,
@@ -115,6 +122,11 @@ impl Index {
     /// Returns the column of a text field; `None` for other fields and for `trace_id`.
     pub fn texts(&self, field: Field) -> Option<&Texts> {
         self.texts.get(field.column())
+    }
+
+    /// Returns the sessions of the rows, as texts that [`split_session_key`] splits.
+    pub fn sessions(&self) -> &Texts {
+        &self.sessions
     }
 
     /// Returns the column of trace ids.

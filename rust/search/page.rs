@@ -51,6 +51,8 @@ pub struct Page {
     pub data: Vec<u8>,
     /// The exact number of items on all pages together.
     pub total_count: u64,
+    /// What is wrong with the items that are marked as damaged.
+    pub damage: Vec<String>,
 }
 
 /// Returns `items`, each a JSON value, as a JSON array.

@@ -1,6 +1,10 @@
 //! Searches for runs, and lookups of single traces and spans.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hint::black_box;
+
+use arrow_array::RecordBatch;
 
 use super::cancellation::CancellationToken;
 use super::merge::{PageRow, page_of};
@@ -13,8 +17,8 @@ use crate::filter::Filter;
 use crate::index::Projection;
 use crate::otlp::{SpanId, TraceId};
 use crate::semaphore::Semaphore;
-use crate::storage::Snapshot;
-use crate::trace::{Trace, detail};
+use crate::storage::{Snapshot, SnapshotPart};
+use crate::trace::{Trace, detail, write_damaged};
 
 /// The decoded document bytes that concurrent pages may hold together.
 static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
@@ -31,7 +35,8 @@ pub fn set_page_memory_limit(bytes: u64) {
 ///
 /// # Errors
 /// [`Error::TooLarge`] if the documents of the page exceed [`set_page_memory_limit`], naming a limit that fits;
-/// [`Error::Cancelled`], also while waiting for other pages to release memory; damage found in a document.
+/// [`Error::Cancelled`], also while waiting for other pages to release memory; damage found in the rows. A trace whose
+/// document is damaged is marked as such.
 pub fn runs(
     snapshot: &Snapshot,
     filter: &Filter,
@@ -45,16 +50,47 @@ pub fn runs(
     let _permit = PAGE_MEMORY.acquire(document_bytes(&selections, &page)?, || cancel.check())?;
     let build = |(_, (selection, row)): (usize, &PageRow)| {
         cancel.check()?;
-        let trace = selections[*selection].part.trace(*row)?;
-        let mut item = Vec::new();
-        match level {
-            Detail::Full => detail::write_trace(&mut item, &trace)?,
-            Detail::Summary => detail::write_summary(&mut item, &trace)?,
+        match selections[*selection].part.trace(*row) {
+            Ok(trace) => item(&trace, level).map(Ok),
+            // The other traces of the page are whole.
+            Err(error @ Error::Damage { .. }) => Ok(Err(error)),
+            Err(error) => Err(error),
         }
-        Ok(item)
     };
-    let items = in_rounds(&page, DOCUMENTS_PER_THREAD, build)?;
-    Ok(Page { data: json_array(&items), total_count: total_count as u64 })
+    let built: Vec<Result<Vec<u8>>> = in_rounds(&page, DOCUMENTS_PER_THREAD, build)?;
+    // The rows of a segment are read once for all of its damaged traces.
+    let mut rows: HashMap<usize, RecordBatch> = HashMap::new();
+    let (mut items, mut damage) = (Vec::with_capacity(built.len()), Vec::new());
+    for ((selection, row), built) in page.iter().zip(built) {
+        items.push(match built {
+            Ok(item) => item,
+            Err(error) => {
+                cancel.check()?;
+                let batch = match rows.entry(*selection) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unread) => unread.insert(selections[*selection].part.batch()?),
+                };
+                damage.push(error.to_string());
+                damaged_item(batch, *row, level).ok_or(error)?
+            }
+        });
+    }
+    Ok(Page { data: json_array(&items), total_count: total_count as u64, damage })
+}
+
+fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
+    let mut item = Vec::new();
+    match level {
+        Detail::Full => detail::write_trace(&mut item, trace)?,
+        Detail::Summary => detail::write_summary(&mut item, trace)?,
+    }
+    Ok(item)
+}
+
+/// Returns a trace whose document is damaged, as its row shows it.
+fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
+    let mut item = Vec::new();
+    write_damaged(&mut item, batch, row, level == Detail::Full).then_some(item)
 }
 
 /// Returns the requested page of the ids of the traces that `filter` matches, in the order of [`runs`], without
@@ -73,18 +109,23 @@ pub fn ids(
     let id = |(selection, row): PageRow| TraceId::from_bytes(selections[selection].view.trace_id(row));
     let found = page_of(&selections, request).into_iter().filter_map(id);
     let items: Vec<Vec<u8>> = found.map(|id| format!("\"{id}\"").into_bytes()).collect();
-    Ok(Page { data: json_array(&items), total_count: total_count as u64 })
+    Ok(Page { data: json_array(&items), total_count: total_count as u64, damage: Vec::new() })
 }
 
-/// Returns one trace as JSON; `None` if the snapshot does not have it or `filter` does not match it.
+/// Returns one trace as JSON; `None` if the snapshot does not have it or `filter` does not match it. One whose document
+/// is damaged is marked as such.
 ///
 /// # Errors
-/// Damage found in the document.
+/// Damage found in the rows.
 pub fn trace(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Vec<u8>>> {
-    let Some(trace) = find(snapshot, trace_id, filter)? else { return Ok(None) };
-    let mut item = Vec::new();
-    detail::write_trace(&mut item, &trace)?;
-    Ok(Some(item))
+    let Some((part, row)) = find(snapshot, trace_id, filter)? else { return Ok(None) };
+    match part.trace(row) {
+        Ok(trace) => item(&trace, Detail::Full).map(Some),
+        Err(error @ Error::Damage { .. }) => {
+            damaged_item(&part.batch()?, row, Detail::Full).ok_or(error).map(Some)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns one span as JSON, without its children; `None` if the snapshot does not have it or `filter` does not
@@ -98,18 +139,23 @@ pub fn span(
     span_id: SpanId,
     filter: &Filter,
 ) -> Result<Option<Vec<u8>>> {
-    let Some(trace) = find(snapshot, trace_id, filter)? else { return Ok(None) };
+    let Some((part, row)) = find(snapshot, trace_id, filter)? else { return Ok(None) };
+    let trace = part.trace(row)?;
     let mut item = Vec::new();
     let is_there = detail::write_span(&mut item, &trace, span_id)?;
     Ok(is_there.then_some(item))
 }
 
-/// Returns a trace if the filter matches it.
+/// Returns where a trace is if the filter matches it.
 ///
 /// Timing must not distinguish a trace of somebody else from one that does not exist: every part is searched for
 /// the id, and whatever was found, the filter is evaluated on one row of a segment and on one row of the head, if
 /// there are both.
-fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Trace>> {
+fn find<'a>(
+    snapshot: &'a Snapshot,
+    trace_id: TraceId,
+    filter: &Filter,
+) -> Result<Option<(&'a SnapshotPart, usize)>> {
     let parts = snapshot.parts();
     let mut found = None;
     for part in parts {
@@ -122,7 +168,7 @@ fn find(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Optio
         }
     }
     let Some((part, row)) = found else { return Ok(None) };
-    part.is_match(filter, row)?.then(|| part.trace(row)).transpose()
+    Ok(part.is_match(filter, row)?.then_some((part, row)))
 }
 
 /// Returns the decoded size of the documents of a page, in bytes.

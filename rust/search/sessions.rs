@@ -1,4 +1,4 @@
-//! Searches for sessions: the filter selects traces, which are then grouped by session.
+//! Searches for sessions: the filter selects traces, which are then grouped by session, an id with its owner.
 //!
 //! Sessions are identified by numbers ([`crate::storage::GlobalOrdinals`]) and counted in bitmaps. Rows are read newest
 //! first across all parts, and a session takes the position of its first row, so the page is found without reading
@@ -16,7 +16,7 @@ use super::session_numbers::{SessionNumbers, is_set, set};
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Projection, ones};
+use crate::index::{Projection, ones, split_session_key};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
@@ -44,11 +44,11 @@ struct SessionRow<'a> {
     last_trace_at: String,
 }
 
-/// The fields of a session besides its id, in the order of [`SessionTrace::details`].
-const DETAIL_FIELDS: [Field; 4] = [Field::UserId, Field::AgentId, Field::TeamId, Field::WorkflowId];
+/// The fields of a session besides its id and its owner, in the order of [`SessionTrace::details`].
+const DETAIL_FIELDS: [Field; 3] = [Field::AgentId, Field::TeamId, Field::WorkflowId];
 
 /// Returns the requested page of the sessions among the traces that `filter` matches: newest last trace first, then
-/// session id ascending.
+/// session id ascending, then without an owner, then owner ascending.
 ///
 /// # Errors
 /// [`Error::Cancelled`]; damage found while an index is rebuilt.
@@ -58,8 +58,8 @@ pub fn sessions(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let projection =
-        DETAIL_FIELDS.into_iter().fold(Projection::SORT_KEY.and(Field::SessionId), Projection::and);
+    let projection = Projection::SORT_KEY.with(Projection::SESSIONS);
+    let projection = DETAIL_FIELDS.into_iter().fold(projection, Projection::and);
     let selections = select(snapshot, filter, projection, cancel)?;
     // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the numbers
     // that this one is computing.
@@ -70,7 +70,7 @@ pub fn sessions(
     let rows: Vec<SessionRow<'_>> = in_rounds(&page, SESSIONS_PER_THREAD, build)?;
     let data = serde_json::to_vec(&rows)
         .map_err(|error| Error::Batch(format!("a session row cannot be printed: {error}")))?;
-    Ok(Page { data, total_count })
+    Ok(Page { data, total_count, damage: Vec::new() })
 }
 
 /// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes.
@@ -158,7 +158,9 @@ fn sessions_of_page(
             // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
             let count = tied.len();
             if before + count > offset {
-                tied.sort_unstable_by_key(|(part, code)| selections[*part].view.session(*code));
+                tied.sort_unstable_by_key(|(part, code)| {
+                    split_session_key(selections[*part].view.session(*code))
+                });
                 let first = offset.saturating_sub(before);
                 page.extend(tied.iter().skip(first).take(end - before.max(offset)));
             }
@@ -209,7 +211,7 @@ impl<'a> NewestFirst<'a> {
 struct SessionTrace<'a> {
     key: SortKey<'a>,
     /// The values of [`DETAIL_FIELDS`].
-    details: [Option<&'a str>; 4],
+    details: [Option<&'a str>; 3],
 }
 
 /// Returns the selected traces of a session, newest first.
@@ -243,14 +245,16 @@ fn session_row<'a>(
     let traces = traces_of(selections, numbers, session);
     let latest = |at: usize| traces.iter().find_map(|trace| trace.details[at]);
     let mut seen = HashSet::new();
-    let in_order = traces.iter().rev().filter_map(|trace| trace.details[1]);
+    let in_order = traces.iter().rev().filter_map(|trace| trace.details[0]);
     let agents: Vec<&str> = in_order.filter(|agent| seen.insert(*agent)).collect();
+    let key = selections[session.0].view.session(session.1);
+    let (session_id, user_id) = split_session_key(key).unwrap_or_default();
     let mut row = SessionRow {
-        session_id: std::str::from_utf8(selections[session.0].view.session(session.1)).unwrap_or_default(),
-        user_id: latest(0),
+        session_id,
+        user_id,
         agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
-        team_id: latest(2),
-        workflow_id: latest(3),
+        team_id: latest(1),
+        workflow_id: latest(2),
         total_traces: traces.len(),
         ..SessionRow::default()
     };

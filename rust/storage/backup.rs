@@ -50,9 +50,7 @@ pub(crate) fn backup(source: &dyn Objects, target: &StoreLocation) -> Result<Bac
     const MAX_TRIES: usize = 64;
     expect_empty(target)?;
     for _ in 0..MAX_TRIES {
-        let Some(newest) = Manifest::newest(source)? else {
-            return Err(Error::Options("expected a store, found no manifest".into()));
-        };
+        let newest = Manifest::newest_of_store(source)?;
         match BackupSource::open(source, &newest) {
             Ok(opened) => {
                 return opened.write(&newest, target.open_or_create(&mut Options::default())?.as_ref());
@@ -86,8 +84,9 @@ fn expect_empty(target: &StoreLocation) -> Result<()> {
 /// The opened objects to copy, which stay readable whatever their writer does.
 struct BackupSource {
     files: Vec<(String, FileRecord, Arc<dyn ObjectReader>)>,
-    /// The WAL objects after the checkpoint, in order.
-    wal: Vec<Bytes>,
+    /// The WAL objects after the checkpoint, in order, and their numbers.
+    wal: Vec<(u64, Bytes)>,
+    wal_through: u64,
 }
 
 impl BackupSource {
@@ -98,9 +97,16 @@ impl BackupSource {
             Ok((path, record, object))
         });
         let files = files.collect::<Result<_>>()?;
-        let through = wal::newest(source, manifest.wal_checkpoint)?;
-        let wal = (manifest.wal_checkpoint + 1..=through).map(|number| wal::content(source, number));
-        Ok(Self { files, wal: wal.collect::<Result<_>>()? })
+        let through = wal::newest(source, manifest.wal_through)?;
+        let wal = (manifest.wal_checkpoint + 1..=through).filter_map(|number| {
+            let content = match manifest.quarantined_wal(number) {
+                None => wal::content(source, number).map(Some),
+                // What is left of a damaged object is salvaged from the copy as it was here.
+                Some(_) => source.get(&wal::path(number)),
+            };
+            content.map(|content| Some((number, content?))).transpose()
+        });
+        Ok(Self { files, wal: wal.collect::<Result<_>>()?, wal_through: through })
     }
 
     fn write(self, manifest: &Manifest, target: &dyn Objects) -> Result<BackupReport> {
@@ -108,18 +114,19 @@ impl BackupSource {
             manifest: manifest.number,
             segments: manifest.segments.len() as u64,
             wal_objects: self.wal.len() as u64,
-            wal_through: manifest.wal_checkpoint + self.wal.len() as u64,
+            wal_through: self.wal_through,
             bytes: 0,
         };
         for (path, record, object) in &self.files {
             copy_file(path, *record, object.as_ref(), target.create(path)?)?;
             report.bytes += record.bytes;
         }
-        for (number, content) in (manifest.wal_checkpoint + 1..).zip(&self.wal) {
-            create(target, &wal::path(number), &content.clone().into())?;
+        for (number, content) in &self.wal {
+            create(target, &wal::path(*number), &content.clone().into())?;
             report.bytes += content.len() as u64;
         }
-        create(target, &manifest::path(manifest.number), &manifest.encode().into())?;
+        let copied = Manifest { wal_through: report.wal_through, ..manifest.clone() };
+        create(target, &manifest::path(copied.number), &copied.encode().into())?;
         Ok(report)
     }
 }

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::storage::manifest::quarantined::QuarantinedSegment;
+use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::verify::verify_content;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::wal;
 
@@ -29,6 +30,9 @@ pub struct CheckReport {
     /// Damaged segments that no search returns; they are not read.
     #[serde(rename = "aside")]
     pub quarantined: Vec<QuarantinedSegment>,
+    /// Damaged objects of the write-ahead log, of which requests may be lost.
+    #[serde(rename = "wal_aside")]
+    pub quarantined_wal: Vec<QuarantinedWal>,
 }
 
 /// Reads and verifies a store. If another process changes it meanwhile, it is read again.
@@ -37,13 +41,10 @@ pub struct CheckReport {
 /// The first damage found; [`Error::Options`] if there is no store.
 pub(crate) fn check(objects: &dyn Objects) -> Result<CheckReport> {
     const MAX_TRIES: usize = 8;
-    let mut newest = Manifest::newest(objects)?;
+    let mut newest = Manifest::newest_of_store(objects)?;
     for _ in 1..MAX_TRIES {
-        let Some(manifest) = &newest else {
-            return Err(Error::Options("expected a store, found no manifest".into()));
-        };
-        let checked = check_manifest(objects, manifest);
-        let present = Manifest::newest(objects)?;
+        let checked = check_manifest(objects, &newest);
+        let present = Manifest::newest_of_store(objects)?;
         if checked.is_ok() || present == newest {
             return checked;
         }
@@ -54,12 +55,14 @@ pub(crate) fn check(objects: &dyn Objects) -> Result<CheckReport> {
 
 fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<CheckReport> {
     let quarantined = manifest.quarantined.iter().map(QuarantinedSegment::of).collect();
-    let mut report = CheckReport { manifest: manifest.number, quarantined, ..CheckReport::default() };
+    let quarantined_wal = QuarantinedWal::all_of(objects, manifest)?;
+    let mut report =
+        CheckReport { manifest: manifest.number, quarantined, quarantined_wal, ..CheckReport::default() };
     for record in &manifest.segments {
         check_segment(objects, record, &mut report)?;
     }
-    let checkpoint = manifest.wal_checkpoint;
-    for number in checkpoint + 1..=wal::newest(objects, checkpoint)? {
+    let numbers = manifest.wal_checkpoint + 1..=wal::newest(objects, manifest.wal_through)?;
+    for number in numbers.filter(|number| manifest.quarantined_wal(*number).is_none()) {
         let (_, bytes) = wal::read(objects, number)?;
         report.wal_objects += 1;
         report.bytes += bytes;
@@ -71,12 +74,13 @@ fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Che
     let segment = Segment::open(objects, &IndexCache::default(), record)?;
     let deleted = read_deletion_vector(objects, record)?;
     segment.verify_documents()?;
+    for (path, file) in record.further_files() {
+        verify_content(&path, objects.open(&path)?.as_ref(), file)?;
+    }
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
     report.sealed_traces += record.rows - deleted.len();
     report.deleted_rows += deleted.len();
-    report.bytes += record.traces.bytes + record.documents.bytes;
-    report.bytes += record.deletion_vector.map_or(0, |deleted| deleted.file.bytes);
-    report.bytes += record.dictionary.map_or(0, |dictionary| dictionary.bytes);
+    report.bytes += record.files().map(|(_, file)| file.bytes).sum::<u64>();
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Global ordinals of sessions: one number per session across all segments.
+//! Global ordinals of sessions: one number per session, an id with its owner, across all segments.
 //!
 //! Each segment has its own session codes. Global ordinals are computed once for a set of segments, by merging their
 //! sorted sessions, so that a search compares sessions by number instead of by id. When segments are added or removed,
@@ -14,7 +14,6 @@ use std::sync::{Arc, Weak};
 use rayon::prelude::*;
 
 use crate::index::{Index, Texts};
-use crate::schema::Field;
 
 /// For each session code, the first segment that has the session and its code there; `None` if no segment has it.
 pub type KnownSessions = Arc<[Option<(usize, u32)>]>;
@@ -49,7 +48,7 @@ impl GlobalOrdinals {
     /// Computes the ordinals of the sessions of `segments`, whose session ids must be verified. Extends the `previous`
     /// ordinals if these cover most sessions.
     pub(crate) fn new(segments: Vec<Arc<Index>>, previous: Option<&PreviousOrdinals>) -> Self {
-        let texts: Vec<&Texts> = segments.iter().filter_map(|index| index.texts(Field::SessionId)).collect();
+        let texts: Vec<&Texts> = segments.iter().map(|index| index.sessions()).collect();
         let (by_code, end) = previous
             .and_then(|previous| previous.extend(&segments, &texts))
             .unwrap_or_else(|| merge_all(&texts));
@@ -109,10 +108,10 @@ impl GlobalOrdinals {
         self.id
     }
 
-    /// Returns the first segment that has a session, and the session's code there.
+    /// Returns the first segment that has the session with this key, and the session's code there.
     pub(crate) fn find(&self, session: &[u8]) -> Option<(usize, u32)> {
         self.segments.iter().enumerate().find_map(|(segment, index)| {
-            let texts = index.texts(Field::SessionId)?;
+            let texts = index.sessions();
             let code = texts.first_code(|text| text >= session);
             (code < texts.distinct() && texts.value(code) == session).then_some((segment, code))
         })

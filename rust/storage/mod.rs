@@ -45,7 +45,7 @@ pub use backup::BackupReport;
 pub use check::CheckReport;
 pub use global_ordinals::{GlobalOrdinals, KnownSessions};
 pub use manifest::ImportRecord;
-pub use manifest::quarantined::QuarantinedSegment;
+pub use manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 pub use objects::Objects;
 pub use objects::local::LocalFolder;
 pub use options::Options;

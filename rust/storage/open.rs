@@ -35,7 +35,8 @@ use std::collections::BTreeSet;
 use ulid::Ulid;
 
 use crate::error::{Error, Result};
-use crate::storage::manifest::{self, Manifest};
+use crate::storage::manifest::quarantined::QuarantinedWal;
+use crate::storage::manifest::{self, Manifest, expect_no_objects};
 use crate::storage::objects::{Objects, PutError, PutOutcome, put_verified};
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::IndexCache;
@@ -64,10 +65,8 @@ pub(crate) fn recover(
     for _ in 0..MAX_TRIES {
         let newest = match Manifest::newest(objects)? {
             Some(newest) => newest,
-            None if options.existing => {
-                return Err(Error::Options("expected a store, found no manifest".into()));
-            }
-            None => first_manifest(objects)?,
+            None if options.existing => Manifest::newest_of_store(objects)?,
+            None => expect_no_objects(objects).map(|()| Manifest::default())?,
         };
         let mut state = match read_state(objects, newest.clone(), options) {
             Ok(state) => state,
@@ -77,6 +76,7 @@ pub(crate) fn recover(
         };
         state.manifest.number += 1;
         state.manifest.writer = writer.to_string();
+        state.manifest.wal_through = state.wal_through();
         let (path, content) = (manifest::path(state.manifest.number), state.manifest.encode().into());
         match put_verified(objects, &path, &content) {
             PutOutcome::Created => {}
@@ -86,6 +86,10 @@ pub(crate) fn recover(
             PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => return Err(error),
         }
         let claimed = state.manifest.clone();
+        // The number was free again: others have used it and gone on since the newest manifest was read.
+        if claimed.is_superseded(objects) {
+            continue;
+        }
         // With a newer claim, whatever is missing now was deleted by it.
         return take_over(objects, state, writer, options, is_locked)
             .map_err(|error| if claimed.is_superseded(objects) { claim::superseded() } else { error });
@@ -102,8 +106,9 @@ fn take_over(
     is_locked: bool,
 ) -> Result<(Claim, StoreState)> {
     expect_conditional_create(objects, &state.manifest)?;
-    let fence = put_fence(objects, writer, state.manifest.wal_checkpoint)?;
+    let fence = put_fence(objects, writer, state.manifest.wal_through)?;
     replay(objects, &mut state, fence, options)?;
+    state.quarantined_wal = QuarantinedWal::all_of(objects, &state.manifest)?.into();
     let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
     let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
     sweep(objects, &state.manifest, &claim)?;
@@ -116,7 +121,7 @@ fn take_over(
 fn expect_conditional_create(objects: &dyn Objects, claimed: &Manifest) -> Result<()> {
     match objects.put_new(&manifest::path(claimed.number), claimed.encode().into()) {
         Err(PutError::Exists) => Ok(()),
-        Err(PutError::Failed(error)) => Err(error),
+        Err(PutError::Failed(error) | PutError::NotSynced(error)) => Err(error),
         Ok(()) => Err(Error::Options(
             "the storage creates an object although there is one of its name: it does not honour \
              `If-None-Match`, so two writers would destroy each other's data"
@@ -132,9 +137,7 @@ fn expect_conditional_create(objects: &dyn Objects, claimed: &Manifest) -> Resul
 /// read.
 pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result<Snapshot> {
     for _ in 0..MAX_TRIES {
-        let Some(newest) = Manifest::newest(objects)? else {
-            return Err(Error::Options("expected a store, found no manifest".into()));
-        };
+        let newest = Manifest::newest_of_store(objects)?;
         match read_state(objects, newest.clone(), options) {
             Ok(state) => return Ok(state.snapshot()),
             Err(_) if newest.is_superseded(objects) => {}
@@ -147,28 +150,15 @@ pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result
 /// Returns the state that `manifest` and the WAL after it describe, and writes nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<StoreState> {
     let segments = open_segments(objects, &mut manifest, options)?;
-    let newest = wal::newest(objects, manifest.wal_checkpoint)?;
+    let newest = wal::newest(objects, manifest.wal_through)?;
     let mut state = StoreState::new(manifest, segments);
     replay(objects, &mut state, newest, options)?;
     Ok(state)
 }
 
-/// Returns the manifest of a new store; a store that lost its manifests is damaged.
-fn first_manifest(objects: &dyn Objects) -> Result<Manifest> {
-    let mut present = objects.list("wal")?;
-    present.extend(objects.list("segments")?);
-    match present.first() {
-        None => Ok(Manifest::default()),
-        Some(object) => {
-            let message = format!("there is no manifest, but `{}`", object.path);
-            Err(Error::damage(manifest::path(1), 0, message))
-        }
-    }
-}
-
 /// Takes the next WAL number with an object that holds nothing.
-fn put_fence(objects: &dyn Objects, writer: Ulid, checkpoint: u64) -> Result<u64> {
-    let first = wal::newest(objects, checkpoint)? + 1;
+fn put_fence(objects: &dyn Objects, writer: Ulid, wal_through: u64) -> Result<u64> {
+    let first = wal::newest(objects, wal_through)? + 1;
     for number in first..first + MAX_TRIES as u64 {
         let path = wal::path(number);
         match put_verified(objects, &path, &wal::encode(number, writer, &[])) {

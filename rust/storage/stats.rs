@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::storage::manifest::quarantined::QuarantinedSegment;
+use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::snapshot::published::Published;
 
 /// Counts, sizes and errors of a store.
@@ -45,6 +45,9 @@ pub struct Stats {
     /// Damaged segments that no search returns.
     #[serde(rename = "aside")]
     pub quarantined: Vec<QuarantinedSegment>,
+    /// Damaged objects of the write-ahead log, of which requests may be lost.
+    #[serde(rename = "wal_aside")]
+    pub quarantined_wal: Vec<QuarantinedWal>,
 }
 
 impl Stats {
@@ -70,6 +73,7 @@ impl Stats {
             merge_error: progress.merge_error.clone(),
             retention_error: published.retention_error.load_full().map(|error| error.to_string()),
             quarantined: progress.quarantined.clone(),
+            quarantined_wal: progress.quarantined_wal.to_vec(),
         }
     }
 }

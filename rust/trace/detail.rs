@@ -101,7 +101,7 @@ fn write_tail<'a>(
 
 /// The input, output and error of a trace (`docs/reference/traces.md#run-root`).
 #[derive(Default)]
-struct RunContent {
+pub(super) struct RunContent {
     input: Option<String>,
     output: Option<String>,
     error: Option<String>,
@@ -156,7 +156,7 @@ fn first_cause(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<usize
     }
 }
 
-fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &RunContent) {
+pub(super) fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &RunContent) {
     json.text_member("trace_id", &row.trace_id.to_string());
     json.text_member("name", &row.name);
     json.text_member("status", STATUSES[usize::from(row.is_error)]);

@@ -4,6 +4,7 @@
 //! that is stored, and the tree that is shown ([`tree`], [`detail`]). The attribute names that instrumented
 //! programs use are listed in one table ([`dialect`]).
 
+mod damaged;
 pub mod detail;
 pub mod dialect;
 mod extra;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub use damaged::write_damaged;
 pub use row::TraceRow;
 pub use span::Span;
 

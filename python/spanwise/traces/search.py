@@ -7,6 +7,7 @@ See docs/reference/api.md#trace-search.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,7 @@ MAX_PAGE = 2**48
 
 _JSON_TYPES = {b"[": "array", b'"': "str", b"t": "bool", b"f": "bool"}
 _encoder = msgspec.json.Encoder()
+_log = logging.getLogger(__name__)
 
 
 class PageRequest(NamedTuple):
@@ -82,6 +84,8 @@ def search_page(
             page = store.search_runs(compiled, number, request.limit, detail=request.detail, cancel=cancel)
         case GroupBy.SESSION:
             page = store.search_sessions(compiled, number, request.limit, cancel=cancel)
+    for damage in page.damage:
+        _log.error("a search found damage: %s", damage)
     data = Raw(page.data)
     meta = PaginationInfo(
         page=request.page,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +27,23 @@ class _QuarantinedSegment(msgspec.Struct, frozen=True, rename={"error": "fault"}
     error: str
 
 
-class _Stats(msgspec.Struct, frozen=True, rename={"quarantined": "aside"}):
+class _QuarantinedWal(msgspec.Struct, frozen=True, rename={"error": "fault"}):
+    object: str
+    lost_requests: int | None
+    traces: int
+    trace_ids: list[str]
+    error: str
+    last_object: str | None = None
+
+
+class _Stats(msgspec.Struct, frozen=True, rename={"quarantined": "aside", "quarantined_wal": "wal_aside"}):
     is_acknowledging: bool
     quarantined: list[_QuarantinedSegment]
+    quarantined_wal: list[_QuarantinedWal]
 
 
 def open_store(url: str, settings: Settings, *, existing: bool = False) -> TraceStore:
-    """Returns the open store at `url`. Logs an error for each of its quarantined segments.
+    """Returns the open store at `url`. Logs an error for all that is quarantined, and a warning for an open folder.
 
     Args:
         url: the path of its folder, or the URL of its bucket.
@@ -59,10 +70,30 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
     }
     if is_bucket(url):
         options |= {"cache_dir": str(_cache(url, settings)), "cache_bytes": settings.cache_bytes}
+    else:
+        folder = Path(url.removeprefix("file://"))
+        _warn_if_open(folder, 0o077)
+        if folder.is_relative_to(settings.data_dir):
+            # Files in it have modes of their own, but who may write to it can replace them.
+            _warn_if_open(Path(settings.data_dir), 0o022)
     store = TraceStore.open(url, msgspec.json.encode(options))
-    for each in _stats(store).quarantined:
+    stats = _stats(store)
+    for each in stats.quarantined:
         _log.error("`%s` is quarantined, its %d traces are in no result: %s", each.segment, each.traces, each.error)
+    for wal in stats.quarantined_wal:
+        last = f" to `{wal.last_object}`" if wal.last_object else ""
+        lost = "an unknown number" if wal.lost_requests is None else wal.lost_requests
+        _log.error(
+            "`%s`%s is damaged at %s; lost requests: %s, with spans of %d traces that are known: %s",
+            *(wal.object, last, wal.error, lost, wal.traces, ", ".join(wal.trace_ids) or "none"),
+        )
     return store
+
+
+def _warn_if_open(folder: Path, unwanted: int) -> None:
+    """Logs a warning if a folder exists and its mode has any of the `unwanted` bits."""
+    if folder.is_dir() and (mode := stat.S_IMODE(folder.stat().st_mode)) & unwanted:
+        _log.warning("other users may use the data folder `%s`: its mode is %04o, expected 0700", folder, mode)
 
 
 def is_acknowledging(store: TraceStore) -> bool:

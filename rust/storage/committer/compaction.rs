@@ -17,6 +17,7 @@ use crate::storage::state::StoreState;
 use crate::storage::state::command::Reply;
 use crate::storage::state::live_segment::LiveSegment;
 use crate::storage::state::sweep::sweep;
+use crate::storage::wal;
 use crate::storage::workers::compact::{MergeInput, MergeTask};
 
 /// How long a failed merge waits before it is retried: it may have read a gibibyte.
@@ -91,16 +92,15 @@ impl Committer {
         };
         sweep(self.objects.as_ref(), &self.state.manifest, &self.claim)?;
         self.index_cache().sweep(self.state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
-        match self.state.manifest.quarantined.first() {
+        let manifest = &self.state.manifest;
+        let segment = manifest.quarantined.first().map(|record| format!("segments/{}", record.segment.id));
+        match segment.or_else(|| manifest.quarantined_wal.first().map(|record| wal::path(record.first))) {
             None => Ok(()),
-            Some(quarantined) => {
-                let object = format!("segments/{}", quarantined.segment.id);
-                Err(Error::damage(
-                    object,
-                    0,
-                    "a quarantined segment cannot be read, so nothing of it is purged",
-                ))
-            }
+            Some(object) => Err(Error::damage(
+                object,
+                0,
+                "what is quarantined cannot be read, so nothing of it is purged",
+            )),
         }
     }
 

@@ -185,7 +185,8 @@ impl Committer {
         }
     }
 
-    /// Commits the seal that is running, and ends. Whoever waits for a reply learns that the committer has ended.
+    /// Commits the seal that is running, records the end of the log, and ends. Whoever waits for a reply learns that the
+    /// committer has ended.
     fn close(mut self, commands: &Receiver<Command>) {
         while self.is_sealing {
             match commands.recv() {
@@ -194,5 +195,6 @@ impl Committer {
                 Err(_) => return,
             }
         }
+        self.record_end_of_log();
     }
 }

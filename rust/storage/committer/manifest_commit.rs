@@ -51,14 +51,13 @@ impl Committer {
                 live.record.deletion_vector = Some(written);
             }
         }
-        let next = Manifest {
-            number: self.state.manifest.number + 1,
-            writer: self.claim.writer.to_string(),
+        let mut next = Manifest {
             wal_checkpoint,
             segments: segments.iter().map(|live| live.record.clone()).collect(),
-            quarantined: self.state.manifest.quarantined.clone(),
             imports,
+            ..self.next_manifest()
         };
+        next.quarantined_wal.retain(|record| record.is_needed(wal_checkpoint));
         let path = manifest::path(next.number);
         match self.put_until_known(&path, &next.encode().into()) {
             PutOutcome::Created => self.expect_newest(&next)?,
@@ -75,6 +74,40 @@ impl Committer {
         self.reclaim_what_only(&previous);
         self.compaction.may_be_due = true;
         Ok(())
+    }
+
+    /// Records, if a manifest can be put at once, how far the log reaches, so that the next opening misses what is lost
+    /// of it. Otherwise the store is like one that was killed: complete, but the loss of its last objects cannot be
+    /// told from their never having been written.
+    pub(super) fn record_end_of_log(&mut self) {
+        let next = self.next_manifest();
+        if self.stopped.is_some() || next.wal_through == self.state.manifest.wal_through {
+            return self.reclaim_claim();
+        }
+        let put = put_verified(self.objects.as_ref(), &manifest::path(next.number), &next.encode().into());
+        if matches!(put, PutOutcome::Created) && self.expect_newest(&next).is_ok() {
+            let previous = std::mem::replace(&mut self.state.manifest, next);
+            self.reclaim_what_only(&previous);
+            self.reclaim_claim();
+        }
+    }
+
+    /// Deletes the manifest with which this writer claimed the store, which it does not need any more: without the
+    /// newest manifest the store must not open with an older one.
+    fn reclaim_claim(&self) {
+        if self.stopped.is_none() && self.claim.manifest != self.state.manifest.number {
+            self.workers.reclaimer.delete_objects(vec![manifest::path(self.claim.manifest)]);
+        }
+    }
+
+    /// Returns the manifest that follows the present one and changes nothing.
+    fn next_manifest(&self) -> Manifest {
+        Manifest {
+            number: self.state.manifest.number + 1,
+            writer: self.claim.writer.to_string(),
+            wal_through: self.state.wal_through(),
+            ..self.state.manifest.clone()
+        }
     }
 
     /// Deletes the files of a new segment after an attempt to commit it, unless it is live, or may be: the next opening
@@ -164,8 +197,9 @@ impl Committer {
         let segments = previous.segments.iter().flat_map(SegmentRecord::paths);
         let wal = previous.wal_checkpoint + 1..=now.wal_checkpoint;
         let is_fence = |number: &u64| *number == self.claim.fence || self.claim.fences.contains(number);
-        let wal = wal.filter(|number| !is_fence(number)).map(wal::path);
-        let manifest = Some(previous.number).filter(|number| *number != self.claim.manifest);
+        let stays = |number: &u64| is_fence(number) || now.quarantined_wal(*number).is_some();
+        let wal = wal.filter(|number| !stays(number)).map(wal::path);
+        let manifest = Some(previous.number).filter(|number| !self.claim.keeps_manifest(*number));
         let unneeded = segments.filter(|path| !needed.contains(path)).chain(wal);
         let reclaimer = &self.workers.reclaimer;
         reclaimer.delete_objects(unneeded.chain(manifest.map(manifest::path)).collect());

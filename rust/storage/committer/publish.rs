@@ -36,6 +36,7 @@ impl Committer {
             wal_checkpoint: state.manifest.wal_checkpoint,
             manifest: state.manifest.number,
             quarantined: state.manifest.quarantined.iter().map(QuarantinedSegment::of).collect(),
+            quarantined_wal: state.quarantined_wal.clone(),
             imports: state.manifest.imports.clone(),
         }
     }

@@ -1,13 +1,12 @@
 //! An immutable batch of the head: rows in memory, each with its trace.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ahash::HashMap;
-use arrow_array::cast::AsArray as _;
-use arrow_array::{Array as _, RecordBatch};
+use arrow_array::RecordBatch;
 
+use crate::index::RowSessions;
 use crate::otlp::TraceId;
-use crate::schema::Field;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::trace::row::to_batch;
 use crate::trace::{Trace, TraceRow};
@@ -44,6 +43,8 @@ pub(crate) struct HeadBatch {
     entries: Vec<Arc<HeadEntry>>,
     /// A hash map, because every commit looks up each of its traces in every batch, nearly always in vain.
     by_trace_id: HashMap<TraceId, u32>,
+    /// The sessions of the rows, once a search has asked for them.
+    sessions: OnceLock<RowSessions>,
     /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
 }
@@ -59,7 +60,7 @@ impl HeadBatch {
         let rows: Vec<&TraceRow> = entries.iter().map(|entry| &entry.row).collect();
         let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
         let batch = to_batch(&rows);
-        Self { batch, entries, by_trace_id, known_sessions: Mutex::default() }
+        Self { batch, entries, by_trace_id, sessions: OnceLock::new(), known_sessions: Mutex::default() }
     }
 
     pub(crate) fn batch(&self) -> &RecordBatch {
@@ -70,6 +71,10 @@ impl HeadBatch {
         &self.entries
     }
 
+    pub(crate) fn sessions(&self) -> &RowSessions {
+        self.sessions.get_or_init(|| RowSessions::of(&self.batch))
+    }
+
     /// Returns, for each session code of the batch, where `ordinals` have that session. The result is cached.
     pub(crate) fn known_sessions(&self, ordinals: &GlobalOrdinals) -> KnownSessions {
         let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,10 +83,8 @@ impl HeadBatch {
         {
             return known.clone();
         }
-        let sessions = self.batch.column(Field::SessionId.column()).as_any_dictionary().values();
-        let sessions = sessions.as_string::<i32>();
-        let found: Arc<[_]> =
-            (0..sessions.len()).map(|code| ordinals.find(sessions.value(code).as_bytes())).collect();
+        let keys = self.sessions().keys.iter();
+        let found: Arc<[_]> = keys.map(|key| ordinals.find(key.as_bytes())).collect();
         *known = Some((ordinals.id(), found.clone()));
         found
     }

@@ -10,15 +10,20 @@ pub(crate) mod quarantined;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use ulid::Ulid;
 
 pub use self::records::ImportRecord;
-pub(crate) use self::records::{DeletionVectorRecord, FileRecord, QuarantineRecord, SegmentRecord};
+pub(crate) use self::records::{
+    DeletionVectorRecord, FileRecord, QuarantineRecord, SegmentRecord, WalQuarantineRecord,
+};
 use crate::error::{Error, Result};
 use crate::storage::objects::Objects;
 
-/// The format of the store as a whole. A store with a newer format is rejected before anything is written.
-pub(crate) const FORMAT: u32 = 1;
+/// The format of the store as a whole. A store with a newer format is rejected before anything is written; one with an
+/// older format gets this one with the manifest that claims it.
+pub(crate) const FORMAT: u32 = 2;
+
+/// The oldest format that is read. Its manifests say nothing about the end of the write-ahead log.
+const OLDEST_FORMAT: u32 = 1;
 
 /// The maximum size of a manifest. A larger file is not read.
 const MAX_BYTES: u64 = 64 << 20;
@@ -37,12 +42,19 @@ pub(crate) struct Manifest {
     /// The WAL checkpoint: objects of the write-ahead log up to this number are contained in the segments.
     #[serde(rename = "wal_folded_through")]
     pub(crate) wal_checkpoint: u64,
+    /// The number up to which the write-ahead log reached when the manifest was created, at the least. Every object
+    /// after the checkpoint and up to this number exists; one that does not was lost.
+    #[serde(default)]
+    pub(crate) wal_through: u64,
     /// The segments, oldest first.
     pub(crate) segments: Vec<SegmentRecord>,
     /// Damaged segments that are excluded from every result. They stay recorded, so that the store never forgets that
     /// it was larger.
     #[serde(rename = "aside", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) quarantined: Vec<QuarantineRecord>,
+    /// Damaged objects of the write-ahead log, of which only whole requests are in the store. They stay recorded too.
+    #[serde(rename = "wal_aside", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) quarantined_wal: Vec<WalQuarantineRecord>,
     /// The progress of unfinished imports, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) imports: Vec<ImportRecord>,
@@ -97,29 +109,52 @@ impl Manifest {
             Error::damage(&path, error.column() as u64, error.to_string())
         };
         let FormatOnly { format } = serde_json::from_slice(content).map_err(malformed)?;
-        if format != FORMAT {
-            return Err(Error::Options(format!("`{path}` has format {format}, this program reads {FORMAT}")));
+        if !(OLDEST_FORMAT..=FORMAT).contains(&format) {
+            let message =
+                format!("`{path}` has format {format}, this program reads {OLDEST_FORMAT} to {FORMAT}");
+            return Err(Error::Options(message));
         }
         let envelope: Envelope<'_> = serde_json::from_slice(content).map_err(malformed)?;
         let text = envelope.manifest.get();
         if crc32c::crc32c(text.as_bytes()) != envelope.crc32c {
             return Err(Error::damage(&path, 0, "the manifest does not match its checksum"));
         }
-        let manifest: Self = serde_json::from_str(text).map_err(malformed)?;
-        if manifest.number != number {
-            return Err(Error::damage(&path, 0, "the manifest has another number than its name"));
+        let mut manifest: Self = serde_json::from_str(text).map_err(malformed)?;
+        if format == OLDEST_FORMAT {
+            manifest.wal_through = manifest.wal_checkpoint;
+        }
+        manifest.verify(number).map_err(|message| Error::damage(&path, 0, message))?;
+        Ok(manifest)
+    }
+
+    /// Returns what is wrong with the values of the manifest with this number.
+    fn verify(&self, number: u64) -> std::result::Result<(), String> {
+        if self.number != number {
+            return Err("the manifest has another number than its name".into());
         }
         // Numbers are incremented, and ids become parts of paths.
-        if number.max(manifest.wal_checkpoint) > MAX_NUMBER {
-            return Err(Error::damage(&path, 0, format!("expected numbers up to {MAX_NUMBER}")));
+        if number.max(self.wal_through) > MAX_NUMBER {
+            return Err(format!("expected numbers up to {MAX_NUMBER}"));
         }
-        let quarantined = manifest.quarantined.iter().map(|record| &record.segment);
-        for segment in manifest.segments.iter().chain(quarantined) {
-            if Ulid::from_string(&segment.id).is_err() {
-                return Err(Error::damage(&path, 0, "expected the id of a segment to be a ULID"));
-            }
+        if self.wal_through < self.wal_checkpoint {
+            return Err("the write-ahead log ends before its checkpoint".into());
         }
-        Ok(manifest)
+        let quarantined = self.quarantined.iter().map(|record| &record.segment);
+        self.segments.iter().chain(quarantined).try_for_each(SegmentRecord::verify)
+    }
+
+    /// Returns the record of a damaged object of the write-ahead log.
+    pub(crate) fn quarantined_wal(&self, number: u64) -> Option<&WalQuarantineRecord> {
+        self.quarantined_wal.iter().rev().find(|record| (record.first..=record.last).contains(&number))
+    }
+
+    /// Records a damaged object of the write-ahead log. Neighbours that are missing become one record.
+    pub(crate) fn quarantine_wal(&mut self, record: WalQuarantineRecord, is_missing: bool) {
+        self.quarantined_wal.retain(|known| (known.first, known.last) != (record.first, record.last));
+        match self.quarantined_wal.last_mut() {
+            Some(before) if is_missing && before.ends_before(&record) => before.last = record.last,
+            _ => self.quarantined_wal.push(record),
+        }
     }
 
     /// Returns whether the newest manifest is a different one.
@@ -133,6 +168,19 @@ impl Manifest {
     /// [`Error::Storage`].
     pub(crate) fn newest_number(objects: &dyn Objects) -> Result<Option<u64>> {
         Ok(objects.list("manifest")?.iter().filter_map(|object| number_of(&object.path)).max())
+    }
+
+    /// Returns the newest manifest of a store.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is no store, [`Error::Damage`] if it has lost its manifests; otherwise as
+    /// [`Manifest::newest`].
+    pub(crate) fn newest_of_store(objects: &dyn Objects) -> Result<Self> {
+        if let Some(newest) = Self::newest(objects)? {
+            return Ok(newest);
+        }
+        expect_no_objects(objects)?;
+        Err(Error::Options("expected a store, found no manifest".into()))
     }
 
     /// Returns the newest manifest, or `None` in an empty store.
@@ -159,5 +207,20 @@ impl Manifest {
             }
         }
         Err(Error::storage("manifest", "the newest manifest is listed, but cannot be read"))
+    }
+}
+
+/// Rejects a store that lost its manifests: it must not become an empty one.
+///
+/// # Errors
+/// [`Error::Damage`] naming an object that no manifest names, [`Error::Storage`].
+pub(crate) fn expect_no_objects(objects: &dyn Objects) -> Result<()> {
+    let mut present = objects.list("wal")?;
+    present.extend(objects.list("segments")?);
+    match present.first() {
+        None => Ok(()),
+        Some(object) => {
+            Err(Error::damage(path(1), 0, format!("there is no manifest, but `{}`", object.path)))
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! The records of a manifest: segments, their files, and imports in progress.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use ulid::Ulid;
 
 /// The progress of one import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,9 @@ pub(crate) struct SegmentRecord {
     /// Whether the documents were stored uncompressed under load and are still to be compressed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) awaits_compression: bool,
+    /// Further files in the segment's folder, by name. What a program does not know is kept, copied and verified.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) files: BTreeMap<String, FileRecord>,
 }
 
 /// A quarantined segment. Its files stay where they are.
@@ -48,6 +54,41 @@ pub(crate) struct QuarantineRecord {
     /// The damage that was found: an object, an offset, and a message.
     #[serde(rename = "fault")]
     pub(crate) error: String,
+}
+
+/// Damaged objects of the write-ahead log. Those that are there stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WalQuarantineRecord {
+    /// The number of the first object.
+    pub(crate) first: u64,
+    /// The number of the last object. Several objects have one record if they are damaged alike.
+    pub(crate) last: u64,
+    /// The damage that was found in each: an offset and a message.
+    #[serde(rename = "fault")]
+    pub(crate) error: String,
+    /// How many requests are lost, if that is known.
+    pub(crate) lost: Option<u64>,
+    /// The writer that created them unless they name another one.
+    pub(crate) writer: String,
+}
+
+impl WalQuarantineRecord {
+    /// Whether `next` is the record of the next object, with the same damage.
+    pub(super) fn ends_before(&self, next: &Self) -> bool {
+        self.last + 1 == next.first
+            && (&self.error, self.lost, &self.writer) == (&next.error, next.lost, &next.writer)
+    }
+
+    /// Returns the writer; one that wrote nothing if the record names none.
+    pub(crate) fn writer(&self) -> Ulid {
+        Ulid::from_string(&self.writer).unwrap_or_default()
+    }
+
+    /// Whether the record and the objects must stay: requests are lost, or are still in no segment.
+    pub(crate) fn is_needed(&self, checkpoint: u64) -> bool {
+        self.lost != Some(0) || self.last > checkpoint
+    }
 }
 
 /// The deletion vector of a segment.
@@ -100,6 +141,25 @@ impl SegmentRecord {
         format!("segments/{}/hidden-{number}.roaring", self.id)
     }
 
+    /// Returns what is wrong with the names in the record, which become parts of paths.
+    pub(super) fn verify(&self) -> std::result::Result<(), String> {
+        const OWN: [&str; 3] = ["traces.parquet", "spans.otlp.zst", "spans.dict"];
+        if Ulid::from_string(&self.id).is_err() {
+            return Err("expected the id of a segment to be a ULID".into());
+        }
+        let is_plain = |name: &str| {
+            let mut bytes = name.bytes();
+            bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+                && bytes
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte))
+        };
+        let is_own = |name: &str| OWN.contains(&name) || name.starts_with("hidden-");
+        match self.files.keys().find(|name| !is_plain(name) || is_own(name)) {
+            Some(name) => Err(format!("expected a plain name of a further file, found `{name}`")),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the paths of all live objects of the segment.
     pub(crate) fn paths(&self) -> impl Iterator<Item = String> + use<> {
         self.files().map(|(path, _)| path)
@@ -111,6 +171,13 @@ impl SegmentRecord {
         let dictionary = self.dictionary.map(|file| (self.dictionary_path(), file));
         let deleted =
             self.deletion_vector.map(|vector| (self.deletion_vector_path(vector.number), vector.file));
-        files.into_iter().chain(dictionary).chain(deleted)
+        files.into_iter().chain(dictionary).chain(deleted).chain(self.further_files())
+    }
+
+    /// Returns the paths, sizes and checksums of the files that this program does not know.
+    pub(crate) fn further_files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
+        let path = |name: &String| format!("segments/{}/{name}", self.id);
+        let files: Vec<_> = self.files.iter().map(|(name, file)| (path(name), *file)).collect();
+        files.into_iter()
     }
 }

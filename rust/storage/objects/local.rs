@@ -1,17 +1,13 @@
 //! Objects in a local folder, with fsync of files and of the folders that name them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
-use object_store::local::LocalFileSystem;
-use object_store::{ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions};
 use rustix::fs::{OFlags, fstatvfs};
 use rustix::io::Errno;
 
@@ -35,9 +31,39 @@ pub struct LocalFolder {
     root: PathBuf,
     /// Kept open, so that it stays this folder even if it is renamed.
     handle: File,
-    store: LocalFileSystem,
-    /// Device and inode of each of [`FOLDERS`], if opened for writing.
-    identities: Vec<(&'static str, (u64, u64))>,
+    /// Each of [`FOLDERS`], if opened for writing.
+    folders: Vec<StoreFolder>,
+    syncs: Arc<Syncs>,
+    /// Makes the names of staged files unique.
+    staged: AtomicU64,
+}
+
+/// A folder of the store. It is kept open, so that it can be synced when no more files can be opened.
+#[derive(Debug)]
+struct StoreFolder {
+    name: &'static str,
+    handle: File,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+/// Syncs files, and remembers whether one failed. After that nothing counts as durable any more: the kernel reports an
+/// error of the disk once, and may have dropped what it could not write.
+#[derive(Debug, Default)]
+struct Syncs {
+    has_failed: AtomicBool,
+}
+
+impl Syncs {
+    fn check(&self, outcome: io::Result<()>) -> io::Result<()> {
+        outcome.inspect_err(|_| self.has_failed.store(true, Ordering::Release))?;
+        if self.has_failed.load(Ordering::Acquire) {
+            return Err(io::Error::other(
+                "an earlier sync failed; nothing is durable until the store is opened again",
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl LocalFolder {
@@ -51,8 +77,7 @@ impl LocalFolder {
         };
         let root = fs::canonicalize(root).map_err(|error| failed(&error))?;
         let handle = File::open(&root).map_err(|error| failed(&error))?;
-        let store = LocalFileSystem::new_with_prefix(&root).map_err(|error| failed(&error))?;
-        Ok(Self { root, handle, store: store.with_fsync(true), identities: Vec::new() })
+        Ok(Self { root, handle, folders: Vec::new(), syncs: Arc::default(), staged: AtomicU64::new(0) })
     }
 
     /// Opens the folder at `root`; creates it and the folders of a store within it if they are missing.
@@ -67,8 +92,10 @@ impl LocalFolder {
         let mut opened = Self::open_existing(root)?;
         for name in FOLDERS {
             let folder = opened.root.join(name);
-            let identity = create_folder(&folder).and_then(|()| identity(&folder));
-            opened.identities.push((name, identity.map_err(|error| failed(&folder, &error))?));
+            let made = create_folder(&folder).and_then(|()| {
+                Ok(StoreFolder { name, handle: File::open(&folder)?, identity: identity(&folder)? })
+            });
+            opened.folders.push(made.map_err(|error| failed(&folder, &error))?);
         }
         Ok(opened)
     }
@@ -82,18 +109,58 @@ impl LocalFolder {
         self.root.join(path)
     }
 
+    /// Returns the folder of the store that a path is in.
+    fn folder_of(&self, path: &str) -> Option<&StoreFolder> {
+        let within = path.split('/').next().unwrap_or(path);
+        self.folders.iter().find(|folder| folder.name == within)
+    }
+
     /// Fails if the path's folder is no longer the one that was opened: an object created there now would not be beside
     /// the earlier ones.
     fn check_not_moved(&self, path: &str) -> Result<()> {
-        let within = path.split('/').next().unwrap_or(path);
-        let Some((name, expected)) = self.identities.iter().find(|(name, _)| *name == within) else {
-            return Ok(());
-        };
-        if identity(&self.file(name)).is_ok_and(|present| present == *expected) {
+        let Some(folder) = self.folder_of(path) else { return Ok(()) };
+        if identity(&self.file(folder.name)).is_ok_and(|present| present == folder.identity) {
             return Ok(());
         }
-        Err(Error::storage(*name, "the folder was moved or removed since the store was opened"))
+        Err(Error::storage(folder.name, "the folder was moved or removed since the store was opened"))
     }
+
+    /// Writes `content` to a new file beside the object at `path`, synced, and returns where it is.
+    fn stage(&self, path: &str, content: &PutPayload) -> std::result::Result<PathBuf, PutError> {
+        let (staged, mut file) = loop {
+            let number = self.staged.fetch_add(1, Ordering::Relaxed);
+            let staged = self.file(&format!("{path}#{number}"));
+            match OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&staged) {
+                Ok(file) => break (staged, file),
+                // Left behind by a process that was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(PutError::Failed(Error::storage(path, error))),
+            }
+        };
+        let written = content.iter().try_for_each(|chunk| file.write_all(chunk));
+        let outcome = written.map_err(|error| PutError::Failed(Error::storage(path, error))).and_then(|()| {
+            let synced = self.syncs.check(file.sync_all());
+            synced.map_err(|error| PutError::NotSynced(Error::storage(path, error)))
+        });
+        if outcome.is_err() {
+            remove_staged(&staged);
+        }
+        outcome.map(|()| staged)
+    }
+
+    /// Makes the names in an object's folder durable.
+    fn sync_folder_of(&self, path: &str) -> io::Result<()> {
+        let synced = match self.folder_of(path) {
+            Some(folder) if path.split('/').count() == 2 => folder.handle.sync_all(),
+            _ => sync_parent(&self.file(path)),
+        };
+        self.syncs.check(synced)
+    }
+}
+
+/// Removes a staged file. One that stays is removed when the store is opened next.
+fn remove_staged(staged: &Path) {
+    let _swept_at_next_open = fs::remove_file(staged);
 }
 
 /// Returns the device and inode of a folder, which identify it whatever its name is.
@@ -105,16 +172,16 @@ fn identity(folder: &Path) -> io::Result<(u64, u64)> {
 impl Objects for LocalFolder {
     fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         self.check_not_moved(path).map_err(PutError::Failed)?;
-        let location = object_store::path::Path::from(path);
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        let outcome = self.store.put_opts(&location, content, options);
-        match ready(path, outcome.now_or_never()).map_err(PutError::Failed)? {
-            Ok(_) => {}
-            Err(object_store::Error::AlreadyExists { .. }) => return Err(PutError::Exists),
+        let staged = self.stage(path, &content)?;
+        let linked = fs::hard_link(&staged, self.file(path));
+        remove_staged(&staged);
+        match linked {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(PutError::Exists),
             Err(error) => return Err(PutError::Failed(Error::storage(path, error))),
         }
-        let private = fs::set_permissions(self.file(path), Permissions::from_mode(FILE_MODE));
-        private.map_err(|error| PutError::Failed(Error::storage(path, error)))?;
+        let synced = self.sync_folder_of(path);
+        synced.map_err(|error| PutError::NotSynced(Error::storage(path, error)))?;
         self.check_not_moved(path).map_err(PutError::Failed)
     }
 
@@ -124,11 +191,9 @@ impl Objects for LocalFolder {
         if fs::symlink_metadata(self.file(path)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Ok(None);
         }
-        let location = object_store::path::Path::from(path);
-        let read = async { self.store.get(&location).await?.bytes().await };
-        match ready(path, read.now_or_never())? {
-            Ok(content) => Ok(Some(content)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
+        match fs::read(self.file(path)) {
+            Ok(content) => Ok(Some(content.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::storage(path, error)),
         }
     }
@@ -183,7 +248,8 @@ impl Objects for LocalFolder {
             options.write(true).create_new(true).mode(FILE_MODE).open(&file)
         });
         let created = created.map_err(|error| Error::storage(path, error))?;
-        Ok(Box::new(LocalWriter { path: path.to_owned(), file: created, location: file, unsynced: 0 }))
+        let (path, syncs) = (path.to_owned(), self.syncs.clone());
+        Ok(Box::new(LocalWriter { path, file: created, location: file, unsynced: 0, syncs }))
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
@@ -203,11 +269,6 @@ impl Objects for LocalFolder {
         let found = found.map_err(|error| Error::storage(self.root.display().to_string(), error))?;
         Ok(Some(found.f_bavail.saturating_mul(found.f_frsize)))
     }
-}
-
-/// Returns the output of a local operation, which completes on its first poll outside an async runtime.
-fn ready<T>(path: &str, output: Option<T>) -> Result<T> {
-    output.ok_or_else(|| Error::storage(path, "local storage was used from within an async runtime"))
 }
 
 /// Creates a folder and its missing parents, and makes each durable before anything depends on it.
@@ -242,6 +303,7 @@ struct LocalWriter {
     location: PathBuf,
     /// Bytes written since the last sync.
     unsynced: usize,
+    syncs: Arc<Syncs>,
 }
 
 impl ObjectWriter for LocalWriter {
@@ -253,13 +315,14 @@ impl ObjectWriter for LocalWriter {
                 return Ok(());
             }
             self.unsynced = 0;
-            self.file.sync_data()
+            self.syncs.check(self.file.sync_data())
         });
         written.map_err(|error| Error::storage(&self.path, error))
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
         let durable = self.file.sync_all().and_then(|()| sync_parent(&self.location));
+        let durable = self.syncs.check(durable);
         durable.map_err(|error| Error::storage(&self.path, error))
     }
 }

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
@@ -38,8 +38,19 @@ impl FolderLock {
             return Err(held_by_another(root));
         }
         let mut options = OpenOptions::new();
+        #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
+        let no_follow = OFlags::NOFOLLOW.bits() as i32;
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(&path).map_err(|error| failed(&error))?;
+        let mut file = options.custom_flags(no_follow).open(&path).map_err(|error| {
+            if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+                // Whoever put it there would have us overwrite the file behind it.
+                return failed(&"it is a symbolic link, expected a file of the store");
+            }
+            failed(&error)
+        })?;
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(failed(&"expected a file"));
+        }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(held_by_another(root)),

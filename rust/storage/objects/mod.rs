@@ -26,6 +26,9 @@ pub enum PutError {
     Exists,
     /// The storage failed. Whether the object was created is not known.
     Failed(Error),
+    /// A sync failed, of this object or of an earlier one. What is durable is not known until the store is opened again,
+    /// whatever can be read: the system may have dropped what it could not write.
+    NotSynced(Error),
 }
 
 /// An entry of a listing.
@@ -39,7 +42,8 @@ pub struct ListedObject {
 
 /// Storage for objects. All calls block; paths are relative to the store.
 pub trait Objects: Send + Sync + Debug {
-    /// Creates an object unless one of this name exists. It is durable once this returns.
+    /// Creates an object unless one of this name exists. It is durable once this returns. After a sync has failed this
+    /// fails until the storage is opened again.
     ///
     /// # Errors
     /// [`PutError`].
@@ -152,6 +156,7 @@ pub(crate) fn put_verified(objects: &dyn Objects, path: &str, content: &PutPaylo
             Ok(None) => PutOutcome::Unknown(Error::storage(path, "exists, but cannot be read back")),
             Err(error) => PutOutcome::Unknown(error),
         },
+        Err(PutError::NotSynced(error)) => PutOutcome::Unknown(error),
         Err(PutError::Failed(error)) => match objects.get(path) {
             Ok(None) => PutOutcome::NotCreated(error),
             Ok(Some(present)) if !is_own(&present) => PutOutcome::Conflict,

@@ -2,6 +2,7 @@
 //!
 //! A segment means nothing until a manifest names it, so its files may be written at leisure and deleted at any time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -42,6 +43,7 @@ impl NewSegment {
             deletion_vector: None,
             dictionary: None,
             awaits_compression: false,
+            files: BTreeMap::new(),
         };
         let opened = write_files(&mut record).and_then(|()| {
             let segment = Segment::open(objects, cache, &record)?;

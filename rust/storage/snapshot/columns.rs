@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array as _, DictionaryArray};
 
 use crate::index::{Index, LiveRows};
 use crate::schema::Field;
@@ -71,10 +70,8 @@ impl PartColumns {
     /// Returns the number of distinct sessions, which is the number of session codes.
     pub fn session_codes(&self) -> usize {
         match &self.source {
-            ColumnSource::Sealed(index) => {
-                index.texts(Field::SessionId).map_or(0, |texts| texts.distinct() as usize)
-            }
-            ColumnSource::Head(batch) => sessions(batch).values().len(),
+            ColumnSource::Sealed(index) => index.sessions().distinct() as usize,
+            ColumnSource::Head(batch) => batch.sessions().keys.len(),
         }
     }
 
@@ -82,11 +79,10 @@ impl PartColumns {
     pub fn session_code(&self, row: usize) -> Option<usize> {
         match &self.source {
             ColumnSource::Sealed(index) => {
-                let texts = index.texts(Field::SessionId)?;
-                let code = texts.code(row);
-                (code < texts.distinct()).then_some(code as usize)
+                let code = index.sessions().code(row);
+                (code < index.sessions().distinct()).then_some(code as usize)
             }
-            ColumnSource::Head(batch) => sessions(batch).key(row),
+            ColumnSource::Head(batch) => batch.sessions().code(row),
         }
     }
 
@@ -94,19 +90,19 @@ impl PartColumns {
     pub fn for_each_session(&self, rows: &LiveRows, mut visit: impl FnMut(usize)) {
         match &self.source {
             ColumnSource::Sealed(index) => {
-                let Some(texts) = index.texts(Field::SessionId) else { return };
-                let missing = texts.distinct();
+                let sessions = index.sessions();
+                let missing = sessions.distinct();
                 rows.for_each(|row| {
-                    let code = texts.code(row as usize);
+                    let code = sessions.code(row as usize);
                     if code < missing {
                         visit(code as usize);
                     }
                 });
             }
             ColumnSource::Head(batch) => {
-                let sessions = sessions(batch);
+                let sessions = batch.sessions();
                 rows.for_each(|row| {
-                    if let Some(code) = sessions.key(row as usize) {
+                    if let Some(code) = sessions.code(row as usize) {
                         visit(code);
                     }
                 });
@@ -119,7 +115,7 @@ impl PartColumns {
         match &self.source {
             ColumnSource::Sealed(index) => {
                 let code = u32::try_from(code).unwrap_or(u32::MAX);
-                index.texts(Field::SessionId).map_or(0, |texts| texts.count(&(code..code + 1)))
+                index.sessions().count(&(code..code + 1))
             }
             ColumnSource::Head(_) => {
                 (0..self.count()).filter(|row| self.session_code(*row) == Some(code)).count()
@@ -127,14 +123,14 @@ impl PartColumns {
         }
     }
 
-    /// Returns the rows of a session.
+    /// Returns the rows of the session with this key.
     pub fn rows_of_session(&self, session: &[u8]) -> Vec<u32> {
         match &self.source {
             ColumnSource::Sealed(index) => {
-                let Some(texts) = index.texts(Field::SessionId) else { return Vec::new() };
-                let code = texts.first_code(|text| text >= session);
-                let is_there = code < texts.distinct() && texts.value(code) == session;
-                texts.rows(&(code..code + u32::from(is_there))).to_vec()
+                let sessions = index.sessions();
+                let code = sessions.first_code(|key| key >= session);
+                let is_there = code < sessions.distinct() && sessions.value(code) == session;
+                sessions.rows(&(code..code + u32::from(is_there))).to_vec()
             }
             ColumnSource::Head(_) => {
                 let code = (0..self.session_codes()).find(|code| self.session(*code) == session);
@@ -144,18 +140,12 @@ impl PartColumns {
         }
     }
 
-    /// Returns the bytes of the session id with this code.
+    /// Returns the key of the session with this code, which [`split_session_key`](crate::index::split_session_key)
+    /// splits.
     pub fn session(&self, code: usize) -> &[u8] {
         match &self.source {
-            ColumnSource::Sealed(index) => {
-                let code = u32::try_from(code).unwrap_or(u32::MAX);
-                index.texts(Field::SessionId).map_or(&[], |texts| texts.value(code))
-            }
-            ColumnSource::Head(batch) => sessions(batch).values().as_string::<i32>().value(code).as_bytes(),
+            ColumnSource::Sealed(index) => index.sessions().value(u32::try_from(code).unwrap_or(u32::MAX)),
+            ColumnSource::Head(batch) => batch.sessions().keys[code].as_bytes(),
         }
     }
-}
-
-fn sessions(batch: &HeadBatch) -> &DictionaryArray<Int32Type> {
-    batch.batch().column(Field::SessionId.column()).as_dictionary::<Int32Type>()
 }

@@ -13,7 +13,6 @@ pub use self::part::SnapshotPart;
 use crate::error::Result;
 use crate::index::Projection;
 use crate::otlp::TraceId;
-use crate::schema::Field;
 use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
 use crate::storage::segment::Segment;
 
@@ -63,7 +62,7 @@ impl Snapshot {
         if let Some(computed) = self.global_ordinals.get() {
             return Ok(computed);
         }
-        let projection = Projection::SORT_KEY.and(Field::SessionId);
+        let projection = Projection::SORT_KEY.with(Projection::SESSIONS);
         let indexes = self.segments().map(|(segment, _)| segment.index(projection)).collect::<Result<_>>()?;
         Ok(self
             .global_ordinals

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::storage::manifest::ImportRecord;
-use crate::storage::manifest::quarantined::QuarantinedSegment;
+use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::snapshot::Snapshot;
 
 /// The newest durable state of the store, and how its background work is doing.
@@ -47,5 +47,6 @@ pub(crate) struct Progress {
     pub(crate) wal_checkpoint: u64,
     pub(crate) manifest: u64,
     pub(crate) quarantined: Vec<QuarantinedSegment>,
+    pub(crate) quarantined_wal: Arc<[QuarantinedWal]>,
     pub(crate) imports: Vec<ImportRecord>,
 }

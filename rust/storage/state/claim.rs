@@ -21,6 +21,12 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
+    /// Whether a manifest that is not the newest stays because this writer claimed the store with it. Where a lock keeps
+    /// other writers out it does not: a store that has lost its newest manifest must not open with an older one.
+    pub(crate) fn keeps_manifest(&self, number: u64) -> bool {
+        !self.is_locked && number == self.manifest
+    }
+
     /// Whether a WAL object at or below the checkpoint stays because it is a fence.
     pub(crate) fn keeps(&self, number: u64, bytes: u64) -> bool {
         number == self.fence || (!self.is_locked && bytes == wal::FENCE_BYTES)

@@ -8,6 +8,7 @@ pub(crate) mod command;
 pub(crate) mod live_segment;
 pub(crate) mod merge_spans;
 pub(crate) mod open_segments;
+pub(crate) mod quarantine_wal;
 pub(crate) mod replay;
 pub(crate) mod sweep;
 
@@ -21,6 +22,7 @@ use crate::otlp::TraceId;
 use crate::storage::head::batch::HeadEntry;
 use crate::storage::head::generation::Generation;
 use crate::storage::manifest::Manifest;
+use crate::storage::manifest::quarantined::QuarantinedWal;
 use crate::storage::segment::builder::NewSegment;
 use crate::storage::snapshot::{Snapshot, SnapshotPart};
 use crate::storage::state::live_segment::LiveSegment;
@@ -52,13 +54,15 @@ pub(crate) struct StoreState {
     pub(crate) generations: Vec<Generation>,
     /// The replayed WAL objects that hold nothing.
     pub(crate) fences: BTreeSet<u64>,
+    /// The damaged WAL objects that the manifest records.
+    pub(crate) quarantined_wal: Arc<[QuarantinedWal]>,
 }
 
 impl StoreState {
     /// Returns the state of a store whose head is empty.
     pub(crate) fn new(manifest: Manifest, segments: Vec<LiveSegment>) -> Self {
         let generations = vec![Generation::after(manifest.wal_checkpoint)];
-        Self { manifest, segments, generations, fences: BTreeSet::new() }
+        Self { manifest, segments, generations, fences: BTreeSet::new(), quarantined_wal: Arc::default() }
     }
 
     /// Returns the row that holds a trace.

@@ -10,13 +10,15 @@ use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 use crate::storage::state::StoreState;
 use crate::storage::state::merge_spans::{GroupedSpans, merge_group};
+use crate::storage::state::quarantine_wal::quarantine_wal;
 use crate::storage::wal::{self, WalEntry};
 use crate::trace::Span;
 
 /// Replayed requests are merged in groups of about this many bytes.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// Merges the WAL objects after those that `state` contains, up to object `last`.
+/// Merges the WAL objects after those that `state` contains, up to object `last`. With the option `recover` damaged ones
+/// are quarantined.
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Options`] for a newer format, [`Error::Storage`].
@@ -29,14 +31,19 @@ pub(crate) fn replay(
     let (mut entries, mut group_bytes, mut object_bytes) = (Vec::new(), 0, 0);
     let numbers: Vec<u64> = (state.open_generation().wal_through + 1..=last).collect();
     let batches = numbers.chunks(objects.read_concurrency());
-    for read in batches.flat_map(|numbers| wal::read_together(objects, numbers)) {
-        let (object, bytes) = read?;
-        let number = object.number;
+    let read = batches.flat_map(|batch| batch.iter().copied().zip(wal::read_together(objects, batch)));
+    for (number, read) in read {
+        let (found, bytes) = match read {
+            Ok((object, bytes)) => {
+                if object.entries.is_empty() {
+                    state.fences.insert(number);
+                }
+                (object.entries, bytes)
+            }
+            Err(error) => quarantine_wal(objects, state, (number, error), options)?,
+        };
         object_bytes += bytes;
-        if object.entries.is_empty() {
-            state.fences.insert(number);
-        }
-        for entry in object.entries {
+        for entry in found {
             group_bytes += entry.spans.len();
             entries.push((number, entry));
         }

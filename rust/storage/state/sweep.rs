@@ -26,10 +26,13 @@ pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -
     let is_needed = |object: &ListedObject| {
         let wal_number = wal::number_of(&object.path);
         live.contains(&object.path)
-            || wal_number
-                .is_some_and(|number| number > manifest.wal_checkpoint || claim.keeps(number, object.bytes))
+            || wal_number.is_some_and(|number| {
+                number > manifest.wal_checkpoint
+                    || claim.keeps(number, object.bytes)
+                    || manifest.quarantined_wal(number).is_some()
+            })
             || manifest::number_of(&object.path)
-                .is_some_and(|number| number == manifest.number || number == claim.manifest)
+                .is_some_and(|number| number == manifest.number || claim.keeps_manifest(number))
     };
     let present = [manifests, segments, wal];
     let mut unneeded = present.iter().flatten().filter(|object| !is_needed(object));

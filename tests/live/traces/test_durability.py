@@ -1,4 +1,8 @@
-"""Acknowledged traces are found at once, after every kill, and exactly once."""
+"""Acknowledged traces are found at once, after every kill, and exactly once.
+
+A kill leaves the page cache alive, so this shows nothing about syncs: for those see `test_sync_order.py` beside it, and
+`tests/rust/storage/power_loss.rs`.
+"""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ fn manifest() {
         // Uses the text after the checksum as the manifest.
         let text = text.split_once("\"manifest\":").map_or(&*text, |(_, text)| text).trim_end();
         let text = text.strip_suffix('}').unwrap_or(text);
-        forged.set(path, forge::sealed_manifest(&Value::from(1), text));
+        forged.set(path, forge::sealed_manifest(&Value::from(2), text));
         let _anything = allow_damage(read(&forged));
     });
 }
@@ -142,7 +142,7 @@ fn segments() {
             let mut named = envelope["manifest"].take();
             forge::record_file(&mut named, 0, kind, content);
             assert!(path.contains(named["segments"][0]["id"].as_str().expect("an id")));
-            forged.set(&manifest, forge::sealed_manifest(&Value::from(1), &named.to_string()));
+            forged.set(&manifest, forge::sealed_manifest(&Value::from(2), &named.to_string()));
             forged.set(&path, content.to_vec());
             let _anything = allow_damage(read(&forged));
         }

@@ -79,16 +79,19 @@ fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
 }
 
 /// Returns the sessions of `rows` with their numbers of traces, in result order.
-fn sessions(rows: &[&TraceRow]) -> Vec<(String, u64)> {
-    let mut by_id: BTreeMap<&str, (u64, i64)> = BTreeMap::new();
+fn sessions(rows: &[&TraceRow]) -> Vec<(String, Option<String>, u64)> {
+    let mut by_id: BTreeMap<(&str, Option<&str>), (u64, i64)> = BTreeMap::new();
     for row in rows {
         let Some(session) = &row.session_id else { continue };
-        let (count, last) = by_id.entry(session).or_insert((0, i64::MIN));
+        let (count, last) = by_id.entry((session, row.user_id.as_deref())).or_insert((0, i64::MIN));
         (*count, *last) = (*count + 1, row.start_time.max(*last));
     }
     let mut sessions: Vec<_> = by_id.into_iter().collect();
     sessions.sort_by_key(|(id, (_, last))| (Reverse(*last), *id));
-    sessions.into_iter().map(|(id, (count, _))| (id.to_owned(), count)).collect()
+    let owned = |((id, user), (count, _)): ((&str, Option<&str>), _)| {
+        (id.to_owned(), user.map(ToOwned::to_owned), count)
+    };
+    sessions.into_iter().map(owned).collect()
 }
 
 proptest! {
@@ -134,9 +137,13 @@ proptest! {
             let shown = every_page(limit, |request: PageRequest| {
                 search::sessions(&snapshot, &filter, request, &token).expect("a page")
             });
-            let shown: Vec<(String, u64)> = shown
+            let text = |item: &serde_json::Value, key: &str| item[key].as_str().map(ToOwned::to_owned);
+            let shown: Vec<(String, Option<String>, u64)> = shown
                 .iter()
-                .map(|item| (item["session_id"].as_str().expect("an id").to_owned(), item["total_traces"].as_u64().expect("a count")))
+                .map(|item| {
+                    let total = item["total_traces"].as_u64().expect("a count");
+                    (text(item, "session_id").expect("an id"), text(item, "user_id"), total)
+                })
                 .collect();
             prop_assert_eq!(shown, sessions(&matching), "{}", source);
         }

@@ -14,6 +14,7 @@ use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
+use crate::support::files::newest;
 use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span, with};
 
 /// A trace of one span.
@@ -174,14 +175,15 @@ fn concurrent_searches_agree_on_session_numbers() {
 
 /// Returns the sessions of `runs` as the response shows them, grouped one run at a time.
 fn grouped(runs: &[Run]) -> Vec<Value> {
-    let mut sessions: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
+    let mut sessions: BTreeMap<(String, Option<u8>), Vec<&Run>> = BTreeMap::new();
     for run in runs {
         if let Some(session) = run.session {
-            sessions.entry(format!("session.id-{session}")).or_default().push(run);
+            sessions.entry((format!("session.id-{session}"), run.user)).or_default().push(run);
         }
     }
     let mut rows: Vec<(u64, Value)> =
-        sessions.into_iter().map(|(session, runs)| row(&session, runs)).collect();
+        sessions.into_iter().map(|((session, _), runs)| row(&session, runs)).collect();
+    // Stable: of the same session id, the session without a user is first.
     rows.sort_by_key(|(last, row)| (Reverse(*last), row["session_id"].to_string()));
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -245,6 +247,49 @@ fn a_trace_that_the_filter_does_not_match_is_absent() {
         TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
     let trace_id = TraceId::from_hex(&"1".repeat(32)).expect("an id");
     assert_eq!(search::trace(&empty.snapshot(), trace_id, &own).expect("no trace"), None);
+}
+
+#[test]
+fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
+    let run = |trace| Run {
+        trace,
+        start: trace,
+        session: Some(1),
+        user: Some(2),
+        agent: None,
+        is_error: trace == 2,
+    };
+    let (folder, store) = stored(&mut (1..=3).map(run).collect(), 3, 0, 9);
+    let page = |level| {
+        let request = PageRequest { page: 1, limit: 20 };
+        let token = CancellationToken::default();
+        let page = search::runs(&store.snapshot(), &Filter::all(), request, level, &token).expect("a page");
+        (serde_json::from_slice::<Vec<Value>>(&page.data).expect("JSON"), page.damage)
+    };
+    let whole = [Detail::Full, Detail::Summary].map(page);
+    let documents = newest(&folder, "segments").join("spans.otlp.zst");
+    let mut content = std::fs::read(&documents).expect("documents");
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    std::fs::write(&documents, content).expect("written");
+    for ((items, _), level) in whole.iter().zip([Detail::Full, Detail::Summary]) {
+        let (found, damage) = page(level);
+        assert_eq!(found.len(), 3);
+        assert!(damage.len() == 1 && damage[0].contains("spans.otlp.zst"), "{damage:?}");
+        assert_eq!((&found[0], &found[2]), (&items[0], &items[2]));
+        let mut expected = items[1].clone();
+        let members = expected.as_object_mut().expect("an object");
+        members.retain(|name, _| !["input", "output", "error"].contains(&name.as_str()));
+        members.insert("damaged".into(), true.into());
+        if level == Detail::Full {
+            members.insert("tree".into(), Value::Array(Vec::new()));
+        }
+        assert_eq!(found[1], expected);
+        let trace_id = TraceId::from_hex(expected["trace_id"].as_str().expect("an id")).expect("an id");
+        let alone =
+            search::trace(&store.snapshot(), trace_id, &Filter::all()).expect("a result").expect("a trace");
+        assert_eq!(serde_json::from_slice::<Value>(&alone).expect("JSON")["damaged"], true);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use crate::support::contents::{address, contents, open};
+use crate::support::contents::{Contents, address, contents, crashed, open};
 use crate::support::files::{closed_store, files, newest, restore};
 use crate::support::spans::{request, span};
 
@@ -46,20 +46,66 @@ fn a_missing_or_truncated_object_is_reported() {
     let (folder, _) = closed_store();
     let wanted = files(folder.path());
     let mut seen = 0;
-    // The loss of the last write-ahead object cannot be detected.
-    let last = newest(&folder, "wal");
     for (path, content) in live_objects(&wanted) {
-        if *path != last {
-            fs::remove_file(path).expect("removed");
-            assert_reported(&folder, path);
-            restore(folder.path(), &wanted);
-        }
+        fs::remove_file(path).expect("removed");
+        assert_reported(&folder, path);
+        restore(folder.path(), &wanted);
         fs::write(path, &content[..content.len() - 1]).expect("written");
         assert_reported(&folder, path);
         restore(folder.path(), &wanted);
         seen += 1;
     }
     assert_eq!(seen, 3 * 2 + 1 + 2, "three segments, a deletion vector, two write-ahead objects");
+}
+
+/// Asserts that every way to read the store finds `held`, or names something that is missing.
+fn assert_not_silent(folder: &TempDir, held: &Contents, removed: &Path) {
+    let read_only = || TraceStore::open_read_only(address(folder)).map(|snapshot| contents(&snapshot));
+    let check = || TraceStore::check(address(folder)).map(|_| held.clone());
+    let opened = || TraceStore::open(address(folder), Options::default()).map(|it| contents(&it.snapshot()));
+    let before = files(folder.path());
+    for (what, found) in [("read_only", read_only()), ("check", check()), ("open", opened())] {
+        match found {
+            Ok(found) => assert_eq!(found, *held, "{what} does not miss `{}`", removed.display()),
+            Err(Error::Damage { .. }) => assert_eq!(files(folder.path()), before, "{what} changed something"),
+            Err(error) => panic!("{what} without `{}`: {error}", removed.display()),
+        }
+    }
+}
+
+#[test]
+fn after_a_clean_stop_nothing_can_be_removed_silently() {
+    for is_flushed in [false, true] {
+        let (folder, held) = closed_store();
+        if is_flushed {
+            let store = open(&folder);
+            store.flush().expect("flushed");
+            store.close().expect("closed");
+        }
+        let wanted = files(folder.path());
+        let tops = ["wal", "segments", "manifest"].map(|top| folder.path().join(top));
+        assert!(wanted.len() > 10 || is_flushed, "{wanted:?}");
+        for removed in wanted.keys().chain(&tops) {
+            if removed.is_dir() {
+                fs::remove_dir_all(removed).expect("removed");
+            } else {
+                fs::remove_file(removed).expect("removed");
+            }
+            assert_not_silent(&folder, &held, removed);
+            restore(folder.path(), &wanted);
+        }
+    }
+}
+
+#[test]
+fn a_killed_store_misses_what_its_newest_manifest_had_seen() {
+    let (folder, _) = closed_store();
+    let store = open(&folder);
+    store.ingest(request(&[span(9, 1, 0)])).expect("ingested");
+    let killed = crashed(&folder);
+    fs::remove_dir_all(killed.path().join("wal")).expect("removed");
+    let missed = TraceStore::check(address(&killed));
+    assert!(matches!(missed, Err(Error::Damage { .. })), "{missed:?}");
 }
 
 #[test]

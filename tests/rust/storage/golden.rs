@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray as _;
@@ -14,9 +15,11 @@ use arrow_cast::display::array_value_to_string;
 use arrow_schema::DataType;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use spanwise::error::Error;
 use spanwise::otlp::{self, TraceId};
+use spanwise::storage::objects::{Objects, PutError, PutPayload};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
 use tempfile::TempDir;
@@ -24,6 +27,8 @@ use tempfile::TempDir;
 use crate::support::contents::{address, contents, copy_folder, open};
 use crate::support::files::{files, newest};
 use crate::support::forge;
+use crate::support::layer::{Intercept, Layer};
+use crate::support::memory::Memory;
 use crate::support::spans::{EPOCH, MILLISECOND, below, failed, request, span, with};
 
 /// The content of a store, and the counts of a check.
@@ -130,15 +135,15 @@ fn assert_holds(snapshot: &Snapshot, held: &GoldenStore) {
     }
 }
 
-/// Asserts that a store is rejected for its format, and that its files are unchanged.
-fn assert_rejected(folder: &TempDir, object: &Path) {
+/// Asserts that a store is rejected because of the format of an object, and that its files are unchanged.
+fn assert_rejected(folder: &TempDir, object: &Path, expected: &str) {
     let before = files(folder.path());
     for recover in [false, true] {
         let options = Options { recover, ..Options::default() };
         let Err(Error::Options(message)) = TraceStore::open(address(folder), options) else {
             panic!("expected a rejection");
         };
-        assert!(message.ends_with("has format 2, this program reads 1"), "{message}");
+        assert!(message.ends_with(expected), "{message}");
         let object = object.strip_prefix(folder.path()).expect("inside").display().to_string();
         assert!(message.contains(&object), "{message} does not name {object}");
         assert_eq!(files(folder.path()), before);
@@ -147,37 +152,89 @@ fn assert_rejected(folder: &TempDir, object: &Path) {
 
 #[test]
 fn a_newer_format_of_any_object_is_rejected_and_nothing_is_changed() {
-    let store = golden("store-1");
-    let copy = copied(&store);
-    let manifest = newest(&copy, "manifest");
-    let newer = fs::read_to_string(&manifest).expect("text").replacen("\"format\":1", "\"format\":2", 1);
-    fs::write(&manifest, newer).expect("written");
-    assert_rejected(&copy, &manifest);
+    for store in stores() {
+        let copy = copied(&store);
+        let manifest = newest(&copy, "manifest");
+        let text = fs::read_to_string(&manifest).expect("text");
+        let (_, rest) = text.split_once(',').expect("members");
+        fs::write(&manifest, format!("{{\"format\":3,{rest}")).expect("written");
+        assert_rejected(&copy, &manifest, "has format 3, this program reads 1 to 2");
 
-    let copy = copied(&store);
-    let wal = newest(&copy, "wal");
-    let mut newer = fs::read(&wal).expect("an object");
-    newer[8] = 2;
-    forge::seal_wal(&mut newer);
-    fs::write(&wal, newer).expect("written");
-    assert_rejected(&copy, &wal);
+        let copy = copied(&store);
+        let wal = newest(&copy, "wal");
+        let mut newer = fs::read(&wal).expect("an object");
+        newer[8] = 3;
+        forge::seal_wal(&mut newer);
+        fs::write(&wal, newer).expect("written");
+        assert_rejected(&copy, &wal, "has format 3, this program reads 1 to 2");
 
-    let copy = copied(&store);
-    let mut segment = None;
-    forge::manifest(&newest(&copy, "manifest"), |manifest| {
-        let id = manifest["segments"][1]["id"].as_str().expect("an id");
-        let rows = copy.path().join("segments").join(id).join("traces.parquet");
-        let mut newer = fs::read(&rows).expect("rows");
-        let key = b"spanwise.format";
-        let position = newer.windows(key.len()).position(|window| window == key).expect("the format");
-        // The key is followed by the header of the value field, its length, and the value.
-        assert_eq!(newer[position + key.len() + 2], b'1');
-        newer[position + key.len() + 2] = b'2';
-        fs::write(&rows, &newer).expect("written");
-        forge::record_file(manifest, 1, "traces", &newer);
-        segment = Some(rows);
-    });
-    assert_rejected(&copy, &segment.expect("a segment"));
+        let copy = copied(&store);
+        let mut segment = None;
+        forge::manifest(&newest(&copy, "manifest"), |manifest| {
+            let id = manifest["segments"][1]["id"].as_str().expect("an id");
+            let rows = copy.path().join("segments").join(id).join("traces.parquet");
+            let mut newer = fs::read(&rows).expect("rows");
+            let key = b"spanwise.format";
+            let position = newer.windows(key.len()).position(|window| window == key).expect("the format");
+            // The key is followed by the header of the value field, its length, and the value.
+            assert_eq!(newer[position + key.len() + 2], b'1');
+            newer[position + key.len() + 2] = b'2';
+            fs::write(&rows, &newer).expect("written");
+            forge::record_file(manifest, 1, "traces", &newer);
+            segment = Some(rows);
+        });
+        assert_rejected(&copy, &segment.expect("a segment"), "has format 2, this program reads 1");
+    }
+}
+
+#[test]
+fn an_older_store_gets_the_present_format_in_one_step() {
+    let old = golden("store-1");
+    let memory = Memory::of_folder(&old);
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let objects = Layer { intercept: Recorded { steps: steps.clone() }, inner: memory.clone() };
+    let held = contents(
+        &TraceStore::open_in(Arc::new(Memory::of_folder(&old)), Options::default())
+            .expect("a store")
+            .snapshot(),
+    );
+    TraceStore::open_in(Arc::new(objects), Options::default()).expect("a store").close().expect("closed");
+    let steps = steps.lock().expect("a sound lock");
+    assert!(steps.len() >= 3, "a claim, a fence, the end of the log");
+    for killed_after in 0..=steps.len() {
+        let killed = Memory::of_folder(&old);
+        for (path, content) in &steps[..killed_after] {
+            killed.set(path, content.clone());
+        }
+        let newest = killed.paths("manifest/", ".json").pop().expect("a manifest");
+        let is_new = killed.content(&newest).starts_with(b"{\"format\":2,");
+        assert_eq!(is_new, killed_after > 0, "the claim brings the new format");
+        for _ in 0..2 {
+            let store = TraceStore::open_in(Arc::new(killed.clone()), Options::default()).expect("a store");
+            assert_eq!(contents(&store.snapshot()), held, "killed after step {killed_after}");
+            store.close().expect("closed");
+        }
+    }
+}
+
+/// Records every object that is put, in order.
+#[derive(Debug)]
+struct Recorded {
+    steps: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+}
+
+impl Intercept for Recorded {
+    fn put_new(
+        &self,
+        inner: &dyn Objects,
+        path: &str,
+        content: PutPayload,
+    ) -> std::result::Result<(), PutError> {
+        let bytes = Bytes::from(content.clone()).to_vec();
+        inner.put_new(path, content)?;
+        self.steps.lock().expect("a sound lock").push((path.to_owned(), bytes));
+        Ok(())
+    }
 }
 
 /// Ingests captured requests.
@@ -193,7 +250,7 @@ fn send(store: &TraceStore, names: &[&str]) {
 #[test]
 #[ignore = "writes the golden store of the current format, once, before the format is released"]
 fn bless() {
-    let root = golden("store-1");
+    let root = golden("store-2");
     let _absent = fs::remove_dir_all(&root);
     let url = root.to_str().expect("UTF-8");
     let store = TraceStore::open(url, Options::default()).expect("a store");
@@ -210,6 +267,7 @@ fn bless() {
     let traces = traces(&store.snapshot());
     store.close().expect("closed");
     fs::remove_file(root.join("LOCK")).expect("removed");
+    fs::remove_dir_all(root.join("cache")).expect("removed");
     let report = TraceStore::check(url).expect("a sound store");
     let held = GoldenStore {
         segments: report.segments,

@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use serde_json::json;
 use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use crate::support::contents::{address, contents, open};
-use crate::support::files::{closed_store, files, restore};
+use crate::support::files::{closed_store, files, newest, restore};
+use crate::support::forge;
 use crate::support::spans::{request, span};
 
 fn recovered(folder: &TempDir) -> TraceStore {
@@ -81,20 +83,63 @@ fn a_store_keeps_the_record_and_the_files_of_quarantined_segments() {
 }
 
 #[test]
-fn recover_changes_nothing_in_a_sound_store_and_still_rejects_a_damaged_wal() {
+fn recover_changes_nothing_in_a_sound_store() {
     let (folder, held) = closed_store();
     let store = recovered(&folder);
     assert_eq!(contents(&store.snapshot()), held);
-    assert!(store.stats().quarantined.is_empty());
+    assert!(store.stats().quarantined.is_empty() && store.stats().quarantined_wal.is_empty());
     store.close().expect("closed");
-    let is_full = |content: &Vec<u8>| content.len() > 56;
-    let wal = files(&folder.path().join("wal")).into_iter().find(|(_, content)| is_full(content));
-    let (path, mut content) = wal.expect("write-ahead");
-    content[60] ^= 1;
-    fs::write(&path, content).expect("written");
-    let before = files(folder.path());
-    let options = Options { recover: true, ..Options::default() };
-    let rejected = TraceStore::open(address(&folder), options);
-    assert!(matches!(rejected, Err(Error::Damage { .. })), "{rejected:?}");
-    assert_eq!(files(folder.path()), before, "a rejected opening writes nothing");
+}
+
+#[test]
+fn further_files_of_a_segment_are_kept_copied_verified_and_removed_with_it() {
+    let (folder, held) = closed_store();
+    let manifest = newest(&folder, "manifest");
+    let content = b"of a later program";
+    let mut further = None;
+    forge::manifest(&manifest, |manifest| {
+        let segment = &mut manifest["segments"][0];
+        segment["files"] =
+            json!({"later.index": {"bytes": content.len(), "crc32c": crc32c::crc32c(content)}});
+        let id = segment["id"].as_str().expect("an id");
+        further = Some(folder.path().join("segments").join(id).join("later.index"));
+    });
+    let further = further.expect("a path");
+    fs::write(&further, content).expect("written");
+    let store = open(&folder);
+    store.ingest(request(&[span(8, 1, 0)])).expect("ingested");
+    store.flush().expect("flushed");
+    store.close().expect("closed");
+    TraceStore::check(address(&folder)).expect("a sound store");
+    let target = TempDir::new().expect("a folder");
+    TraceStore::backup(address(&folder), address(&target)).expect("copied");
+    let within = further.strip_prefix(folder.path()).expect("inside");
+    assert_eq!(fs::read(target.path().join(within)).expect("a copy"), content);
+    for damage in [b"of a later progran".as_slice(), b""] {
+        fs::write(&further, damage).expect("written");
+        let found = TraceStore::check(address(&folder));
+        assert!(
+            matches!(&found, Err(Error::Damage { object, .. }) if further.ends_with(object)),
+            "{found:?}"
+        );
+    }
+    fs::write(&further, content).expect("written");
+    let store = open(&folder);
+    store.compact(true).expect("compacted");
+    assert_eq!(contents(&store.snapshot()).len(), held.len() + 1);
+    assert!(!further.exists());
+}
+
+#[test]
+fn names_of_further_files_that_are_no_plain_names_are_damage() {
+    let (folder, _) = closed_store();
+    let wanted = files(folder.path());
+    for name in ["", "../x", "/x", "a/b", "X", "traces.parquet", "spans.dict", "hidden-1.roaring", ".x"] {
+        forge::manifest(&newest(&folder, "manifest"), |manifest| {
+            manifest["segments"][0]["files"] = json!({name: {"bytes": 0, "crc32c": 0}});
+        });
+        let found = TraceStore::check(address(&folder));
+        assert!(matches!(found, Err(Error::Damage { .. })), "`{name}`: {found:?}");
+        restore(folder.path(), &wanted);
+    }
 }

@@ -9,7 +9,7 @@ use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use crate::support::contents::contents;
+use crate::support::contents::{address, contents};
 use crate::support::spans::{request, span};
 
 #[test]
@@ -50,4 +50,22 @@ fn a_second_store_is_locked_out_by_whatever_path_it_comes() {
     drop(first);
     let second = TraceStore::open(url, Options::default()).expect("the lock is released");
     assert_eq!(contents(&second.snapshot()).len(), 1);
+}
+
+#[test]
+fn a_symbolic_link_in_place_of_the_lock_is_named_and_not_followed() {
+    let folder = TempDir::new().expect("a folder");
+    let other = folder.path().join("other");
+    let lock = folder.path().join("LOCK");
+    for target in [&other, &folder.path().join("absent")] {
+        fs::write(&other, "mine").expect("written");
+        symlink(target, &lock).expect("a link");
+        let opened = TraceStore::open(address(&folder), Options::default());
+        let Err(Error::Options(message)) = opened else { panic!("{opened:?}") };
+        assert!(message.contains("LOCK") && message.contains("symbolic link"), "{message}");
+        assert_eq!(fs::read_to_string(&other).expect("a file"), "mine");
+        assert!(!folder.path().join("absent").exists());
+        fs::remove_file(&lock).expect("removed");
+    }
+    TraceStore::open(address(&folder), Options::default()).expect("a store");
 }

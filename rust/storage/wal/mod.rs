@@ -5,12 +5,14 @@
 //! ```text
 //! header   magic `SPANWAL1`, format u32, requests u32, number u64, writer 16 bytes,
 //!          bytes of the body u64, CRC32C of the body u32, CRC32C of the header before it u32
-//! request  receipt time i64 (microseconds since 1970), bytes of the spans u64, the spans: one OTLP
-//!          `TracesData` message
+//! request  receipt time i64 (microseconds since 1970), bytes of the spans u64, CRC32C of the spans u32,
+//!          CRC32C of the request's header before it u32, the spans: one OTLP `TracesData` message
 //! ```
 //! All integers are little endian. Objects are numbered without gaps, so a gap is damage; an object is created whole,
 //! so a short one is damage too. An object without requests is a fence: it takes a number away from the writer
-//! before.
+//! before. The checksums of single requests are compared only where the body is damaged ([`salvage`]).
+
+pub(crate) mod salvage;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use ulid::Ulid;
@@ -19,9 +21,13 @@ use crate::error::{Error, Result};
 use crate::storage::objects::{Objects, PutPayload};
 
 const MAGIC: &[u8; 8] = b"SPANWAL1";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const HEADER_BYTES: usize = 56;
-const REQUEST_HEADER_BYTES: usize = 16;
+const REQUEST_HEADER_BYTES: usize = 24;
+
+/// The first format: its requests have no checksums.
+const FORMAT_1: u32 = 1;
+const REQUEST_HEADER_BYTES_1: usize = 16;
 
 /// The size of a fence, which no other object has.
 pub(crate) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
@@ -68,10 +74,13 @@ pub(crate) fn bytes_of(entries: &[WalEntry]) -> u64 {
 pub(crate) fn encode(number: u64, writer: Ulid, entries: &[WalEntry]) -> PutPayload {
     let mut pieces = Vec::with_capacity(1 + 2 * entries.len());
     pieces.push(Bytes::new());
+    let seed = request_seed(number, writer);
     for entry in entries {
         let mut head = BytesMut::with_capacity(REQUEST_HEADER_BYTES);
         head.put_i64_le(entry.received);
         head.put_u64_le(entry.spans.len() as u64);
+        head.put_u32_le(crc32c::crc32c(&entry.spans));
+        head.put_u32_le(crc32c::crc32c_append(seed, &head));
         pieces.extend([head.freeze(), entry.spans.clone()]);
     }
     let body: usize = pieces.iter().map(Bytes::len).sum();
@@ -89,22 +98,30 @@ pub(crate) fn encode(number: u64, writer: Ulid, entries: &[WalEntry]) -> PutPayl
     pieces.into_iter().collect()
 }
 
+/// Returns what the checksums of an object's request headers begin with. It makes sure that nothing that a user sent
+/// looks like a request of this object.
+fn request_seed(number: u64, writer: Ulid) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&writer.to_bytes()), &number.to_le_bytes())
+}
+
 /// The decoded header of an object.
 struct Header {
+    format: u32,
     requests: u32,
     writer: Ulid,
     body_bytes: u64,
     body_checksum: u32,
 }
 
-/// Returns the number of the newest object, or `checkpoint` if none is newer.
+/// Returns the number of the newest object, or `at_least`, the number up to which the manifest says there are objects,
+/// if none is newer.
 ///
 /// # Errors
 /// [`Error::Storage`].
-pub(crate) fn newest(objects: &dyn Objects, checkpoint: u64) -> Result<u64> {
+pub(crate) fn newest(objects: &dyn Objects, at_least: u64) -> Result<u64> {
     let listed = objects.list("wal")?;
     let numbers = listed.iter().filter_map(|object| number_of(&object.path));
-    Ok(numbers.max().map_or(checkpoint, |newest| newest.max(checkpoint)))
+    Ok(numbers.max().map_or(at_least, |newest| newest.max(at_least)))
 }
 
 /// Reads the object with this number, which must exist. Its entries share its memory. Also returns its size in bytes.
@@ -115,7 +132,7 @@ pub(crate) fn newest(objects: &dyn Objects, checkpoint: u64) -> Result<u64> {
 pub(crate) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
     let (header, content) = read_verified(objects, number)?;
     let bytes = content.len() as u64;
-    let entries = decode_entries(header.requests, content.slice(HEADER_BYTES..))
+    let entries = decode_entries(header.format, Some(header.requests), content.slice(HEADER_BYTES..))
         .map_err(|offset| Error::damage(path(number), offset as u64, "expected a request"))?;
     Ok((WalObject { number, writer: header.writer, entries }, bytes))
 }
@@ -184,8 +201,9 @@ fn decode_header(number: u64, content: &[u8; HEADER_BYTES]) -> Result<Header> {
     if crc32c::crc32c(checked).to_le_bytes() != checksum {
         return Err(damage(HEADER_BYTES - 4, "the header does not match its checksum"));
     }
-    if format != FORMAT {
-        return Err(Error::Options(format!("`{path}` has format {format}, this program reads {FORMAT}")));
+    if !(FORMAT_1..=FORMAT).contains(&format) {
+        let message = format!("`{path}` has format {format}, this program reads {FORMAT_1} to {FORMAT}");
+        return Err(Error::Options(message));
     }
     let requests = header.get_u32_le();
     if header.get_u64_le() != number {
@@ -193,20 +211,27 @@ fn decode_header(number: u64, content: &[u8; HEADER_BYTES]) -> Result<Header> {
     }
     let writer = Ulid::from(header.get_u128());
     let body_bytes = header.get_u64_le();
-    Ok(Header { requests, writer, body_bytes, body_checksum: header.get_u32_le() })
+    Ok(Header { format, requests, writer, body_bytes, body_checksum: header.get_u32_le() })
 }
 
-/// Returns the entries of a body, or the offset in the object at which it is malformed.
-fn decode_entries(requests: u32, mut body: Bytes) -> std::result::Result<Vec<WalEntry>, usize> {
+/// Returns the entries of a body, or the offset in the object at which it is malformed. Without the number of requests
+/// the body is read to its end.
+fn decode_entries(
+    format: u32,
+    requests: Option<u32>,
+    mut body: Bytes,
+) -> std::result::Result<Vec<WalEntry>, usize> {
     let end = HEADER_BYTES + body.len();
+    let checksums = if format == FORMAT_1 { 0 } else { REQUEST_HEADER_BYTES - REQUEST_HEADER_BYTES_1 };
     let mut entries = Vec::new();
-    for _ in 0..requests {
+    while requests.map_or(!body.is_empty(), |requests| entries.len() < requests as usize) {
         let offset = end - body.len();
-        if body.len() < REQUEST_HEADER_BYTES {
+        if body.len() < REQUEST_HEADER_BYTES_1 + checksums {
             return Err(offset);
         }
         let received = body.get_i64_le();
         let spans = usize::try_from(body.get_u64_le()).map_err(|_| offset)?;
+        body.advance(checksums);
         if spans > body.len() {
             return Err(offset);
         }

@@ -1,0 +1,65 @@
+//! Writes a trace whose document is damaged, from the row that it is searched by (`docs/reference/api.md#trace-detail`).
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array as _, RecordBatch};
+
+use super::TraceRow;
+use super::detail::{RunContent, write_row};
+use super::json::JsonWriter;
+use crate::otlp::TraceId;
+use crate::schema::{AGGREGATES, FIELDS, Field, STATUSES};
+
+/// Appends row `row` of `batch`, rows of [`crate::schema::trace_schema`], as a `TraceDetail` object with `damaged` and
+/// an empty tree, or without `is_full` as a `TraceSummary` object with `damaged`. Returns whether the row is one.
+pub fn write_damaged(out: &mut Vec<u8>, batch: &RecordBatch, row: usize, is_full: bool) -> bool {
+    let Some(row) = row_of(batch, row) else { return false };
+    let mut json = JsonWriter::new(out);
+    json.begin_object();
+    write_row(&mut json, &row, &RunContent::default());
+    json.key("damaged");
+    json.raw(b"true");
+    if is_full {
+        json.key("tree");
+        json.begin_array();
+        json.end_array();
+    }
+    json.end_object();
+    true
+}
+
+fn row_of(batch: &RecordBatch, row: usize) -> Option<TraceRow> {
+    let text = |field: Field| {
+        let column = batch.column(field.column());
+        let (texts, at) = match column.as_dictionary_opt::<Int32Type>() {
+            Some(dictionary) => (dictionary.values().as_string_opt::<i32>()?, dictionary.key(row)?),
+            None => (column.as_string_opt::<i32>()?, row),
+        };
+        (!texts.is_null(at)).then(|| texts.value(at).to_owned())
+    };
+    let instant = |field: Field| {
+        Some(batch.column(field.column()).as_primitive_opt::<TimestampMicrosecondType>()?.value(row))
+    };
+    let number = |column: usize| Some(batch.column(column).as_primitive_opt::<Int64Type>()?.value(row));
+    let aggregate =
+        |name: &str| number(FIELDS.len() + AGGREGATES.iter().position(|aggregate| *aggregate == name)?);
+    Some(TraceRow {
+        trace_id: TraceId::from_hex(&text(Field::TraceId)?)?,
+        is_error: text(Field::Status)? == STATUSES[1],
+        name: text(Field::Name)?,
+        run_id: text(Field::RunId),
+        session_id: text(Field::SessionId),
+        user_id: text(Field::UserId),
+        agent_id: text(Field::AgentId),
+        team_id: text(Field::TeamId),
+        workflow_id: text(Field::WorkflowId),
+        start_time: instant(Field::StartTime)?,
+        end_time: instant(Field::EndTime)?,
+        created_at: instant(Field::CreatedAt)?,
+        duration_ms: number(Field::DurationMs.column())?,
+        total_spans: aggregate("total_spans")?,
+        error_count: aggregate("error_count")?,
+        input_tokens: aggregate("input_tokens")?,
+        output_tokens: aggregate("output_tokens")?,
+    })
+}

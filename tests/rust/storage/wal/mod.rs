@@ -1,0 +1,3 @@
+//! Tests of `rust/storage/wal/`.
+
+mod salvage;

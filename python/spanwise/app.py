@@ -149,7 +149,8 @@ class Service:
 
     @cached_property
     def _sockets(self) -> SocketLimits:
-        return SocketLimits(self.settings.max_websockets, self.settings.max_websockets_per_user)
+        settings = self.settings
+        return SocketLimits(settings.max_websockets, settings.max_websockets_per_user, settings.websocket_buffer_bytes)
 
     @cached_property
     def _authorizer(self) -> Authorizer:

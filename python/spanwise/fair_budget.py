@@ -125,6 +125,17 @@ class Holding:
         self._budget.change(self.caller, amount, is_checked=True)
         self.amount += amount
 
+    def resize(self, amount: int) -> None:
+        """Holds `amount` from now on.
+
+        Raises:
+            UnavailableError: it is more than before, and the budget, or the caller's share of it, is used up.
+        """
+        if amount > self.amount:
+            self.add(amount - self.amount)
+        else:
+            self.count(amount - self.amount)
+
     def count(self, amount: int) -> None:
         """Counts `amount` more, or less, that is in use already, even beyond the budget."""
         self._budget.change(self.caller, amount, is_checked=False)

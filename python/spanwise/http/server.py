@@ -24,6 +24,7 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from spanwise.errors import ConfigurationError, SpanwiseError
+from spanwise.http.websocket.upgrade import Upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -106,7 +107,7 @@ def _server(application: Application, settings: Settings, listener: socket.socke
     connections = _connections(settings.max_connections)
     milliseconds = round(settings.header_deadline_seconds * 1000)
     server = _BoundServer(
-        application,
+        Upgrade(application),
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         websockets=True,

@@ -18,7 +18,7 @@ from spanwise.http.backend import Backend
 from spanwise.http.middleware.cors import parse_origins
 from spanwise.http.openapi.describe import describe
 from spanwise.http.requests.body import body_readers
-from spanwise.http.responses.budget import ResponseBudget
+from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS, ResponseBudget
 from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.limits import SocketLimits
@@ -137,6 +137,9 @@ class Service:
             public_openapi=describe(TABLE, self.name),
             cors_origins=parse_origins(self.settings.cors_origins),
             response_budget=ResponseBudget(self.settings.response_buffer_bytes, self.settings.write_deadline_seconds),
+            public_response_budget=ResponseBudget(
+                PUBLIC_RESPONSE_BYTES, min(PUBLIC_WRITE_SECONDS, self.settings.write_deadline_seconds), is_shared=True
+            ),
             body_readers=self._body_readers,
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,

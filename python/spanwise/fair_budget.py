@@ -22,7 +22,8 @@ SHARE_FACTOR = 3
 """What a caller may hold, as a multiple of what is left."""
 
 current_caller: ContextVar[str] = ContextVar("current_caller", default="")
-"""The key of the caller that is being served: its user, or its address if nobody verified it."""
+"""The key of the caller that is being served: its user, or its address if nobody verified it. Empty for work of the
+service itself, which needs no share."""
 
 
 class FairBudget:
@@ -56,7 +57,7 @@ class FairBudget:
         """Returns whether a caller may take `amount` now."""
         left = self.capacity - self.used - amount
         wanted = self.held(caller) + amount
-        return left >= 0 and (wanted <= self._whole or wanted <= SHARE_FACTOR * left)
+        return left >= 0 and (not caller or wanted <= self._whole or wanted <= SHARE_FACTOR * left)
 
     def expect_available(self) -> None:
         """Checks that the current caller may take more.
@@ -67,13 +68,17 @@ class FairBudget:
         if not self.allows(current_caller.get()):
             raise UnavailableError(self._message)
 
+    def hold(self) -> Holding:
+        """Returns a holding of the current caller, which is empty yet."""
+        return Holding(self, current_caller.get())
+
     def take(self, amount: int = 1) -> Holding:
         """Takes `amount` for the current caller until it is released.
 
         Raises:
             UnavailableError: the budget, or the caller's share of it, is used up.
         """
-        holding = Holding(self, current_caller.get())
+        holding = self.hold()
         holding.add(amount)
         return holding
 
@@ -84,7 +89,7 @@ class FairBudget:
             UnavailableError: `is_checked`, and the budget, or the caller's share of it, is used up.
         """
         with self._lock:
-            if is_checked and not self.allows(caller, amount):
+            if is_checked and amount and not self.allows(caller, amount):
                 raise UnavailableError(self._message)
             self.used += amount
             held = self.held(caller) + amount

@@ -38,6 +38,7 @@ class Backend:
         public_openapi: the OpenAPI document without them.
         cors_origins: the origins whose pages may read responses.
         response_budget: bounds the memory of responses.
+        public_response_budget: bounds the memory of responses of public routes.
         body_readers: the readers of request bodies, by the names that routes have for them.
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
@@ -56,6 +57,7 @@ class Backend:
     public_openapi: bytes
     cors_origins: frozenset[str]
     response_budget: ResponseBudget
+    public_response_budget: ResponseBudget
     body_readers: Mapping[str, BodyReader]
     streams: StreamLimit
     sockets: SocketLimits

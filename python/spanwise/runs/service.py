@@ -16,6 +16,7 @@ from spanwise.components import Call
 from spanwise.components.adapters.base import Adapted
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
+from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun
 from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
@@ -63,13 +64,13 @@ class Runs:
         Args:
             database: stores sessions, runs and events.
             recorder: records the traces of runs.
-            limit: the number of concurrent runs.
+            limit: the number of concurrent runs, which is divided among callers.
             budget: counts the events in memory.
         """
         self._writer = DatabaseWriter(database, budget)
         self.sessions = Sessions(self._writer, self)
         self._recorder = recorder
-        self._limit = limit
+        self._places = FairBudget(limit, f"more than {limit} runs at once")
         self._tasks = RunTasks()
         self._opening: asyncio.Task[None] | None = None
         self._is_open = False
@@ -300,7 +301,9 @@ class Runs:
         executor = Executor(
             component=component, call=call, record=record, active=active, recording=recording, writer=self._writer
         )
-        self._tasks.start(executor)
+        place = self._places.hold()
+        place.count(1)
+        self._tasks.start(executor).add_done_callback(lambda _: place.release())
         return active
 
     def expect_open(self) -> None:
@@ -318,8 +321,7 @@ class Runs:
 
     def _expect_capacity(self) -> None:
         self.expect_open()
-        if len(self._tasks) >= self._limit:
-            raise UnavailableError(f"more than {self._limit} runs at once")
+        self._places.expect_available()
         self._writer.budget.expect_available()
 
 

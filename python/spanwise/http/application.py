@@ -20,6 +20,7 @@ from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
 from spanwise.http.middleware.cors import Cors
 from spanwise.http.middleware.request_id import RequestId
+from spanwise.http.middleware.same_site import SameSite
 from spanwise.http.requests.caller import caller_key
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.table import TABLE
@@ -65,12 +66,15 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
 def _middleware(backend: Backend) -> list[Middleware]:
     """Returns the middleware, outermost first."""
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
+    is_open = backend.authorizer.mode == "none"
+    same_site = [Middleware(SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins)] if is_open else []
     fixed = {(route.method, route.path): _endpoint(route, backend) for route in TABLE if "{" not in route.path}
     return [
         Middleware(RequestId),
         Middleware(ChunkedSend, budget=backend.response_budget, public_budget=backend.public_response_budget),
         Middleware(Compression),
         *cors,
+        *same_site,
         Middleware(FixedPaths, endpoints=fixed),
     ]
 

@@ -56,6 +56,7 @@ class Runs:
 
     Attributes:
         sessions: the sessions that runs belong to.
+        is_draining: whether the service is shutting down, so that no run is started or resumed.
     """
 
     def __init__(self, database: Database, recorder: Recorder, limit: int, budget: MemoryBudget) -> None:
@@ -75,6 +76,7 @@ class Runs:
         self._opening: asyncio.Task[None] | None = None
         self._is_open = False
         self._is_closed = False
+        self.is_draining = False
 
     @property
     def is_ready(self) -> bool:
@@ -111,6 +113,10 @@ class Runs:
         if unfinished:
             _log.warning("%d runs were unfinished when the service ended; they are marked as errors", len(unfinished))
         self._is_open = True
+
+    def drain(self) -> None:
+        """Starts and resumes no more runs. Those that are active go on until `close`."""
+        self.is_draining = True
 
     async def close(self) -> None:
         """Interrupts the runs that do not end soon, stores all of them and closes the database."""
@@ -321,6 +327,8 @@ class Runs:
 
     def _expect_capacity(self) -> None:
         self.expect_open()
+        if self.is_draining:
+            raise StoreClosedError("the service is shutting down")
         self._places.expect_available()
         self._writer.budget.expect_available()
 

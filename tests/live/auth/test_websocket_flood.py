@@ -42,7 +42,7 @@ def handshake(service: RunningService, **headers: str) -> socket.socket:
     """Returns a connection after a handshake, from which nothing of the WebSocket was read."""
     connection = socket.create_connection(("127.0.0.1", service.port), 20)
     key = base64.b64encode(os.urandom(16)).decode()
-    lines = {"Host": "x", "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    lines = {"Host": "localhost", "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     head = "".join(f"{name}: {value}\r\n" for name, value in {**lines, "Sec-WebSocket-Key": key, **headers}.items())
     connection.sendall(f"GET /workflows/ws HTTP/1.1\r\n{head}\r\n".encode())
     answer = b""

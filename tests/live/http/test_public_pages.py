@@ -49,7 +49,7 @@ def test_what_only_authenticated_callers_see_has_a_tag_of_its_own(guarded: Runni
 
 
 def test_public_pages_that_nobody_reads_keep_no_known_caller_out(guarded: RunningService) -> None:
-    request = b"GET /docs HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n" * 30
+    request = b"GET /docs HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: identity\r\n\r\n" * 30
     with ExitStack() as opened:
         for _ in range(80):
             reader = opened.enter_context(socket.socket())

@@ -37,7 +37,7 @@ def request(service: RunningService, method: str, path: str, sub: str, body: byt
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect(("127.0.0.1", service.port))
     headers = {
-        "Host": "x",
+        "Host": "localhost",
         "Content-Type": "application/x-www-form-urlencoded",
         "Content-Length": str(len(body)),
         "Accept-Encoding": "identity",
@@ -52,27 +52,29 @@ def status(connection: socket.socket) -> int:
     return int(connection.recv(12).split()[1])
 
 
-def statuses(service: RunningService, opened: ExitStack, count: int, *asked: str, body: bytes = b"") -> list[int]:
+def statuses(  # noqa: PLR0913  # what is asked, and how often
+    service: RunningService, opened: ExitStack, count: int, method: str, path: str, sub: str, body: bytes = b""
+) -> list[int]:
     """Sends equal requests one after the other, reads the first bytes of each response, and keeps all open."""
-    return [status(opened.enter_context(request(service, *asked, body=body))) for _ in range(count)]
+    return [status(opened.enter_context(request(service, method, path, sub, body))) for _ in range(count)]
 
 
 def test_streams(guarded: RunningService) -> None:
     with ExitStack() as opened:
-        asked = ("POST", "/agents/slow/runs")
-        found = statuses(guarded, opened, 8, *asked, "greedy", body=b"message=x")
+        asked = "POST", "/agents/slow/runs"
+        found = statuses(guarded, opened, 8, *asked, "greedy", b"message=x")
         assert found == [200] * 6 + [503] * 2
-        assert statuses(guarded, opened, 1, *asked, "modest", body=b"message=x") == [200]
+        assert statuses(guarded, opened, 1, *asked, "modest", b"message=x") == [200]
 
 
 def test_runs(guarded: RunningService) -> None:
     with ExitStack() as opened:
-        asked = ("POST", "/agents/slow/runs")
+        asked = "POST", "/agents/slow/runs"
         background = b"message=x&stream=false&background=true"
-        found = statuses(guarded, opened, 12, *asked, "busy", body=background)
+        found = statuses(guarded, opened, 12, *asked, "busy", background)
         assert found.count(202) in range(1, 10)
         assert found[-1] == 503
-        assert statuses(guarded, opened, 1, *asked, "calm", body=background) == [202]
+        assert statuses(guarded, opened, 1, *asked, "calm", background) == [202]
 
 
 def test_exports_and_responses_that_wait(guarded: RunningService) -> None:

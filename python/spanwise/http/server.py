@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from spanwise.http.application import Application
     from spanwise.settings import Settings
 
-HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
+"""The head of a request is never larger. One of half this size always passes: the server checks how much it has before
+it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 EXIT_SECONDS = 1.5
 """The process exits this long after the drain deadline, whatever still runs. What was acknowledged is durable."""
@@ -113,7 +115,7 @@ def _server(application: Application, settings: Settings, listener: socket.socke
         websockets=True,
         backlog=BACKLOG,
         backpressure=connections,
-        http1_settings=HTTP1Settings(header_read_timeout=milliseconds, max_buffer_size=HEADER_BYTES),
+        http1_settings=HTTP1Settings(header_read_timeout=milliseconds, max_buffer_size=MAX_HEADER_BYTES // 2),
         log_level=LogLevels.error,
     )
     server.listener = listener

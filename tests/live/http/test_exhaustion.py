@@ -238,3 +238,22 @@ def test_an_invalid_head_is_rejected(hosted: RunningService, head: str) -> None:
     response = raw(hosted, sent)
     assert response[:13] in expected, response[:200]
     assert hosted.http.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("lines", [1, 20, 90])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_the_size_of_a_head_is_limited_as_documented(hosted: RunningService, lines: int, pieces: int) -> None:
+    """Half of the limit passes however it arrives; what is over the limit never does."""
+    for size, expected in ((31 * 1024, {b"200"}), (64 * 1024 + 200, {b"431", b""}), (100_000, {b"431", b""})):
+        line = b"X-A: " + b"a" * (size // lines - 7) + b"\r\n"
+        sent = GET + line * lines + b"Connection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", hosted.port), WAIT_SECONDS) as connection:
+            response = b""
+            try:
+                for start in range(0, len(sent), len(sent) // pieces):
+                    connection.sendall(sent[start : start + len(sent) // pieces])
+                    time.sleep(0.01)
+                response = connection.recv(65536)
+            except ConnectionError:
+                pass
+        assert response[9:12] in expected, (size, response[:100])

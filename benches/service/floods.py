@@ -145,8 +145,8 @@ def main() -> None:
                     under = p99_of_searches(service)
                 grown = private_mebibytes(service) - memory
                 log(
-                    f"{name}: {FLOODS[name][0]} a second; p99 {beside:.1f} ms beside an idle port, {under:.1f} ms under "
-                    f"the flood, ratio {under / beside:.1f} (goal {GOAL:g}), memory {grown:+.0f} MiB\n"
+                    f"{name}: {FLOODS[name][0]} a second; p99 {beside:.1f} ms beside an idle port, {under:.1f} ms "
+                    f"under the flood, ratio {under / beside:.1f} (goal {GOAL:g}), memory {grown:+.0f} MiB\n"
                 )
             assert service.stop() == 0
 

@@ -72,8 +72,8 @@ class Budgets(TokenSettings, frozen=True, kw_only=True):
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
     websocket_buffer_bytes: Annotated[
         int,
-        _budget("a thirty-second", 3, "WebSocket messages in memory; above this, sockets that send more are closed."),
-    ] = field(default_factory=lambda: share(32, 2 * MEBIBYTE))
+        _budget("a sixty-fourth", 3, "WebSocket messages in memory; above this, sockets that send more are closed."),
+    ] = field(default_factory=lambda: share(64, 2 * MEBIBYTE))
 
 
 def max_segment_traces() -> int:

@@ -52,7 +52,7 @@ def status(connection: socket.socket) -> int:
     return int(connection.recv(12).split()[1])
 
 
-def statuses(  # noqa: PLR0913  # what is asked, and how often
+def statuses(  # noqa: PLR0913, PLR0917  # what is asked, and how often
     service: RunningService, opened: ExitStack, count: int, method: str, path: str, sub: str, body: bytes = b""
 ) -> list[int]:
     """Sends equal requests one after the other, reads the first bytes of each response, and keeps all open."""

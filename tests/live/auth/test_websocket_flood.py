@@ -181,3 +181,15 @@ def test_one_user_does_not_take_the_places_of_others(guarded: RunningService) ->
             pass
         other = opened.enter_context(open_websocket(guarded, headers=as_caller("other", *RUNNING)))
         assert other.request("ping") == {"event": "pong"}
+
+
+def test_clients_that_leave_during_the_handshake_harm_nobody(guarded: RunningService) -> None:
+    lines = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n"
+    for number in range(200):
+        with socket.create_connection(("127.0.0.1", guarded.port), 20) as connection:
+            connection.sendall(f"GET /workflows/ws HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n".encode())
+            if number % 2:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with open_websocket(guarded, headers=as_caller("after", *RUNNING)) as after:
+        assert after.request("ping") == {"event": "pong"}
+    assert all(event["level"] in {"info", "warning"} for event in guarded.events())

@@ -36,7 +36,7 @@ def messages() -> Iterator[str]:
                     case ast.Constant(value=str(text)):
                         yield text
                     case ast.JoinedStr(values=values):
-                        yield from (part.value.strip() for part in values if isinstance(part, ast.Constant))
+                        yield from (str(part.value).strip() for part in values if isinstance(part, ast.Constant))
 
 
 def test_every_budget_that_is_divided_is_listed() -> None:

@@ -146,7 +146,11 @@ class SocketSession:
 
     async def serve(self) -> None:
         """Accepts the socket and serves it until either side ends it."""
-        await self.websocket.accept()
+        try:
+            await self.websocket.accept()
+        except OSError as error:
+            _log.info("socket %s was gone before it was accepted: %s", self.websocket.state.request_id, error)
+            return
         needs_token = self.identity is None
         working = [asyncio.create_task(self._read(needs_token=needs_token)), asyncio.create_task(self._watch())]
         ending: list[asyncio.Future[Any]] = [*working, self._ending]

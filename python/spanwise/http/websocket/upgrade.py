@@ -11,7 +11,6 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from spanwise.errors import UnavailableError
 from spanwise.http.websocket.wire import Wire
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> s
     """Returns a duplicate of the TCP connection between two addresses, which this process has open.
 
     Raises:
-        UnavailableError: there is none; the client may have left.
+        ConnectionError: there is none: the client has left.
     """
     ends = (_end(client), _end(server))
     for name in os.listdir(_DESCRIPTORS):  # noqa: PTH208  # names are numbers
@@ -83,7 +82,7 @@ def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> s
                 if _ends_of(found.fileno()) == ends:
                     return found
                 found.close()
-    raise UnavailableError("the connection is gone")
+    raise ConnectionError("the connection is gone")
 
 
 def _ends_of(number: int) -> tuple[tuple[str, int], tuple[str, int]] | None:

@@ -72,7 +72,8 @@ class SameSite:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
-        if scope["type"] in {"http", "websocket"} and scope["path"] != HEALTH:
+        is_request = scope["type"] in {"http", "websocket"}
+        if is_request and scope["path"].removeprefix(scope.get("root_path", "")) != HEALTH:
             try:
                 self._check(Headers(scope=scope))
             except ForbiddenError as error:

@@ -64,6 +64,7 @@ class Wire(asyncio.BufferedProtocol):
         self._fragments = bytearray()
         self._is_text = True
         self._discarded = 0
+        self._is_disconnected = False
         self._messages: deque[Message] = deque()
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
@@ -73,7 +74,7 @@ class Wire(asyncio.BufferedProtocol):
 
     async def start(self, connection: socket.socket) -> None:
         """Takes over a connection whose handshake has been answered."""
-        self._socket = connection
+        self._socket = connection.dup()
         await asyncio.get_running_loop().connect_accepted_socket(lambda: self, connection)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -100,9 +101,11 @@ class Wire(asyncio.BufferedProtocol):
         self._frames.receive_eof()
         self._take_frames()
 
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002  # how it ended makes no difference
-        """Ends the connection."""
+    def connection_lost(self, error: Exception | None) -> None:
+        """Ends the connection. If it was reset, what had arrived before is taken first, as the transport does not."""
         self._lost.set()
+        if error is not None:
+            self._take_the_rest()
         self._writable.set()
         self._put_disconnect()
 
@@ -116,12 +119,24 @@ class Wire(asyncio.BufferedProtocol):
         self._writable.set()
         self._pause_or_resume()
 
+    def _take_the_rest(self) -> None:
+        with suppress(OSError):
+            for _ in range(DISCARD_BYTES // READ_BYTES):
+                data = self._socket.recv(READ_BYTES)
+                if not data or self._frames.state is not State.OPEN:
+                    return
+                self._frames.receive_data(data)
+                self._take_frames()
+
     async def receive(self) -> Message:
         """Returns the next ASGI message of the client; the last one is `websocket.disconnect`."""
         while not self._messages:
             self._arrived.clear()
             await self._arrived.wait()
         message = self._messages.popleft()
+        if message["type"] == "websocket.disconnect":
+            self._is_disconnected = True
+            await asyncio.sleep(0)  # what the message before it asks for begins, although the client has left
         self._account()
         self._pause_or_resume()
         return message
@@ -130,11 +145,13 @@ class Wire(asyncio.BufferedProtocol):
         """Sends one message, after the client has read most of what was sent before.
 
         Raises:
-            OSError: the connection is closed.
+            OSError: the connection is closed, and `receive` has said so.
         """
         await self._writable.wait()
         if self._lost.is_set() or self._frames.state is not State.OPEN:
-            raise OSError("the connection is closed")
+            if self._is_disconnected:
+                raise OSError("the connection is closed")
+            return  # what the client sent before it left is received first
         if message.get("text") is not None:
             self._frames.send_text(message["text"].encode())
         else:
@@ -157,6 +174,7 @@ class Wire(asyncio.BufferedProtocol):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self._lost.wait()
         self._cut()
+        self._socket.close()
 
     def _cut(self) -> None:
         """Ends the connection itself: closing this descriptor is not enough, for the HTTP server has one as well."""

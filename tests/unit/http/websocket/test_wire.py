@@ -39,7 +39,7 @@ async def received_by(wire: Wire, pieces: list[bytes], count: int) -> list[dict[
     with theirs:
         ours.setblocking(False)  # noqa: FBT003  # its only parameter
         await wire.start(ours)
-        found = []
+        found: list[dict[str, Any]] = []
         for piece in pieces:
             theirs.sendall(piece)
             await asyncio.sleep(0)

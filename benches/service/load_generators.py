@@ -180,9 +180,8 @@ def _wide_filter() -> bytes:
 def stream(port: int, end: float, count: int) -> LoadResult:
     """Starts runs with 1 MiB of events and reads them slowly, over `count` connections; each is closed after 20 s."""
     form = b"message=1&session_id=stress"
-    head = (
-        b"POST /workflows/long-winded/runs HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    )
+    head = b"POST /workflows/long-winded/runs HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Type: application/x-www-form-urlencoded\r\n"
     request_bytes = head + b"Content-Length: %d\r\n\r\n%b" % (len(form), form)
     responses: Counter[str] = Counter()
     waiting = selectors.DefaultSelector()

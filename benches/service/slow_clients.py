@@ -37,7 +37,7 @@ SEED = 7
 MEBIBYTE = 1024 * 1024
 BODY = json.dumps({"limit": 100}).encode()
 SEARCH_REQUEST = (
-    b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+    b"POST /traces/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 )
 
 

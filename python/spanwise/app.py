@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -17,9 +18,10 @@ from spanwise.http.authorization import create_authorizer
 from spanwise.http.backend import Backend
 from spanwise.http.database_ids import DatabaseIds
 from spanwise.http.middleware.cors import parse_origins
+from spanwise.http.middleware.same_site import parse_hosts
 from spanwise.http.openapi.describe import describe
 from spanwise.http.requests.body import body_readers
-from spanwise.http.responses.budget import ResponseBudget
+from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS, ResponseBudget
 from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from spanwise.http.requests.body import BodyReader
     from spanwise.settings import Settings
 
+_log = logging.getLogger(__name__)
 Source: TypeAlias = str | Path | TraceStore
 """A trace store: its path, its URL, or itself."""
 
@@ -141,7 +144,11 @@ class Service:
             openapi=describe(TABLE, self.name, self._registry.inputs()),
             public_openapi=describe(TABLE, self.name),
             cors_origins=parse_origins(self.settings.cors_origins),
+            allowed_hosts=parse_hosts(self.settings.allowed_hosts),
             response_budget=ResponseBudget(self.settings.response_buffer_bytes, self.settings.write_deadline_seconds),
+            public_response_budget=ResponseBudget(
+                PUBLIC_RESPONSE_BYTES, min(PUBLIC_WRITE_SECONDS, self.settings.write_deadline_seconds), is_shared=True
+            ),
             body_readers=self._body_readers,
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
@@ -154,7 +161,8 @@ class Service:
 
     @cached_property
     def _sockets(self) -> SocketLimits:
-        return SocketLimits(self.settings.max_websockets, self.settings.max_websockets_per_user)
+        settings = self.settings
+        return SocketLimits(settings.max_websockets, settings.max_websockets_per_user, settings.websocket_buffer_bytes)
 
     @cached_property
     def _authorizer(self) -> Authorizer:
@@ -195,12 +203,18 @@ class Service:
             StoreError: another process holds a store, a store is damaged, or its storage failed.
         """
         _ = self.app
+        if not self.settings.authorization:
+            _log.warning(
+                "authorization is off: whoever reaches this service may do everything; requests must name a host of "
+                "this machine, or one of `allowed_hosts`"
+            )
         await self._traces.open()
         if self._needs_run_database:
             await self._runs.open()
 
     async def drain(self) -> None:
-        """Accepts no more WebSockets, and ends each open one when its runs have ended, or after 3 s."""
+        """Accepts no more runs and WebSockets, and ends each open one when its runs have ended, or after 3 s."""
+        self._runs.drain()
         await self._sockets.drain()
 
     async def close(self) -> None:

@@ -70,6 +70,10 @@ class Budgets(TokenSettings, frozen=True, kw_only=True):
     event_buffer_bytes: Annotated[
         int, _budget("an eighth", 1, "Run events in memory; above this, no run starts and requests for one get a 503.")
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
+    websocket_buffer_bytes: Annotated[
+        int,
+        _budget("a sixty-fourth", 3, "WebSocket messages in memory; above this, sockets that send more are closed."),
+    ] = field(default_factory=lambda: share(64, 2 * MEBIBYTE))
 
 
 def max_segment_traces() -> int:

@@ -70,6 +70,14 @@ class Settings(Budgets, frozen=True, kw_only=True):
             extra={"default": "none"},
         ),
     ] = ""
+    allowed_hosts: Annotated[
+        str,
+        Meta(
+            description="Hosts that requests may name where authorization is off, separated by commas, beside those of "
+            "this machine; `*` allows any.",
+            extra={"default": "none"},
+        ),
+    ] = ""
     search_threads: Annotated[
         int,
         Meta(ge=1, le=1024, description="Threads that run searches.", extra={"default": "two per core"}),

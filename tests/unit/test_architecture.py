@@ -21,6 +21,7 @@ ORDER = [
     "models",
     "metrics",
     "memory",
+    "fair_budget",
     "malloc_trim",
     "token_settings",
     "budgets",

@@ -14,12 +14,15 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from spanwise.fair_budget import current_caller
 from spanwise.http.metrics import NO_ROUTE
 from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
 from spanwise.http.middleware.cors import Cors
 from spanwise.http.middleware.lifespan_state import LifespanState
 from spanwise.http.middleware.request_id import RequestId
+from spanwise.http.middleware.same_site import SameSite
+from spanwise.http.requests.caller import caller_key
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.routes import websocket_routes
@@ -64,13 +67,16 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
 def _middleware(backend: Backend) -> list[Middleware]:
     """Returns the middleware, outermost first."""
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
+    is_open = backend.authorizer.mode == "none"
+    same_site = [Middleware(SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins)] if is_open else []
     fixed = {(route.method, route.path): _endpoint(route, backend) for route in TABLE if "{" not in route.path}
     return [
         Middleware(LifespanState),
         Middleware(RequestId),
-        Middleware(ChunkedSend, budget=backend.response_budget),
+        Middleware(ChunkedSend, budget=backend.response_budget, public_budget=backend.public_response_budget),
         Middleware(Compression),
         *cors,
+        *same_site,
         Middleware(FixedPaths, endpoints=fixed),
     ]
 
@@ -128,6 +134,8 @@ def _endpoint(route: Route, backend: Backend) -> Endpoint:
         started = time.perf_counter()
         try:
             await backend.authorizer.authorize(request, route)
+            current_caller.set(caller_key(request, getattr(request.state, "identity", None)))
+            request.state.is_public = route.is_public
             if not route.is_public:
                 backend.response_budget.admit()
             async with reader.body(request) if reader else nullcontext(b"") as body:

@@ -41,7 +41,9 @@ class Backend:
         openapi: the OpenAPI document, with the input schemas of factories.
         public_openapi: the OpenAPI document without them.
         cors_origins: the origins whose pages may read responses.
+        allowed_hosts: the hosts that requests may name where authorization is off.
         response_budget: bounds the memory of responses.
+        public_response_budget: bounds the memory of responses of public routes.
         body_readers: the readers of request bodies, by the names that routes have for them.
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
@@ -61,13 +63,21 @@ class Backend:
     openapi: bytes
     public_openapi: bytes
     cors_origins: frozenset[str]
+    allowed_hosts: frozenset[str]
     response_budget: ResponseBudget
+    public_response_budget: ResponseBudget
     body_readers: Mapping[str, BodyReader]
     streams: StreamLimit
     sockets: SocketLimits
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
-    @property
-    def is_ready(self) -> bool:
-        """Returns whether every trace store acknowledges, and the database of runs is open if it is needed."""
-        return self.traces.is_ready and (self.runs.is_ready or not self.needs_run_database)
+    async def not_ready(self) -> str | None:
+        """Returns what cannot be served now and why; None if all is served.
+
+        Every trace store acknowledges then, and the database of runs is open if it is needed.
+        """
+        if self.runs.is_draining:
+            return "the service is shutting down"
+        if self.needs_run_database and not self.runs.is_ready:
+            return "runs: the database is not open"
+        return await self.traces.not_ready()

@@ -24,6 +24,7 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from spanwise.errors import ConfigurationError, SpanwiseError
+from spanwise.http.websocket.upgrade import Upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from spanwise.http.application import Application
     from spanwise.settings import Settings
 
-HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
+"""The head of a request is never larger. One of half this size always passes: the server checks how much it has before
+it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 EXIT_SECONDS = 1.5
 """The process exits this long after the drain deadline, whatever still runs. What was acknowledged is durable."""
@@ -106,13 +109,13 @@ def _server(application: Application, settings: Settings, listener: socket.socke
     connections = _connections(settings.max_connections)
     milliseconds = round(settings.header_deadline_seconds * 1000)
     server = _BoundServer(
-        application,
+        Upgrade(application),
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         websockets=True,
         backlog=BACKLOG,
         backpressure=connections,
-        http1_settings=HTTP1Settings(header_read_timeout=milliseconds, max_buffer_size=HEADER_BYTES),
+        http1_settings=HTTP1Settings(header_read_timeout=milliseconds, max_buffer_size=MAX_HEADER_BYTES // 2),
         log_level=LogLevels.error,
     )
     server.listener = listener

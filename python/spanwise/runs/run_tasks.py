@@ -35,13 +35,14 @@ class RunTasks:
         """Returns whether a run of a session is active."""
         return any(active.session == session for active in self._active.values())
 
-    def start(self, executor: Executor) -> None:
-        """Starts the task of one run, which is active until the task ends."""
+    def start(self, executor: Executor) -> asyncio.Task[None]:
+        """Starts the task of one run, which is active until the task ends, and returns it."""
         run_id = executor.active.run_id
         self._active[run_id] = executor.active
         task = asyncio.create_task(executor.run(), name=f"run {run_id}")
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._remove(run_id, done))
+        return task
 
     async def shielded(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Returns the result of `work`, which completes even if the caller is cancelled."""

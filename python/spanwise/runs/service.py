@@ -17,6 +17,7 @@ from spanwise.components.adapters.base import Adapted
 from spanwise.database import unique_session_id
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
+from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun
 from spanwise.runs.component_databases import ComponentDatabases
 from spanwise.runs.database_writer import DatabaseWriter
@@ -60,6 +61,7 @@ class Runs:
 
     Attributes:
         sessions: the sessions that runs belong to.
+        is_draining: whether the service is shutting down, so that no run is started or resumed.
     """
 
     def __init__(
@@ -71,17 +73,18 @@ class Runs:
             database: stores sessions, runs and events.
             registry: the hosted components, whose databases keep sessions as well.
             recorder: records the traces of runs.
-            limit: the number of concurrent runs.
+            limit: the number of concurrent runs, which is divided among callers.
             budget: counts the events in memory.
         """
         self._writer = DatabaseWriter(database, budget)
         self.sessions = Sessions(self._writer, self, ComponentDatabases(registry))
         self._recorder = recorder
-        self._limit = limit
+        self._places = FairBudget(limit, f"more than {limit} runs at once")
         self._tasks = RunTasks()
         self._opening: asyncio.Task[None] | None = None
         self._is_open = False
         self._is_closed = False
+        self.is_draining = False
 
     @property
     def is_ready(self) -> bool:
@@ -118,6 +121,10 @@ class Runs:
         if unfinished:
             _log.warning("%d runs were unfinished when the service ended; they are marked as errors", len(unfinished))
         self._is_open = True
+
+    def drain(self) -> None:
+        """Starts and resumes no more runs. Those that are active go on until `close`."""
+        self.is_draining = True
 
     async def close(self) -> None:
         """Interrupts the runs that do not end soon, stores all of them and closes the database."""
@@ -326,7 +333,9 @@ class Runs:
         executor = Executor(
             component=component, call=call, record=record, active=active, recording=recording, writer=self._writer
         )
-        self._tasks.start(executor)
+        place = self._places.hold()
+        place.count(1)
+        self._tasks.start(executor).add_done_callback(lambda _: place.release())
         return active
 
     def expect_open(self) -> None:
@@ -344,8 +353,9 @@ class Runs:
 
     def _expect_capacity(self) -> None:
         self.expect_open()
-        if len(self._tasks) >= self._limit:
-            raise UnavailableError(f"more than {self._limit} runs at once")
+        if self.is_draining:
+            raise StoreClosedError("the service is shutting down")
+        self._places.expect_available()
         self._writer.budget.expect_available()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.errors import UnavailableError
+from spanwise.fair_budget import FairBudget
 from spanwise.traces.pools import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from spanwise._engine import Download
+    from spanwise.fair_budget import Holding
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
@@ -36,7 +37,7 @@ class Downloads:
     def __init__(self) -> None:
         """Creates the threads' pool."""
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
-        self._count = 0
+        self._places = FairBudget(MAX_DOWNLOADS, f"more than {MAX_DOWNLOADS} exports at once")
 
     async def run(self, begin: Callable[[], Download]) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a download, the first of which is ready.
@@ -46,23 +47,20 @@ class Downloads:
 
         Raises:
             SpanwiseError: `begin` failed.
-            UnavailableError: too many downloads at once.
+            UnavailableError: too many downloads at once, or too many of this caller.
         """
-        if self._count >= MAX_DOWNLOADS:
-            raise UnavailableError(f"more than {MAX_DOWNLOADS} exports at once")
+        self._places.expect_available()
 
         def first_chunk() -> tuple[Download, bytes | None]:
             export = begin()
             return export, next(export, None)
 
         export, first = await self.pool.run(first_chunk)
-        return self._chunks(export, first)
+        return self._chunks(export, first, self._places.hold())
 
-    async def _chunks(self, export: Download, chunk: bytes | None) -> AsyncGenerator[bytes, None]:
-        self._count += 1
-        try:
+    async def _chunks(self, export: Download, chunk: bytes | None, place: Holding) -> AsyncGenerator[bytes, None]:
+        with place:
+            place.count(1)
             while chunk is not None:
                 yield chunk
                 chunk = await self.pool.run(lambda: next(export, None))
-        finally:
-            self._count -= 1

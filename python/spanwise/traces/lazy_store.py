@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
-from spanwise.traces.store_options import is_acknowledging, open_store
+from spanwise.traces.store_options import ingest_obstacle, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +36,14 @@ class LazyStore:
         self._settings = settings
 
     @property
-    def is_ready(self) -> bool:
-        """Returns whether the store is open and acknowledges ingested spans."""
-        return self._store is not None and not self._closed and is_acknowledging(self._store)
+    def is_open(self) -> bool:
+        """Returns whether the store is open."""
+        return self._store is not None and not self._closed
+
+    async def ingest_obstacle(self) -> str | None:
+        """Returns why the store, which is open, acknowledges no ingested spans now; None if it does."""
+        assert self._store is not None  # noqa: S101  # it is open
+        return await asyncio.to_thread(ingest_obstacle, self._store, self._url, self._settings)
 
     async def open(self) -> None:
         """Opens the store and replays its write-ahead log; a no-op when it is open.

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.errors import StoreClosedError, UnavailableError
+from spanwise.errors import StoreClosedError
+from spanwise.fair_budget import FairBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
 Result = TypeVar("Result")
 
 
 class Pool:
-    """Threads for one kind of work. Work beyond the capacity is rejected at once.
-
-    Attributes:
-        capacity: how many work items may run or wait.
-        admitted: how many do now.
-    """
+    """Threads for one kind of work. Work beyond the capacity, or beyond a caller's share of it, is rejected at once."""
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         """Creates a pool; threads start on demand.
@@ -32,11 +26,18 @@ class Pool:
             threads: how many work items run at once.
             waiting: how many more may wait for a thread.
         """
-        self._name = name
-        self.capacity = threads + waiting
-        self.admitted = 0
-        self._lock = Lock()
+        self._places = FairBudget(threads + waiting, f"too many requests for {name} at once")
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"spanwise-{name}")
+
+    @property
+    def capacity(self) -> int:
+        """Returns how many work items may run or wait."""
+        return self._places.capacity
+
+    @property
+    def admitted(self) -> int:
+        """Returns how many do now."""
+        return self._places.used
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Returns the result of `work`, which runs in a thread of the pool.
@@ -45,16 +46,16 @@ class Pool:
         abandoned work still counts against the capacity.
 
         Raises:
-            UnavailableError: the pool is at capacity.
+            UnavailableError: the pool is at capacity, or the caller has its share of it.
             StoreClosedError: the pool was closed.
         """
-        self._admit()
+        place = self._places.take()
         try:
             future = self._threads.submit(work)
         except RuntimeError as error:
-            self._release(None)
+            place.release()
             raise StoreClosedError("the service is shutting down") from error
-        future.add_done_callback(self._release)
+        future.add_done_callback(lambda _: place.release())
         try:
             return await asyncio.wrap_future(future)
         finally:
@@ -65,13 +66,3 @@ class Pool:
     def close(self) -> None:
         """Waits for running work and drops waiting work."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-
-    def _admit(self) -> None:
-        with self._lock:
-            if self.admitted >= self.capacity:
-                raise UnavailableError(f"too many requests for {self._name} at once")
-            self.admitted += 1
-
-    def _release(self, _future: Future[Result] | None) -> None:
-        with self._lock:
-            self.admitted -= 1

@@ -53,10 +53,14 @@ class Traces:
         """Returns the ids of the stores, the default one first."""
         return tuple(self._stores)
 
-    @property
-    def is_ready(self) -> bool:
-        """Returns whether every store is open and acknowledges ingested spans."""
-        return all(store.is_ready for store in self._stores.values())
+    async def not_ready(self) -> str | None:
+        """Returns what cannot be served now and why; None if every store is open and acknowledges ingested spans."""
+        if not all(store.is_open for store in self._stores.values()):
+            return "search and ingest: a store is not open"
+        for store in self._stores.values():
+            if (obstacle := await store.ingest_obstacle()) is not None:
+                return f"ingest: {obstacle}; searches are served"
+        return None
 
     async def open(self) -> None:
         """Opens the stores and replays their write-ahead logs; a no-op when they are open.

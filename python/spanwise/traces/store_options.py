@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import shutil
 import stat
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 _log = logging.getLogger(__name__)
+_WAL = "wal"
 
 
 class _QuarantinedSegment(msgspec.Struct, frozen=True, rename={"error": "fault"}):
@@ -96,9 +99,34 @@ def _warn_if_open(folder: Path, unwanted: int) -> None:
         _log.warning("other users may use the data folder `%s`: its mode is %04o, expected 0700", folder, mode)
 
 
-def is_acknowledging(store: TraceStore) -> bool:
-    """Returns whether the store makes ingested spans durable and acknowledges them."""
-    return _stats(store).is_acknowledging
+def ingest_obstacle(store: TraceStore, url: str | None, settings: Settings) -> str | None:
+    """Returns why the store acknowledges no ingested spans now; None if it does. Blocks.
+
+    Args:
+        store: the open store.
+        url: the path of its folder, or the URL of its bucket; None if it is not known.
+        settings: the options it was opened with.
+    """
+    if not _stats(store).is_acknowledging:
+        return "a store accepts no spans until it is reopened"
+    if url is None or is_bucket(url):
+        return None
+    wal = Path(url.removeprefix("file://")) / _WAL
+    if not _is_writable(wal):
+        return "the write-ahead log of a store cannot be written"
+    if shutil.disk_usage(wal).free < settings.min_free_bytes:
+        return f"the disk of a store has less than {settings.min_free_bytes} bytes free"
+    return None
+
+
+def _is_writable(folder: Path) -> bool:
+    """Returns whether files can be created in a folder, by creating one without a name where the system can do that."""
+    try:
+        os.close(os.open(folder, os.O_WRONLY | getattr(os, "O_TMPFILE", 0), 0o600))
+    except OSError as error:
+        is_unable = error.errno in (errno.EOPNOTSUPP, errno.EISDIR)
+        return is_unable and os.access(folder, os.W_OK | os.X_OK)
+    return True
 
 
 def _cache(url: str, settings: Settings) -> Path:

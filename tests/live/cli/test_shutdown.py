@@ -108,7 +108,8 @@ def test_the_command_prints_its_version_and_checks_a_folder(start: Callable[...,
 
 
 def test_a_client_that_disconnects_in_mid_request_harms_nobody(service: RunningService) -> None:
-    head = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+    head = b"POST /traces/search HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n"
     for sent in (b"", head[:20], head, head + b"{", head + b"{}"):
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", service.port)) as client:
@@ -118,7 +119,8 @@ def test_a_client_that_disconnects_in_mid_request_harms_nobody(service: RunningS
 
 def test_a_body_that_ends_early_is_400_and_one_that_stalls_408(start: Callable[..., RunningService]) -> None:
     service = start("--body-deadline-seconds", "0.5")
-    head = b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+    head = b"POST /traces/search HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
     for ends, status in ((True, b"400"), (False, b"408")):
         with socket.create_connection(("127.0.0.1", service.port), timeout=10) as client:
             client.sendall(head)

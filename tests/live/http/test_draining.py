@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
 
 from support.clients.otlp import export_request
+from support.clients.websocket import open_websocket
 from support.services.hosted import start_hosted
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ EXPORT = export_request("a" * 32, "b" * 16)
 
 def head(method: str, path: str, length: int = 0) -> bytes:
     named = f"Content-Type: application/json\r\nContent-Length: {length}\r\n" if length else ""
-    return f"{method} {path} HTTP/1.1\r\nHost: x\r\n{named}\r\n".encode()
+    return f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{named}\r\n".encode()
 
 
 # What is sent before the signal, what after it, and how the answers may begin. An empty one is a connection that ended
@@ -36,7 +38,7 @@ FINISHED = (b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")
 CONFIRMATIONS = {
     "an export that is half sent": (head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40], EXPORT[40:], FINISHED),
     "a search that is half sent": (head("POST", "/traces/search", 2) + b"{", b"}", FINISHED),
-    "a head that is half sent": (b"GET /health HTTP/1.1\r\n", b"Host: x\r\n\r\n", (*FINISHED, b"")),
+    "a head that is half sent": (b"GET /health HTTP/1.1\r\n", b"Host: localhost\r\n\r\n", (*FINISHED, b"")),
     "a connection that said nothing": (b"", head("GET", "/health"), (*FINISHED, b"")),
     "a second request": (head("GET", "/health"), head("GET", "/traces"), (*FINISHED, b"")),
 }
@@ -84,7 +86,7 @@ def test_requests_in_flight_at_the_signal_finish_or_get_503(start: Callable[...,
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{service.url}/health")
     assert service.process.wait(15) == 0, service.log.read_text()
-    assert all(event["level"] == "info" for event in service.events())
+    assert all(event["level"] == "info" or "authorization is off" in event["message"] for event in service.events())
 
 
 def test_a_stalled_body_delays_the_shutdown_no_longer_than_its_limit(start: Callable[..., RunningService]) -> None:
@@ -190,3 +192,64 @@ def test_clients_that_retry_lose_nothing_over_restarts(start: Callable[..., Runn
         writer.join()
     assert sorted(service.trace_ids()) == sorted(sent)
     assert service.stop() == 0
+
+
+def test_no_run_and_no_socket_begins_after_the_signal(tmp_path: Path) -> None:
+    """An open socket that follows a run keeps the port open meanwhile."""
+    with start_hosted(tmp_path) as service, open_websocket(service) as following:
+        following.send("start-workflow", workflow_id="slow", message="x")
+        assert following.receive()["event"] == "WorkflowStarted"
+        service.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: service.http.get("/health?ready=true").status_code == 503)
+        ready = service.http.get("/health?ready=true").json()
+        assert ready["detail"] == "not ready: the service is shutting down"
+        for stream in ("true", "false"):
+            rejected = service.http.post("/agents/echo/runs", data={"message": "x", "stream": stream})
+            assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "1")
+            assert rejected.json()["detail"] == "the service is shutting down"
+        with pytest.raises(InvalidStatus, match="503"), open_websocket(service):
+            pass
+        assert service.http.get("/health").status_code == 200
+        assert service.search().status_code == 200
+        assert service.process.wait(15) == 0, service.log.read_text()
+
+
+def not_ready(service: RunningService) -> str:
+    """Returns why the service is not ready; empty if it is."""
+    response = service.http.get("/health?ready=true")
+    return "" if response.is_success else str(response.json()["detail"])
+
+
+def test_readiness_tells_ingest_from_search(start: Callable[..., RunningService]) -> None:
+    service = start()
+    service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
+    wal = service.data_dir / "traces" / "wal"
+    wal.rename(wal.with_name("away"))
+    wal.touch()
+    assert (
+        not_ready(service) == "not ready: ingest: the write-ahead log of a store cannot be written; searches are served"
+    )
+    assert service.trace_ids() == ["a" * 32]
+    assert service.http.get("/health").status_code == 200
+    wal.unlink()
+    wal.with_name("away").rename(wal)
+    assert not_ready(service) == ""
+    assert service.stop() == 0
+
+
+def test_a_service_whose_writes_fail_is_not_ready(start: Callable[..., RunningService]) -> None:
+    service = start()
+    wal = service.data_dir / "traces" / "wal"
+    wal.rename(wal.with_name("away"))
+    wal.touch()
+    assert service.http.post("/v1/traces", content=EXPORT, headers=JSON).status_code == 503
+    assert not_ready(service).startswith("not ready: ingest: ")
+    assert service.search().status_code == 200
+
+
+def test_it_is_not_ready_while_the_disk_is_too_full(start: Callable[..., RunningService]) -> None:
+    service = start("--min-free-bytes", str(2**60), is_ready=False)
+    wait_until(lambda: '"ready"' in service.log.read_text())
+    assert not_ready(service).startswith("not ready: ingest: the disk of a store has less than ")
+    assert service.search().status_code == 200
+    assert service.http.post("/v1/traces", content=EXPORT, headers=JSON).status_code == 503

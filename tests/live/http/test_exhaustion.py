@@ -80,7 +80,7 @@ def test_two_thousand_slow_heads_are_closed_and_block_nobody(start: Callable[...
     assert service.stop() == 0
 
 
-@pytest.mark.parametrize("begin", [b"", b"GET /", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"])
+@pytest.mark.parametrize("begin", [b"", b"GET /", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 def test_connections_beyond_the_limit_wait_and_are_accepted(start: Callable[..., RunningService], begin: bytes) -> None:
     """Idle connections send nothing, an incomplete request, or nothing after a response."""
     service = start("--max-connections", "8", "--header-deadline-seconds", "1")
@@ -89,7 +89,7 @@ def test_connections_beyond_the_limit_wait_and_are_accepted(start: Callable[...,
         for connection in connections:
             connection.sendall(begin)
         for connection in waiting[:20]:
-            connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         for connection in waiting[:20]:
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         wait_until_closed(connections)
@@ -103,7 +103,7 @@ def fill(service: RunningService) -> None:
     service.http.post("/v1/traces", content=export, headers=JSON).raise_for_status()
 
 
-ASK = b"GET /traces/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n"
+ASK = b"GET /traces/" + b"a" * 32 + b" HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: identity\r\n\r\n"
 
 
 def waiting_bytes(service: RunningService) -> int:
@@ -161,7 +161,8 @@ def test_a_service_that_was_suspended_resumes_and_stores_once(start: Callable[..
     service = start()
     with crowd(service, 20) as connections:
         bodies = [export_request(f"{number + 1:032x}", "b" * 16) for number in range(len(connections))]
-        head = "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
+        head = "POST /v1/traces HTTP/1.1\r\nHost: localhost\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n"
         for connection, body in zip(connections, bodies, strict=True):
             connection.sendall(head.format(len(body)).encode() + body[:50])
         service.process.send_signal(signal.SIGSTOP)
@@ -219,7 +220,7 @@ def raw(service: RunningService, sent: bytes) -> bytes:
 
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 UPGRADE = b"Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
-GET = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 HEADS = {
     "HTTP/2 from the first byte": (HTTP2 + b"\0\0\0\4\0\0\0\0\0", (b"", b"HTTP/1.1 400 ", b"HTTP/1.1 505 ")),
     "10,000 streams that are reset": (HTTP2 + b"\0\0\4\3\0\0\0\0\1\0\0\0\x08" * 10_000, (b"", b"HTTP/1.1 400 ")),
@@ -237,3 +238,22 @@ def test_an_invalid_head_is_rejected(hosted: RunningService, head: str) -> None:
     response = raw(hosted, sent)
     assert response[:13] in expected, response[:200]
     assert hosted.http.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("lines", [1, 20, 90])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_the_size_of_a_head_is_limited_as_documented(hosted: RunningService, lines: int, pieces: int) -> None:
+    """Half of the limit passes however it arrives; what is over the limit never does."""
+    for size, expected in ((31 * 1024, {b"200"}), (64 * 1024 + 200, {b"431", b""}), (100_000, {b"431", b""})):
+        line = b"X-A: " + b"a" * (size // lines - 7) + b"\r\n"
+        sent = GET + line * lines + b"Connection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", hosted.port), WAIT_SECONDS) as connection:
+            response = b""
+            try:
+                for start in range(0, len(sent), len(sent) // pieces):
+                    connection.sendall(sent[start : start + len(sent) // pieces])
+                    time.sleep(0.01)
+                response = connection.recv(65536)
+            except ConnectionError:
+                pass
+        assert response[9:12] in expected, (size, response[:100])

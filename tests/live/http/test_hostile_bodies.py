@@ -120,7 +120,9 @@ def test_a_value_is_never_interpreted(service: RunningService, text: str) -> Non
 )
 def test_an_ambiguous_request_is_rejected(service: RunningService, head: bytes) -> None:
     with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
-        connection.sendall(b"POST /traces/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + head)
+        connection.sendall(
+            b"POST /traces/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + head
+        )
         connection.sendall(b"Connection: close\r\n\r\n{}")
         connection.shutdown(socket.SHUT_WR)
         response = connection.makefile("rb").read()

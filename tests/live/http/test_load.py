@@ -157,7 +157,7 @@ def test_clients_that_disconnect_at_random_leak_nothing(hosted: RunningService) 
 def reader_of(service: RunningService, path: str, form: bytes = b"") -> socket.socket:
     """Returns a client that requests a stream and does not read it."""
     reader = socket.create_connection(("127.0.0.1", service.port))
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     reader.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(form) + form)
     return reader
 

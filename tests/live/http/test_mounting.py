@@ -58,7 +58,9 @@ def test_below_a_prefix_of_another_application_the_routes_are_the_same(tmp_path:
         outer = Starlette(routes=[Mount("/observed", service.app)])
         await service.open()
         transport = httpx.ASGITransport(outer)
-        async with httpx.AsyncClient(transport=transport, base_url="http://outer") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            assert (await client.get("/observed/health", headers={"Host": "outer"})).status_code == 200
+            assert (await client.get("/observed/traces", headers={"Host": "outer"})).status_code == 403
             assert (await client.post("/observed/traces/search", json={})).status_code == 200
             unknown = await client.get("/observed/nope")
             assert (unknown.status_code, unknown.json()["error_code"]) == (404, "NOT_FOUND")

@@ -206,8 +206,9 @@ def test_a_path_without_a_websocket_is_rejected(hosted: RunningService, path: st
     assert hosted.http.get("/health").is_success
 
 
-def test_one_socket_too_many_is_503(tmp_path: Path) -> None:
-    with start_hosted(tmp_path, "--max-websockets", "3") as service, ExitStack() as sockets:
+def test_one_socket_more_than_the_share_of_a_caller_is_503(tmp_path: Path) -> None:
+    """A caller that is alone gets three quarters of the sockets."""
+    with start_hosted(tmp_path, "--max-websockets", "4") as service, ExitStack() as sockets:
         for _ in range(3):
             last = sockets.enter_context(open_websocket(service))
         with pytest.raises(InvalidStatus) as rejected, open_websocket(service):

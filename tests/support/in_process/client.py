@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 async def client_of(service: Service) -> AsyncIterator[httpx.AsyncClient]:
     """Yields a client of the application of a service; neither starts nor stops the service."""
     transport = httpx.ASGITransport(service.app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client

@@ -144,7 +144,7 @@ def test_every_response_is_a_subset_of_the_callers_own(
         keys = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
         service = Service(traces=store, authorization=True, authorization_config=keys)
         transport = httpx.ASGITransport(service.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             for caller, expression in questions:
                 await check(client, caller, expression)
             await check_single(client, questions[0][0])

@@ -15,6 +15,7 @@ from openapi_ui_bundles import redoc, swagger_ui
 from starlette.responses import Response
 
 from spanwise.http.media_types import HTML
+from spanwise.http.responses.static_page import static_response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,15 +37,17 @@ _LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
 _NO_REDIRECT = "This service signs in with bearer tokens; nothing is redirected here."
 
 
-async def show_swagger_ui(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_swagger_ui(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /docs`."""
     folder: Path = swagger_ui.static_path
-    return _page(folder / "swagger-ui-bundle.js", folder / "swagger-ui.css", _SWAGGER_START)
+    backend.public_response_budget.admit()
+    return _page(request, _render(folder / "swagger-ui-bundle.js", folder / "swagger-ui.css", _SWAGGER_START))
 
 
-async def show_redoc(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_redoc(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /redoc`."""
-    return _page(redoc.static_path / "redoc.standalone.js", None, _REDOC_START)
+    backend.public_response_budget.admit()
+    return _page(request, _render(redoc.static_path / "redoc.standalone.js", None, _REDOC_START))
 
 
 async def show_oauth2_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
@@ -52,9 +55,9 @@ async def show_oauth2_redirect(_request: Request, _body: bytes, _backend: Backen
     return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type=HTML)
 
 
-def _page(script: Path, style: Path | None, start: str) -> Response:
-    html, policy = _render(script, style, start)
-    return Response(html, media_type=HTML, headers={"Content-Security-Policy": policy})
+def _page(request: Request, rendered: tuple[bytes, str]) -> Response:
+    html, policy = rendered
+    return static_response(request, html, HTML, {"Content-Security-Policy": policy})
 
 
 @cache

@@ -24,6 +24,6 @@ _ALIVE = msgspec.json.encode(Health(status="ok", instantiated_at=_INSTANTIATED_A
 
 async def show_health(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /health`: whether the service is alive; with `?ready=true`, whether all it serves can be served."""
-    if decode_query(request, HealthQuery).ready == "true" and not backend.is_ready:
-        raise UnavailableError("the service is not ready: a store or the database is not open, or accepts no writes")
+    if decode_query(request, HealthQuery).ready == "true" and (reason := await backend.not_ready()) is not None:
+        raise UnavailableError(f"not ready: {reason}")
     return Response(_ALIVE, media_type=JSON)

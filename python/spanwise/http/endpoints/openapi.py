@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.responses import Response
-
 from spanwise.http.media_types import JSON
+from spanwise.http.responses.static_page import static_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from spanwise.http.backend import Backend
 
 
 async def show_document(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /openapi.json`. Only authenticated callers see the input schemas of factories."""
+    backend.public_response_budget.admit()
     is_authenticated = await backend.authorizer.is_authenticated(request)
-    return Response(backend.openapi if is_authenticated else backend.public_openapi, media_type=JSON)
+    return static_response(request, backend.openapi if is_authenticated else backend.public_openapi, JSON)

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class ChunkedSend:
     """Sends responses through a `ResponseBudget`. Once a client has stalled, nothing more is sent to it."""
 
-    def __init__(self, app: ASGIApp, budget: ResponseBudget) -> None:
-        """Wraps `app`."""
+    def __init__(self, app: ASGIApp, budget: ResponseBudget, public_budget: ResponseBudget) -> None:
+        """Wraps `app`; responses of public routes are sent through a budget of their own."""
         self._app = app
         self._budget = budget
+        self._public_budget = public_budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
@@ -36,7 +37,8 @@ class ChunkedSend:
             if message["type"] != "http.response.body":
                 await send(message)
             elif is_read:
-                is_read = await self._budget.send(send, message)
+                is_public = scope.get("state", {}).get("is_public", False)
+                is_read = await (self._public_budget if is_public else self._budget).send(send, message)
             elif message.get("more_body"):
                 raise ClientStalledError
 

@@ -38,7 +38,7 @@ _ENCODINGS: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gzip": _gzip}
 
 
 def choose_encoding(accepted: str) -> str | None:
-    """Returns the content encoding to use; None to send the body uncompressed.
+    """Returns the content encoding to use; None, also for an empty header, to send the body uncompressed.
 
     Args:
         accepted: the header `Accept-Encoding` of the request (RFC 9110, section 12.5.3).
@@ -50,6 +50,11 @@ def choose_encoding(accepted: str) -> str | None:
     offered = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in _ENCODINGS}
     best = max(offered, key=lambda coding: offered[coding])
     return best if offered[best] > 0 and offered[best] >= weights.get("identity", 0.0) else None
+
+
+def compress(body: bytes, encoding: str) -> bytes:
+    """Returns `body` in a content encoding that `choose_encoding` returned."""
+    return _ENCODINGS[encoding](body)
 
 
 def _encoding(accepted: bytes) -> str | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _REQUEST_ID = b"x-request-id"
+_CACHE_CONTROL = b"cache-control"
 _ACCEPTED_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ def trace_id_of(traceparent: str) -> str | None:
 class RequestId:
     """Gives every request an id, the client's own if it is well-formed, and returns it with the response.
 
-    Responses hold what people said to agents, so no cache may store them.
+    Responses hold what people said to agents, so no cache may store them unless they say so themselves.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -50,12 +51,13 @@ class RequestId:
         scope.setdefault("state", {})["request_id"] = request_id
         trace_id = trace_id_of(headers.get(b"traceparent", b"").decode("latin-1"))
         current_request.set({"request_id": request_id, **({"trace_id": trace_id} if trace_id else {})})
-        added = ((_REQUEST_ID, request_id.encode()), (b"cache-control", b"no-store"))
         started = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
             if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-                message["headers"] = [*message.get("headers", ()), *added]
+                sent = message.get("headers", ())
+                added = () if any(name == _CACHE_CONTROL for name, _ in sent) else ((_CACHE_CONTROL, b"no-store"),)
+                message["headers"] = [*sent, (_REQUEST_ID, request_id.encode()), *added]
                 milliseconds = (time.perf_counter() - started) * 1000
                 _log.debug(
                     "%s %s: %d, %.1f ms", scope.get("method", "WS"), scope["path"], message["status"], milliseconds

@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from spanwise.errors import DecodeError, PayloadTooLargeError, RequestTimeoutError, UnavailableError
+from spanwise.fair_budget import FairBudget
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from starlette.requests import Request
 
+    from spanwise.fair_budget import Holding
     from spanwise.settings import Settings
 
 LINGER_SECONDS = 0.25
@@ -28,11 +30,11 @@ class BodyReader:
 
         Args:
             max_body_bytes: bytes of one body.
-            max_total_bytes: bytes of all bodies in memory at once.
+            max_total_bytes: bytes of all bodies in memory at once, of which each caller has a share.
             deadline_seconds: how long one body may take to arrive.
         """
         self._max_body_bytes = max_body_bytes
-        self._max_total_bytes = self._free_bytes = max_total_bytes
+        self._bytes = FairBudget(max_total_bytes, "too many bytes of requests at once", max_body_bytes)
         self._deadline_seconds = deadline_seconds
         self._arriving: set[asyncio.Timeout] = set()
         self._is_closed = False
@@ -46,7 +48,7 @@ class BodyReader:
     @property
     def in_memory(self) -> int:
         """Returns how many bytes of bodies are in memory."""
-        return self._max_total_bytes - self._free_bytes
+        return self._bytes.used
 
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
@@ -60,27 +62,22 @@ class BodyReader:
             RequestTimeoutError: the body did not arrive in time.
             DecodeError: the body ended before its announced length.
         """
-        chunks: list[bytes] = []
-        try:
-            await self._read_or_linger(request, chunks)
-            chunks = [b"".join(chunks)]
-            yield chunks[0]
-        finally:
-            self._free_bytes += sum(map(len, chunks))
+        with self._bytes.hold() as held:
+            yield b"".join(await self._read_or_linger(request, held))
 
-    async def _read_or_linger(self, request: Request, chunks: list[bytes]) -> None:
+    async def _read_or_linger(self, request: Request, held: Holding) -> list[bytes]:
         try:
             self._expect_within_limit(int(request.headers.get("content-length", "0")))
-            await self._read_in_time(request, chunks)
+            return await self._read_in_time(request, held)
         except PayloadTooLargeError:
             await self._discard(request)
             raise
 
-    async def _read_in_time(self, request: Request, chunks: list[bytes]) -> None:
+    async def _read_in_time(self, request: Request, held: Holding) -> list[bytes]:
         try:
             async with asyncio.timeout(0 if self._is_closed else self._deadline_seconds) as arriving:
                 self._arriving.add(arriving)
-                await self._read(request, chunks)
+                return await self._read(request, held)
         except TimeoutError as error:
             if self._is_closed:
                 raise UnavailableError("the service is shutting down") from error
@@ -88,7 +85,8 @@ class BodyReader:
         finally:
             self._arriving.discard(arriving)
 
-    async def _read(self, request: Request, chunks: list[bytes]) -> None:
+    async def _read(self, request: Request, held: Holding) -> list[bytes]:
+        chunks: list[bytes] = []
         arrived = 0
         more = True
         while more:
@@ -99,10 +97,9 @@ class BodyReader:
             more = message.get("more_body", False)
             arrived += len(chunk)
             self._expect_within_limit(arrived)
-            if len(chunk) > self._free_bytes:
-                raise UnavailableError("too many bytes of requests at once")
-            self._free_bytes -= len(chunk)
+            held.add(len(chunk))
             chunks.append(chunk)
+        return chunks
 
     def _expect_within_limit(self, size: int) -> None:
         if size > self._max_body_bytes:

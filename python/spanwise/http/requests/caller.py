@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
+
+    from spanwise.auth.identity import Identity
 
 
 def owner_of(request: Request) -> str | None:
@@ -18,3 +20,15 @@ def component_id_of(request: Request) -> str:
     """Returns the id of the component in the path."""
     component_id: str = request.path_params["component_id"]
     return component_id
+
+
+def address_of(connection: HTTPConnection) -> str:
+    """Returns the address that a connection comes from: of IPv6 the network, as one client has many addresses there."""
+    host = connection.client.host if connection.client else ""
+    return ":".join(host.split(":")[:4]) if host.count(":") > 1 and "." not in host else host
+
+
+def caller_key(connection: HTTPConnection, identity: Identity | None) -> str:
+    """Returns the key under which a caller shares the budgets: its verified user, otherwise its address."""
+    user_id = identity.user_id if identity else None
+    return f"address {address_of(connection)}" if user_id is None else f"user {user_id}"

@@ -6,12 +6,16 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from spanwise.errors import UnavailableError
+from spanwise.fair_budget import FairBudget
 
 if TYPE_CHECKING:
     from starlette.types import Message, Send
 
 CHUNK_BYTES = 64 * 1024
+PUBLIC_RESPONSE_BYTES = 4 * 1024 * 1024
+"""Bytes of public pages that clients have not read yet. The pages themselves are in memory once."""
+PUBLIC_WRITE_SECONDS = 10.0
+"""How long a client may read nothing of a public page."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,29 +28,34 @@ class ResponseBudget:
     """Bounds the bytes of responses in memory and how long a client may read nothing.
 
     Attributes:
-        in_memory: bytes of response bodies that are being sent.
         deadline_seconds: how long a client may read nothing.
     """
 
-    def __init__(self, max_bytes: int, deadline_seconds: float) -> None:
+    def __init__(self, max_bytes: int, deadline_seconds: float, *, is_shared: bool = False) -> None:
         """Sets the bounds.
 
         Args:
-            max_bytes: bytes of all responses being sent, above which no further request is served.
+            max_bytes: bytes of all responses being sent, of which each caller has a share. A caller that has more than
+                its share is served no further request.
             deadline_seconds: how long a client may read nothing.
+            is_shared: whether all responses send the same bodies, so that each holds only the chunk that is sent.
         """
-        self._max_bytes = max_bytes
+        self._bytes = FairBudget(max_bytes, "too many response bytes are waiting for slow clients")
+        self._is_shared = is_shared
         self.deadline_seconds = deadline_seconds
-        self.in_memory = 0
+
+    @property
+    def in_memory(self) -> int:
+        """Returns how many bytes of response bodies are being sent."""
+        return self._bytes.used
 
     def admit(self) -> None:
-        """Admits one more request.
+        """Admits one more request of the current caller.
 
         Raises:
             UnavailableError: too many response bytes are waiting for slow clients.
         """
-        if self.in_memory > self._max_bytes:
-            raise UnavailableError("too many response bytes are waiting for slow clients")
+        self._bytes.expect_available()
 
     async def send(self, send: Send, message: Message) -> bool:
         """Sends one `http.response.body` message, in chunks if it is large.
@@ -59,7 +68,8 @@ class ResponseBudget:
         if not has_more and len(body) <= CHUNK_BYTES:
             await send(message)
             return True
-        self.in_memory += len(body)
+        holding = self._bytes.hold()
+        holding.count(min(len(body), CHUNK_BYTES) if self._is_shared else len(body))
         try:
             for start in range(0, max(len(body), 1), CHUNK_BYTES):
                 end = start + CHUNK_BYTES
@@ -70,5 +80,5 @@ class ResponseBudget:
             _log.warning("a response was abandoned: its client read nothing for %g s", self.deadline_seconds)
             return False
         finally:
-            self.in_memory -= len(body)
+            holding.release()
         return True

@@ -14,7 +14,8 @@ from starlette.responses import StreamingResponse
 
 from spanwise.components import Kind
 from spanwise.components.events import is_text_chunk, status_after
-from spanwise.errors import BadRequestError, UnavailableError
+from spanwise.errors import BadRequestError
+from spanwise.fair_budget import FairBudget
 from spanwise.http.media_types import EVENT_STREAM
 from spanwise.http.responses.budget import ClientStalledError
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
+    from spanwise.fair_budget import Holding
     from spanwise.runs import RunEvent
 
 HEARTBEAT_SECONDS = 15.0
@@ -35,35 +37,32 @@ _log = logging.getLogger(__name__)
 
 
 class StreamLimit:
-    """Limits how many event streams are open at once.
-
-    Attributes:
-        open: how many are open.
-    """
+    """Limits how many event streams are open at once, and divides them among callers."""
 
     def __init__(self, max_open: int) -> None:
         """Allows at most `max_open` streams at once."""
-        self._max_open = max_open
-        self.open = 0
+        self._places = FairBudget(max_open, f"more than {max_open} streams at once")
+
+    @property
+    def open(self) -> int:
+        """Returns how many streams are open."""
+        return self._places.used
 
     def acquire(self) -> StreamSlot:
         """Returns the slot of one more stream. Acquire it before the run is started.
 
         Raises:
-            UnavailableError: all slots are taken.
+            UnavailableError: all slots are taken, or the caller has its share of them.
         """
-        if self.open >= self._max_open:
-            raise UnavailableError(f"more than {self._max_open} streams at once")
-        self.open += 1
-        return StreamSlot(self)
+        return StreamSlot(self._places.take())
 
 
 class StreamSlot:
     """The slot of one stream. It is released after the response, or at the end of its block if there is none."""
 
-    def __init__(self, limit: StreamLimit) -> None:
-        """Takes a slot that `limit` has counted."""
-        self._limit = limit
+    def __init__(self, place: Holding) -> None:
+        """Takes a slot that is counted already."""
+        self._place = place
         self._has_response = False
 
     def __enter__(self) -> Self:
@@ -77,7 +76,7 @@ class StreamSlot:
 
     def release(self) -> None:
         """Releases the slot."""
-        self._limit.open -= 1
+        self._place.release()
 
     def respond(
         self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str] | None = None

@@ -1,22 +1,33 @@
-"""Limits on open WebSockets, in total and per user, and their shutdown with the service."""
+"""Limits on open WebSockets, known and unknown ones apart, and their shutdown with the service."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from spanwise.errors import UnavailableError
-from spanwise.http.websocket.protocol import CLOSE_SECONDS, DRAIN_SECONDS, GOING_AWAY
+from spanwise.fair_budget import FairBudget
+from spanwise.http.websocket.protocol import (
+    CLOSE_SECONDS,
+    DRAIN_SECONDS,
+    GOING_AWAY,
+    MAX_MESSAGE_BYTES,
+    MAX_UNKNOWN_SOCKETS,
+    TRY_AGAIN_LATER,
+)
+
+if TYPE_CHECKING:
+    from spanwise.fair_budget import Holding
 
 
 class LimitedSocket(Protocol):
     """What the limits know of an open socket."""
 
     @property
-    def user_id(self) -> str | None:
-        """The user that it counts for."""
+    def address(self) -> str:
+        """The address of its client."""
 
     def drain(self) -> None:
         """Ends the socket when the runs that it follows have ended."""
@@ -26,19 +37,29 @@ class LimitedSocket(Protocol):
 
 
 class SocketLimits:
-    """Limits how many sockets are open at once, in total and per user."""
+    """Limits how many sockets are open at once.
 
-    def __init__(self, max_open: int, max_open_per_user: int) -> None:
+    Sockets of callers that are known have places, which are divided among them. Sockets whose caller is unknown have a
+    few of their own. One more of these ends the oldest one of the address that has most of them.
+
+    Attributes:
+        buffered_bytes: divides the bytes of messages that are in memory among callers.
+    """
+
+    def __init__(self, max_open: int, max_open_per_user: int, max_buffered_bytes: int) -> None:
         """Sets the limits.
 
         Args:
-            max_open: sockets that may be open.
-            max_open_per_user: sockets of one user that may be open.
+            max_open: sockets of known callers that may be open.
+            max_open_per_user: sockets of one verified user that may be open.
+            max_buffered_bytes: bytes of messages of known callers that may be in memory.
         """
-        self._max_open = max_open
         self._max_open_per_user = max_open_per_user
+        self._places = FairBudget(max_open, f"more than {max_open} sockets at once")
+        self.buffered_bytes = FairBudget(max_buffered_bytes, "too many bytes of messages at once", MAX_MESSAGE_BYTES)
         self._per_user: Counter[str] = Counter()
         self._sockets: set[LimitedSocket] = set()
+        self._unknown: dict[LimitedSocket, None] = {}
         self._is_draining = False
         self._has_left = asyncio.Event()
 
@@ -47,46 +68,64 @@ class SocketLimits:
         """Returns how many sockets are open."""
         return len(self._sockets)
 
-    def enter(self, socket: LimitedSocket) -> None:
-        """Counts one more socket.
+    @property
+    def unknown(self) -> int:
+        """Returns how many of them are of unknown callers."""
+        return len(self._unknown)
+
+    def expect_open(self) -> None:
+        """Checks that sockets are accepted.
 
         Raises:
-            UnavailableError: too many sockets are open, or the service is shutting down.
+            UnavailableError: the service is shutting down.
         """
         if self._is_draining:
             raise UnavailableError("the service is shutting down")
-        if self.open >= self._max_open:
-            raise UnavailableError(f"more than {self._max_open} sockets at once")
-        self._sockets.add(socket)
 
-    def assign(self, user_id: str | None, previous: str | None) -> None:
-        """Counts a socket for a user.
-
-        Args:
-            user_id: the user; None if it has none.
-            previous: the user that the socket counted for before.
+    def enter(self, socket: LimitedSocket) -> None:
+        """Counts one more socket, whose caller is unknown. This may end an older one.
 
         Raises:
-            UnavailableError: too many sockets of this user are open.
+            UnavailableError: the service is shutting down.
         """
-        if user_id == previous:
-            return
+        self.expect_open()
+        self._sockets.add(socket)
+        self.forget(socket)
+
+    def forget(self, socket: LimitedSocket) -> None:
+        """Counts a socket as one of an unknown caller. This may end an older one."""
+        self._unknown[socket] = None
+        if len(self._unknown) > MAX_UNKNOWN_SOCKETS:
+            ((most, _),) = Counter(each.address for each in self._unknown).most_common(1)
+            oldest = next(each for each in self._unknown if each.address == most)
+            del self._unknown[oldest]
+            oldest.end(TRY_AGAIN_LATER, f"more than {MAX_UNKNOWN_SOCKETS} sockets without authentication")
+
+    def place(self, user_id: str | None) -> Place:
+        """Returns a place for a socket of the current caller.
+
+        Args:
+            user_id: the user that was verified; None if none was.
+
+        Raises:
+            UnavailableError: too many sockets are open, or too many of this caller.
+        """
         if user_id is not None and self._per_user[user_id] >= self._max_open_per_user:
             raise UnavailableError(f"more than {self._max_open_per_user} sockets of one user at once")
+        place = Place(self._places.take(), self._per_user, user_id)
         if user_id is not None:
             self._per_user[user_id] += 1
-        self._release(previous)
+        return place
+
+    def recognize(self, socket: LimitedSocket) -> None:
+        """Counts a socket no more as one of an unknown caller: it has a place."""
+        self._unknown.pop(socket, None)
 
     def leave(self, socket: LimitedSocket) -> None:
         """Counts one socket less."""
         self._sockets.discard(socket)
+        self._unknown.pop(socket, None)
         self._has_left.set()
-        self._release(socket.user_id)
-
-    def _release(self, user_id: str | None) -> None:
-        if user_id is not None:
-            self._per_user[user_id] -= 1
-            self._per_user += Counter()  # drops users whose count is zero
 
     async def drain(self) -> None:
         """Accepts no more sockets, and ends each open one when its runs have ended, or after `DRAIN_SECONDS`."""
@@ -104,3 +143,21 @@ class SocketLimits:
                 while self._sockets:
                     self._has_left.clear()
                     await self._has_left.wait()
+
+
+class Place:
+    """The place of one socket among those of known callers."""
+
+    def __init__(self, holding: Holding, per_user: Counter[str], user_id: str | None) -> None:
+        """Holds a place that is counted already."""
+        self._holding = holding
+        self._per_user = per_user
+        self._user_id = user_id
+
+    def release(self) -> None:
+        """Gives the place back. Call it once."""
+        self._holding.release()
+        if self._user_id is not None:
+            self._per_user[self._user_id] -= 1
+            if not self._per_user[self._user_id]:
+                del self._per_user[self._user_id]

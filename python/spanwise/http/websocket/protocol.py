@@ -19,6 +19,10 @@ METHOD = "WS"
 """Stands for an HTTP method in metrics and in the audit log."""
 
 MAX_MESSAGE_BYTES = 1024 * 1024
+MAX_UNKNOWN_MESSAGE_BYTES = 16 * 1024
+"""The largest message of a client that has not authenticated yet: an `authenticate` with the longest token fits."""
+MAX_UNKNOWN_SOCKETS = 64
+"""Sockets that may be open without authentication. They take no place of those that are authenticated."""
 MAX_MESSAGES_PER_SECOND = 100
 MAX_ACTIONS = 32
 """Runs that one socket may start, continue or follow at once."""

@@ -42,7 +42,7 @@ def _endpoint(path: str, backend: Backend) -> Callable[[WebSocket], Awaitable[No
             if identity is not None:
                 session.set_identity(identity)
         except Exception as error:  # noqa: BLE001  # every failure gets a response
-            backend.sockets.leave(session)
+            session.leave()
             reported = as_spanwise_error(websocket, error)
             backend.metrics.add_error(reported)
             backend.metrics.add((METHOD, path), reported.status, 0.0)
@@ -52,7 +52,7 @@ def _endpoint(path: str, backend: Backend) -> Callable[[WebSocket], Awaitable[No
         try:
             await session.serve()
         finally:
-            backend.sockets.leave(session)
+            session.leave()
 
     return serve
 

@@ -16,7 +16,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from spanwise.auth.claims import ExpiredTokenError
 from spanwise.errors import BadRequestError, UnauthenticatedError, UnavailableError, ValidationError
+from spanwise.fair_budget import Holding, current_caller
 from spanwise.http.authorization import AuditedRequest
+from spanwise.http.requests.caller import address_of, caller_key
 from spanwise.http.responses.errors import as_spanwise_error
 from spanwise.http.websocket.protocol import (
     AUTHENTICATION_SECONDS,
@@ -27,6 +29,7 @@ from spanwise.http.websocket.protocol import (
     MAX_FAILED_AUTHENTICATIONS,
     MAX_MESSAGE_BYTES,
     MAX_MESSAGES_PER_SECOND,
+    MAX_UNKNOWN_MESSAGE_BYTES,
     MESSAGE_TOO_BIG,
     METHOD,
     PING_SECONDS,
@@ -36,6 +39,7 @@ from spanwise.http.websocket.protocol import (
     UNSUPPORTED_DATA,
     decode_message,
 )
+from spanwise.http.websocket.upgrade import wire_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.identity import Identity
     from spanwise.http.backend import Backend
+    from spanwise.http.websocket.limits import Place
     from spanwise.http.websocket.protocol import Message
     from spanwise.runs import RunEvent
 
@@ -62,6 +67,7 @@ class SocketSession:
         route: the path of its route.
         identity: the caller; None until it has authenticated.
         user_id: the user that the socket counts for.
+        address: the address of its client.
     """
 
     def __init__(self, websocket: WebSocket, route: str, backend: Backend, actions: Mapping[str, Action]) -> None:
@@ -79,6 +85,10 @@ class SocketSession:
         self._actions = actions
         self.identity: Identity | None = None
         self.user_id: str | None = None
+        self.address = address_of(websocket)
+        self._place: Place | None = None
+        self._wire = wire_of(websocket.scope)
+        self._buffered = Holding(backend.sockets.buffered_bytes, "")
         self._authorization: list[str] = websocket.headers.getlist("authorization")
         self._failed_authentications = 0
         self._last_message_at = self._unauthenticated_since = self._token_checked_at = time.monotonic()
@@ -95,15 +105,52 @@ class SocketSession:
         Raises:
             UnavailableError: too many sockets of this user are open.
         """
-        self.backend.sockets.assign(identity.user_id, self.user_id)
-        if self.identity is not None and identity.user_id != self.identity.user_id:
+        current_caller.set(caller_key(self.websocket, identity))
+        if self.identity is None or identity.user_id != self.user_id:
+            place = self.backend.sockets.place(identity.user_id)
             self._cancel_actions()
+            self._release_place()
+            self._place = place
+            self.backend.sockets.recognize(self)
+            self._bound_messages(MAX_MESSAGE_BYTES)
         self.identity, self.user_id = identity, identity.user_id
         self._failed_authentications = 0
 
+    def leave(self) -> None:
+        """Gives back what the socket holds of the limits."""
+        self._release_place()
+        self.backend.sockets.leave(self)
+
+    def _unset_identity(self) -> None:
+        """Makes the caller unknown again."""
+        self._cancel_actions()
+        self._release_place()
+        self.identity, self.user_id, self._unauthenticated_since = None, None, time.monotonic()
+        self._bound_messages(MAX_UNKNOWN_MESSAGE_BYTES)
+        self.backend.sockets.forget(self)
+
+    def _release_place(self) -> None:
+        self._buffered.release()
+        if self._place is not None:
+            self._place.release()
+            self._place = None
+
+    def _bound_messages(self, max_bytes: int) -> None:
+        """Bounds the messages of the client; those of a known one count for its share of the bytes in memory."""
+        if self._wire is None:
+            return
+        self._buffered = Holding(self.backend.sockets.buffered_bytes, current_caller.get())
+        is_known = max_bytes > MAX_UNKNOWN_MESSAGE_BYTES
+        self._wire.max_message_bytes = max_bytes
+        self._wire.on_buffered = self._buffered.resize if is_known else lambda _: None
+
     async def serve(self) -> None:
         """Accepts the socket and serves it until either side ends it."""
-        await self.websocket.accept()
+        try:
+            await self.websocket.accept()
+        except OSError as error:
+            _log.info("socket %s was gone before it was accepted: %s", self.websocket.state.request_id, error)
+            return
         needs_token = self.identity is None
         working = [asyncio.create_task(self._read(needs_token=needs_token)), asyncio.create_task(self._watch())]
         ending: list[asyncio.Future[Any]] = [*working, self._ending]
@@ -310,7 +357,6 @@ class SocketSession:
         except UnauthenticatedError as error:
             if self.identity is not identity:
                 return  # the client has sent another token meanwhile
-            self._cancel_actions()
-            self.identity, self._unauthenticated_since = None, time.monotonic()
+            self._unset_identity()
             kind = "expired" if isinstance(error, ExpiredTokenError) else "invalid_token"
             await self.send_event("auth_error", error=str(error), error_type=kind)

@@ -48,7 +48,7 @@ def request_export(store: TraceStore, headers: dict[str, str], **query: str) -> 
         keys = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
         service = Service(traces=store, authorization=True, authorization_config=keys)
         transport = httpx.ASGITransport(service.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://spanwise") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             response = await client.get("/traces/export", params=query, headers=headers)
         await service.close()
         return response

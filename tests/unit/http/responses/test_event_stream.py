@@ -114,7 +114,7 @@ def test_a_reader_that_does_not_read_is_disconnected() -> None:
                 await never()
 
         async with asyncio.timeout(5):
-            await ChunkedSend(application, ResponseBudget(2**20, 0.05))(SCOPE, never, send)
+            await ChunkedSend(application, ResponseBudget(2**20, 0.05), ResponseBudget(2**20, 0.05))(SCOPE, never, send)
 
     asyncio.run(scene())
     assert (streams.open, taken) == (0, 4)

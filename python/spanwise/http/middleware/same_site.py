@@ -1,0 +1,115 @@
+"""Keeps pages of other sites out where authorization is off.
+
+Any page may have a browser send a form to any host, without asking first, and may have a name of its own resolve to
+this machine (DNS rebinding). Where nobody has to show a token, that would be enough to start runs and to read traces.
+So a request must name a host of this machine or one of `allowed_hosts`, and must not come from a page of another site.
+Programs send neither `Origin` nor `Sec-Fetch-Site`, and are served as before. See
+`docs/reference/tokens.md#authorization-off`.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.websockets import WebSocket
+
+from spanwise.errors import ConfigurationError, ForbiddenError
+from spanwise.http.middleware.cors import ANY
+from spanwise.http.responses.errors import json_error_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+HEALTH = "/health"
+"""Probes address it by whatever name or address they know."""
+_LOOPBACK_NAME = "localhost"
+_OTHER_SITE = "cross-site"
+
+
+def parse_hosts(text: str) -> frozenset[str]:
+    """Returns the hosts in a comma-separated setting, in lower case.
+
+    Raises:
+        ConfigurationError: one of them is no host name, such as `spanwise.example.org`.
+    """
+    hosts = {part.strip().lower() for part in text.split(",")} - {""}
+    for host in hosts - {ANY}:
+        if host_of(host) != host.strip("[]"):
+            raise ConfigurationError(
+                f"setting `allowed_hosts`: expected a host name without a port or `*`, got `{host}`"
+            )
+    return frozenset(host.strip("[]") for host in hosts)
+
+
+def host_of(header: str) -> str | None:
+    """Returns the host in a `Host` header, in lower case, without its port; None if there is none."""
+    try:
+        parts = urlsplit(f"//{header}")
+        host = parts.hostname
+    except ValueError:
+        return None
+    return host if parts.netloc == header and parts.username is None else None
+
+
+class SameSite:
+    """Rejects requests to hosts that are not allowed, and those of pages of other sites."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], origins: frozenset[str]) -> None:
+        """Wraps `app`.
+
+        Args:
+            app: the application.
+            hosts: the hosts that requests may name, beside those of the loopback interface.
+            origins: the origins whose pages may send requests, beside the service's own.
+        """
+        self._app = app
+        self._hosts = hosts
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection."""
+        is_request = scope["type"] in {"http", "websocket"}
+        if is_request and scope["path"].removeprefix(scope.get("root_path", "")) != HEALTH:
+            try:
+                self._check(Headers(scope=scope))
+            except ForbiddenError as error:
+                await self._reject(error, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, headers: Headers) -> None:
+        host = headers.get("host", "")
+        if not self._is_allowed(host_of(host)):
+            raise ForbiddenError(f"the host `{host:.256}` is not one of `allowed_hosts`, and authorization is off")
+        origin = headers.get("origin")
+        if origin is None:
+            is_foreign = headers.get("sec-fetch-site") == _OTHER_SITE
+        else:
+            is_own = urlsplit(origin).netloc.lower() == host.lower()
+            is_foreign = not (is_own or origin.lower() in self._origins or ANY in self._origins)
+        if is_foreign:
+            raise ForbiddenError("pages of other sites may not send requests here: `cors_origins` names those that may")
+
+    def _is_allowed(self, host: str | None) -> bool:
+        if host is None:
+            return False
+        return host == _LOOPBACK_NAME or host in self._hosts or ANY in self._hosts or _is_loopback(host)
+
+    @staticmethod
+    async def _reject(error: ForbiddenError, scope: Scope, receive: Receive, send: Send) -> None:
+        response = json_error_response(HTTPConnection(scope), error)
+        if scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).send_denial_response(response)
+        else:
+            await response(scope, receive, send)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

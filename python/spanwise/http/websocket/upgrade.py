@@ -1,0 +1,106 @@
+"""Lets the HTTP server do the handshake of a WebSocket, and takes over its connection from there on.
+
+Only the embedded server is wrapped in this. Where the application is mounted in a program with another server, that
+server reads the frames, and has its own limits.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from spanwise.http.websocket.wire import Wire
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_EXTENSION = "spanwise.wire"
+_DESCRIPTORS = "/dev/fd"
+
+
+class Upgrade:
+    """Serves an application whose WebSockets speak through a `Wire`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wraps `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection."""
+        if scope["type"] != "websocket":
+            await self._app(scope, receive, send)
+            return
+        wire = Wire()
+        is_accepted = False
+        scope["extensions"] = {**scope.get("extensions", {}), _EXTENSION: wire}
+
+        async def receive_from_wire() -> Message:
+            return await (wire.receive() if is_accepted else receive())
+
+        async def send_to_wire(message: Message) -> None:
+            nonlocal is_accepted
+            match message["type"]:
+                case "websocket.accept":
+                    connection = duplicate(scope["client"], scope["server"])
+                    await send(message)
+                    await wire.start(connection)
+                    is_accepted = True
+                case "websocket.send":
+                    await wire.send(message)
+                case "websocket.close" if is_accepted:
+                    wire.close(message.get("code", 1000), message.get("reason") or "")
+                case _:
+                    await send(message)
+
+        try:
+            await self._app(scope, receive_from_wire, send_to_wire)
+        finally:
+            await wire.finish()
+
+
+def wire_of(scope: Scope) -> Wire | None:
+    """Returns the `Wire` of a WebSocket; None where another server reads the frames."""
+    wire: Wire | None = scope.get("extensions", {}).get(_EXTENSION)
+    return wire
+
+
+def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> socket.socket:
+    """Returns a duplicate of the TCP connection between two addresses, which this process has open.
+
+    Raises:
+        ConnectionError: there is none: the client has left.
+    """
+    ends = (_end(client), _end(server))
+    for name in os.listdir(_DESCRIPTORS):  # noqa: PTH208  # names are numbers
+        number = int(name)
+        if _ends_of(number) == ends:
+            with suppress(OSError):
+                found = socket.socket(fileno=os.dup(number))
+                # Another connection may have got the number meanwhile.
+                if _ends_of(found.fileno()) == ends:
+                    return found
+                found.close()
+    raise ConnectionError("the connection is gone")
+
+
+def _ends_of(number: int) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    """Returns the addresses of both ends of a connection, the other end first; None if it is no TCP connection."""
+    try:
+        borrowed = socket.socket(fileno=number)
+    except OSError:
+        return None
+    try:
+        if borrowed.family not in (socket.AF_INET, socket.AF_INET6):
+            return None
+        return _end(borrowed.getpeername()), _end(borrowed.getsockname())
+    except OSError:
+        return None
+    finally:
+        borrowed.detach()
+
+
+def _end(address: tuple[str, int | str]) -> tuple[str, int]:
+    """Returns an address without the zone that some systems add to it; the HTTP server's ports are text."""
+    return address[0].partition("%")[0], int(address[1])

@@ -1,0 +1,257 @@
+"""Speaks the WebSocket protocol on the connection of a handshake, within a bound on what a client makes it hold.
+
+The HTTP server collects messages of up to 64 MiB before anybody sees them, and has no setting for it; but it reads only
+while it is asked for a message. So it does the handshake alone, and the frames are read here, from a duplicate of its
+file descriptor: `docs/decisions/2026-11-22-websocket-frames.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import Protocol, Side, State
+
+from spanwise.errors import UnavailableError
+from spanwise.http.websocket.protocol import (
+    MAX_MESSAGE_BYTES,
+    MAX_UNKNOWN_MESSAGE_BYTES,
+    MESSAGE_TOO_BIG,
+    TRY_AGAIN_LATER,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Message
+
+READ_BYTES = 16 * 1024
+"""What is read at once."""
+WRITE_BYTES = 64 * 1024
+"""What may wait to be sent before a sender waits, and nothing more is read."""
+DISCARD_BYTES = 64 * 1024
+"""What a client may send after the close frame, for it may not have read that yet."""
+MAX_HEADER_BYTES = 14
+CLOSE_SECONDS = 1.0
+"""How long a client may take to confirm a close."""
+
+_log = logging.getLogger(__name__)
+_logger_of_library = logging.getLogger(f"{__name__}.frames")
+_logger_of_library.setLevel(logging.WARNING)
+
+
+class Wire(asyncio.BufferedProtocol):
+    """The frames of one connection, as ASGI messages.
+
+    It holds at most one message of `max_message_bytes`, and reads on only when that was taken.
+
+    Attributes:
+        max_message_bytes: the size of the largest message that is accepted now.
+        on_buffered: called with the number of bytes held whenever it changed; it may raise to end the connection.
+    """
+
+    def __init__(self) -> None:
+        """Prepares for a connection whose client is unknown."""
+        self.max_message_bytes = MAX_UNKNOWN_MESSAGE_BYTES
+        self.on_buffered: Callable[[int], None] = lambda _: None
+        self._frames = Protocol(Side.SERVER, max_size=MAX_MESSAGE_BYTES, logger=_logger_of_library)
+        self._read_buffer = bytearray(READ_BYTES)
+        self._fragments = bytearray()
+        self._is_text = True
+        self._discarded = 0
+        self._is_disconnected = False
+        self._messages: deque[Message] = deque()
+        self._arrived = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._writable.set()
+        self._transport: asyncio.Transport | None = None
+
+    async def start(self, connection: socket.socket) -> None:
+        """Takes over a connection whose handshake has been answered."""
+        self._socket = connection.dup()
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: self, connection)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begins to read."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one without saying so
+        self._transport.set_write_buffer_limits(high=WRITE_BYTES)
+
+    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002  # the protocol's
+        """Returns where to put what is read next."""
+        return self._read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Takes what was read."""
+        if self._frames.state is not State.OPEN:
+            self._discarded += nbytes
+        if self._discarded > DISCARD_BYTES:
+            self._cut()
+        elif self._frames.state is not State.CLOSED:
+            self._frames.receive_data(self._read_buffer[:nbytes])
+            self._take_frames()
+
+    def eof_received(self) -> None:
+        """Takes the end of what the client sends."""
+        self._frames.receive_eof()
+        self._take_frames()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Ends the connection. If it was reset, what had arrived before is taken first, as the transport does not."""
+        self._lost.set()
+        if error is not None:
+            self._take_the_rest()
+        self._writable.set()
+        self._put_disconnect()
+
+    def pause_writing(self) -> None:
+        """Stops reading too: a client that does not read would have its pings answered without limit."""
+        self._writable.clear()
+        self._pause_or_resume()
+
+    def resume_writing(self) -> None:
+        """Reads on."""
+        self._writable.set()
+        self._pause_or_resume()
+
+    def _take_the_rest(self) -> None:
+        with suppress(OSError):
+            for _ in range(DISCARD_BYTES // READ_BYTES):
+                data = self._socket.recv(READ_BYTES)
+                if not data or self._frames.state is not State.OPEN:
+                    return
+                self._frames.receive_data(data)
+                self._take_frames()
+
+    async def receive(self) -> Message:
+        """Returns the next ASGI message of the client; the last one is `websocket.disconnect`."""
+        while not self._messages:
+            self._arrived.clear()
+            await self._arrived.wait()
+        message = self._messages.popleft()
+        if message["type"] == "websocket.disconnect":
+            self._is_disconnected = True
+            await asyncio.sleep(0)  # what the message before it asks for begins, although the client has left
+        self._account()
+        self._pause_or_resume()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Sends one message, after the client has read most of what was sent before.
+
+        Raises:
+            OSError: the connection is closed, and `receive` has said so.
+        """
+        await self._writable.wait()
+        if self._lost.is_set() or self._frames.state is not State.OPEN:
+            if self._is_disconnected:
+                raise OSError("the connection is closed")
+            return  # what the client sent before it left is received first
+        if message.get("text") is not None:
+            self._frames.send_text(message["text"].encode())
+        else:
+            self._frames.send_binary(message["bytes"])
+        self._flush()
+
+    def close(self, code: int, reason: str) -> None:
+        """Begins to close the connection."""
+        if self._frames.state is State.OPEN and not self._lost.is_set():
+            self._frames.send_close(code, reason)
+            self._flush()
+            self._pause_or_resume()
+
+    async def finish(self) -> None:
+        """Gives the client a moment to confirm a close, then ends the connection."""
+        if self._transport is None:
+            return
+        if self._frames.state is not State.OPEN:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._lost.wait()
+        self._cut()
+        self._socket.close()
+
+    def _cut(self) -> None:
+        """Ends the connection itself: closing this descriptor is not enough, for the HTTP server has one as well."""
+        if self._transport is not None and not self._lost.is_set():
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            self._transport.abort()
+
+    def _take_frames(self) -> None:
+        for frame in self._frames.events_received():
+            if isinstance(frame, Frame):
+                self._take_frame(frame)
+        self._account()
+        if self._held() > self.max_message_bytes + MAX_HEADER_BYTES:
+            self._fail(MESSAGE_TOO_BIG, f"expected a message of at most {self.max_message_bytes} bytes")
+        self._flush()
+        self._pause_or_resume()
+
+    def _take_frame(self, frame: Frame) -> None:
+        if frame.opcode is Opcode.CLOSE:
+            self._put_disconnect()
+        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+            return
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+        self._fragments += frame.data
+        if not frame.fin:
+            return
+        data, self._fragments = bytes(self._fragments), bytearray()
+        if len(data) > self.max_message_bytes:
+            self._fail(MESSAGE_TOO_BIG, f"expected a message of at most {self.max_message_bytes} bytes")
+        elif self._is_text:
+            try:
+                self._put({"type": "websocket.receive", "text": data.decode()})
+            except UnicodeDecodeError:
+                self._fail(CloseCode.INVALID_DATA, "expected text in UTF-8")
+        else:
+            self._put({"type": "websocket.receive", "bytes": data})
+
+    def _fail(self, code: int, reason: str) -> None:
+        if self._frames.state is State.OPEN:
+            self._frames.fail(code, reason)
+            self._put_disconnect()
+
+    def _put(self, message: Message) -> None:
+        self._messages.append(message)
+        self._arrived.set()
+
+    def _put_disconnect(self) -> None:
+        code = self._frames.close_rcvd.code if self._frames.close_rcvd else CloseCode.ABNORMAL_CLOSURE
+        self._put({"type": "websocket.disconnect", "code": int(code)})
+
+    def _held(self) -> int:
+        """Returns the bytes of the message that is not complete yet."""
+        return len(self._frames.reader.buffer) + len(self._fragments)
+
+    def _account(self) -> None:
+        whole = sum(len(message.get("text") or message.get("bytes") or "") for message in self._messages)
+        try:
+            self.on_buffered(whole + self._held())
+        except UnavailableError as error:
+            self._fail(TRY_AGAIN_LATER, str(error))
+
+    def _pause_or_resume(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        is_waiting = bool(self._messages) and self._frames.state is State.OPEN
+        if is_waiting or not self._writable.is_set():
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def _flush(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        for data in self._frames.data_to_send():
+            if data:
+                self._transport.write(data)
+            else:
+                self._transport.write_eof()

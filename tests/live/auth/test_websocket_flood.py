@@ -1,0 +1,195 @@
+"""Sockets that nobody knows: what they may hold, how many there may be, and whom they keep out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import struct
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from spanwise.http.websocket.protocol import MAX_MESSAGE_BYTES, MAX_UNKNOWN_MESSAGE_BYTES, MAX_UNKNOWN_SOCKETS
+from support.clients.tokens import as_caller, claims, jwks_file, signing_key
+from support.clients.websocket import open_websocket
+from support.services.hosted import start_hosted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.services.process import RunningService
+
+MEBIBYTE = 1024 * 1024
+RUNNING = ("workflows:run",)
+TEXT, CONTINUATION, PING = 1, 0, 9
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    folder = tmp_path_factory.mktemp("guarded")
+    flags = ("--authorization", "--max-websockets", "8")
+    with start_hosted(folder, *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
+        yield service
+        assert service.stop() == 0
+
+
+def handshake(service: RunningService, **headers: str) -> socket.socket:
+    """Returns a connection after a handshake, from which nothing of the WebSocket was read."""
+    connection = socket.create_connection(("127.0.0.1", service.port), 20)
+    key = base64.b64encode(os.urandom(16)).decode()
+    lines = {"Host": "localhost", "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in {**lines, "Sec-WebSocket-Key": key, **headers}.items())
+    connection.sendall(f"GET /workflows/ws HTTP/1.1\r\n{head}\r\n".encode())
+    answer = b""
+    while not answer.endswith(b"\r\n\r\n"):
+        answer += connection.recv(1)
+    assert answer.startswith(b"HTTP/1.1 101 "), answer
+    return connection
+
+
+def frame(opcode: int, payload: bytes, *, is_last: bool = True, announced: int | None = None) -> bytes:
+    """Returns a client's frame; its mask is zero, so its payload stands as it is."""
+    size = len(payload) if announced is None else announced
+    length = bytes([0x80 | size]) if size < 126 else b"\xff" + struct.pack(">Q", size)
+    return bytes([opcode | (0x80 if is_last else 0)]) + length + bytes(4) + payload
+
+
+def send_until_closed(connection: socket.socket, piece: bytes, count: int) -> int:
+    """Sends a piece until the service closes the connection or reads no more; returns how often, at most `count`."""
+    connection.settimeout(2)
+    for sent in range(count):
+        try:
+            connection.sendall(piece)
+        except OSError:
+            return sent
+    return count
+
+
+def close_code(connection: socket.socket) -> int:
+    """Reads until the service closes the connection; returns the code in its close frame, 0 if there is none."""
+    received = b""
+    try:
+        while piece := connection.recv(65536):
+            received += piece
+    except OSError:
+        pass
+    found = received.rfind(b"\x88")
+    return int.from_bytes(received[found + 2 : found + 4], "big") if found >= 0 else 0
+
+
+def private_mebibytes(service: RunningService) -> float:
+    with open(f"/proc/{service.process.pid}/smaps_rollup", encoding="utf-8") as lines:  # noqa: PTH123  # no file of ours
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+
+
+UNFINISHED = {
+    "fragments": (frame(TEXT, b"", is_last=False), frame(CONTINUATION, b"x" * 65536, is_last=False)),
+    "one frame": (frame(TEXT, b"", announced=16 * MEBIBYTE), b"x" * 65536),
+    "tiny fragments": (frame(TEXT, b"", is_last=False), frame(CONTINUATION, b"x", is_last=False) * 10_000),
+}
+
+
+@pytest.mark.parametrize("case", UNFINISHED)
+def test_unfinished_messages_of_unknown_clients_take_no_memory(guarded: RunningService, case: str) -> None:
+    begin, piece = UNFINISHED[case]
+    before = private_mebibytes(guarded)
+    most = before
+    with ExitStack() as opened:
+        connections = [opened.enter_context(handshake(guarded)) for _ in range(24)]
+        for connection in connections:
+            connection.sendall(begin)
+            assert send_until_closed(connection, piece, 64 * MEBIBYTE // len(piece)) * len(piece) < 16 * MEBIBYTE
+            most = max(most, private_mebibytes(guarded))
+    assert most - before < 32
+    assert guarded.http.get("/health").is_success
+
+
+def test_a_message_over_the_limit_ends_its_socket(guarded: RunningService) -> None:
+    """A client that is not known yet may send enough for the longest token, a known one a mebibyte."""
+    with handshake(guarded) as connection:
+        connection.sendall(frame(TEXT, b"x" * (MAX_UNKNOWN_MESSAGE_BYTES + 1)))
+        assert close_code(connection) == 1009
+    with open_websocket(guarded, headers=as_caller("large", *RUNNING)) as known:
+        known.connection.send(json.dumps({"action": "x"}).ljust(MAX_MESSAGE_BYTES))
+        assert known.receive()["event"] == "error"
+        known.connection.send(json.dumps({"action": "x"}).ljust(MAX_MESSAGE_BYTES + 1))
+        assert known.close_code() == 1009
+
+
+def test_a_client_may_send_more_once_it_is_known(guarded: RunningService) -> None:
+    with open_websocket(guarded) as late:
+        token = signing_key().sign(claims("late", *RUNNING))
+        assert late.request("authenticate", token=token)["event"] == "authenticated"
+        late.connection.send(json.dumps({"action": "x"}).ljust(MAX_MESSAGE_BYTES))
+        assert late.receive()["event"] == "error"
+
+
+def test_pings_that_are_answered_but_not_read_take_no_memory(guarded: RunningService) -> None:
+    before = private_mebibytes(guarded)
+    with handshake(guarded, **as_caller("pinging", *RUNNING)) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        assert send_until_closed(connection, frame(PING, b"x" * 125) * 50, 20_000) < 20_000, "nobody stopped reading"
+        assert private_mebibytes(guarded) - before < 16
+
+
+def test_nothing_that_follows_the_handshake_at_once_is_lost(guarded: RunningService) -> None:
+    for number in range(200):
+        with handshake(guarded, **as_caller(f"quick{number % 4}", *RUNNING)) as connection:
+            connection.sendall(frame(TEXT, b'{"action":"ping"}'))
+            connection.settimeout(10)
+            received = b""
+            while b'"pong"' not in received:
+                piece = connection.recv(65536)
+                assert piece, received
+                received += piece
+
+
+def test_unknown_clients_take_no_place_of_known_ones_and_the_oldest_is_shed(guarded: RunningService) -> None:
+    with ExitStack() as opened:
+        crowd = [opened.enter_context(handshake(guarded)) for _ in range(MAX_UNKNOWN_SOCKETS + 10)]
+        known = opened.enter_context(open_websocket(guarded, headers=as_caller("known", *RUNNING)))
+        assert known.request("ping") == {"event": "pong"}
+        late = opened.enter_context(open_websocket(guarded))
+        token = signing_key().sign(claims("known", *RUNNING))
+        assert late.request("authenticate", token=token)["event"] == "authenticated"
+        for shed in crowd[:10]:
+            assert close_code(shed) == 1013
+        crowd[-1].settimeout(5)
+        assert b'"connected"' in crowd[-1].recv(65536)
+
+
+def test_a_client_that_says_nothing_is_closed_within_seconds(guarded: RunningService) -> None:
+    with handshake(guarded) as silent:
+        begun = time.monotonic()
+        assert close_code(silent) == 1008
+        assert time.monotonic() - begun < 20
+
+
+def test_one_user_does_not_take_the_places_of_others(guarded: RunningService) -> None:
+    with ExitStack() as opened:
+        for _ in range(6):  # three quarters of eight
+            opened.enter_context(handshake(guarded, **as_caller("greedy", *RUNNING)))
+        with (
+            pytest.raises(InvalidStatus, match="503"),
+            open_websocket(guarded, headers=as_caller("greedy", *RUNNING)),
+        ):
+            pass
+        other = opened.enter_context(open_websocket(guarded, headers=as_caller("other", *RUNNING)))
+        assert other.request("ping") == {"event": "pong"}
+
+
+def test_clients_that_leave_during_the_handshake_harm_nobody(guarded: RunningService) -> None:
+    lines = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n"
+    for number in range(200):
+        with socket.create_connection(("127.0.0.1", guarded.port), 20) as connection:
+            connection.sendall(f"GET /workflows/ws HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n".encode())
+            if number % 2:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with open_websocket(guarded, headers=as_caller("after", *RUNNING)) as after:
+        assert after.request("ping") == {"event": "pong"}
+    assert all(event["level"] in {"info", "warning"} for event in guarded.events())

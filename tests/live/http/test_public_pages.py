@@ -1,0 +1,64 @@
+"""Pages for everybody: compressed once, not sent twice, and no burden for callers that are known."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from support.clients.tokens import as_admin, jwks_file
+from support.services.process import RunningService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGES = ["/docs", "/redoc", "/openapi.json"]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    folder = tmp_path_factory.mktemp("public")
+    flags = ("--authorization", "--response-buffer-bytes", "100000")
+    with RunningService(folder / "data", *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
+        yield service
+        assert service.stop() == 0
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_a_page_is_not_sent_again_to_a_client_that_has_it(guarded: RunningService, path: str, encoding: str) -> None:
+    first = guarded.http.get(path, headers={"Accept-Encoding": encoding})
+    assert first.headers.get("content-encoding", "identity") == encoding
+    assert first.headers["cache-control"] == "private, no-cache"
+    tag = first.headers["etag"]
+    for given in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):
+        again = guarded.http.get(path, headers={"If-None-Match": given})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    other = guarded.http.get(path, headers={"If-None-Match": '"other"', "Accept-Encoding": "identity"})
+    assert other.status_code == 200
+    assert other.content == first.content
+
+
+def test_what_only_authenticated_callers_see_has_a_tag_of_its_own(guarded: RunningService) -> None:
+    tags = {path: guarded.http.get(path).headers["etag"] for path in PAGES}
+    assert len(set(tags.values())) == len(PAGES)
+    assert "no-store" in guarded.http.get("/health").headers["cache-control"]
+
+
+def test_public_pages_that_nobody_reads_keep_no_known_caller_out(guarded: RunningService) -> None:
+    request = b"GET /docs HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: identity\r\n\r\n" * 30
+    with ExitStack() as opened:
+        for _ in range(80):
+            reader = opened.enter_context(socket.socket())
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", guarded.port))
+            reader.sendall(request)
+        for _ in range(50):
+            response = guarded.http.post("/traces/search", json={}, headers=as_admin())
+            assert response.status_code == 200, response.text
+        assert guarded.http.get("/health").is_success
+        crowded = httpx.get(f"{guarded.url}/docs")
+        assert (crowded.status_code, crowded.headers.get("retry-after")) == (503, "1"), "an address has a share of them"

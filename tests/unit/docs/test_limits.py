@@ -1,0 +1,77 @@
+"""`docs/reference/limits.md` has every budget and every limit of the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spanwise.auth.tokens import MAX_TOKEN_BYTES
+from spanwise.fair_budget import SHARE_FACTOR
+from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS
+from spanwise.http.server import MAX_HEADER_BYTES
+from spanwise.http.websocket import protocol
+from spanwise.settings import TABLE
+from spanwise.traces.download import MAX_DOWNLOADS
+from support.paths import ROOT, SOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
+LIMITING = re.compile(
+    r"max_(?!bytes$)\w+|\w+_(buffer_bytes|queue_size|deadline_seconds|threads|per_second)|drain_seconds"
+)
+KIBIBYTE, MEBIBYTE = 1024, 1024 * 1024
+
+
+def messages() -> Iterator[str]:
+    """Yields the fixed parts of the messages of all budgets in the sources."""
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "FairBudget":
+                match node.args[1]:
+                    case ast.Constant(value=str(text)):
+                        yield text
+                    case ast.JoinedStr(values=values):
+                        yield from (str(part.value).strip() for part in values if isinstance(part, ast.Constant))
+
+
+def test_every_budget_that_is_divided_is_listed() -> None:
+    found = list(messages())
+    assert len(found) >= 8
+    assert [text for text in found if text not in PAGE] == []
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if LIMITING.fullmatch(name)])
+def test_every_setting_of_a_limit_is_listed(name: str) -> None:
+    assert f"`{name}`" in PAGE
+
+
+FIGURES = {
+    "64 KiB, 100 lines; 32 KiB always pass": MAX_HEADER_BYTES == 64 * KIBIBYTE,
+    "| token | 8 KiB |": MAX_TOKEN_BYTES == 8 * KIBIBYTE,
+    "It may hold three times what is left": SHARE_FACTOR == 3,
+    "more than 8 exports at once": MAX_DOWNLOADS == 8,
+    "4 MiB, divided by address; 10 s without": (PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS) == (4 * MEBIBYTE, 10),
+    "| 64, for 10 s, three attempts |": (
+        protocol.MAX_UNKNOWN_SOCKETS,
+        protocol.AUTHENTICATION_SECONDS,
+        protocol.MAX_FAILED_AUTHENTICATIONS,
+    )
+    == (64, 10, 3),
+    "| message of such a socket | 16 KiB |": protocol.MAX_UNKNOWN_MESSAGE_BYTES == 16 * KIBIBYTE,
+    "| 1 MiB; 100 in a second |": (protocol.MAX_MESSAGE_BYTES, protocol.MAX_MESSAGES_PER_SECOND) == (MEBIBYTE, 100),
+    "| runs in one socket | 32 |": protocol.MAX_ACTIONS == 32,
+    "more than 2048 runs": TABLE["max_concurrent_runs"].default == "2048",
+    "more than 512 streams": TABLE["max_event_streams"].default == "512",
+    "more than 256 sockets": TABLE["max_websockets"].default == "256",
+}
+
+
+@pytest.mark.parametrize("text", FIGURES)
+def test_a_figure_is_that_of_the_code(text: str) -> None:
+    assert text in PAGE
+    assert FIGURES[text]

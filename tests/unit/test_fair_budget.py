@@ -1,0 +1,107 @@
+"""The laws of a divided budget."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.errors import UnavailableError
+from spanwise.fair_budget import SHARE_FACTOR, FairBudget, Holding
+
+CAPACITIES = st.integers(1, 10_000)
+CALLERS = st.integers(1, 12)
+
+
+def greedy(budget: FairBudget, caller: str, amount: int = 1) -> list[Holding]:
+    """Takes until the budget refuses."""
+    taken = []
+    with suppress(UnavailableError):
+        while True:
+            holding = Holding(budget, caller)
+            holding.add(amount)
+            taken.append(holding)
+    return taken
+
+
+def in_turns(budget: FairBudget, callers: int) -> None:
+    """Lets callers that each want everything take one after the other until all are refused."""
+    wanting = {str(number) for number in range(callers)}
+    while wanting:
+        for caller in sorted(wanting):
+            try:
+                Holding(budget, caller).add(1)
+            except UnavailableError:
+                wanting.discard(caller)
+
+
+@given(CAPACITIES)
+def test_alone_a_caller_gets_three_quarters(capacity: int) -> None:
+    budget = FairBudget(capacity, "full")
+    greedy(budget, "a")
+    assert budget.held("a") == max(1, capacity * SHARE_FACTOR // (SHARE_FACTOR + 1))
+
+
+@given(st.integers(100, 10_000), CALLERS)
+def test_callers_that_all_want_everything_get_the_same(capacity: int, callers: int) -> None:
+    budget = FairBudget(capacity, "full")
+    in_turns(budget, callers)
+    fair = SHARE_FACTOR * capacity / (SHARE_FACTOR * callers + 1)
+    for number in range(callers):
+        assert abs(budget.held(str(number)) - fair) <= SHARE_FACTOR + 1
+
+
+@given(st.integers(100, 10_000), CALLERS)
+def test_there_is_room_for_one_more_caller_whatever_others_took(capacity: int, callers: int) -> None:
+    budget = FairBudget(capacity, "full")
+    in_turns(budget, callers)
+    Holding(budget, "late").add(1)
+    assert budget.held("late") == 1
+
+
+@given(CAPACITIES, st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 400), st.booleans())))
+def test_what_is_released_is_free_again_and_no_caller_is_remembered(
+    capacity: int, steps: list[tuple[str, int, bool]]
+) -> None:
+    budget = FairBudget(capacity, "full", whole=50)
+    held: list[Holding] = []
+    for caller, amount, releases in steps:
+        holding = Holding(budget, caller)
+        with suppress(UnavailableError):
+            holding.add(amount)
+        held.append(holding)
+        if releases:
+            held.pop(0).release()
+        assert budget.used == sum(holding.amount for holding in held) <= capacity
+        for name in "abc":
+            assert budget.held(name) == sum(each.amount for each in held if each.caller == name)
+    for holding in held:
+        holding.release()
+    assert budget.used == 0
+    assert all(budget.allows(name, min(capacity, 50)) for name in "abc")
+
+
+@given(CAPACITIES, st.integers(1, 10_000))
+def test_one_whole_request_fits_an_unused_budget(capacity: int, whole: int) -> None:
+    budget = FairBudget(capacity, "full", whole)
+    assert budget.allows("a", min(capacity, whole))
+    assert not budget.allows("a", capacity + 1)
+
+
+def test_what_is_in_use_already_is_counted_beyond_the_budget_and_the_message_is_said() -> None:
+    budget = FairBudget(10, "too many widgets")
+    holding = budget.take(2)
+    holding.count(30)
+    assert (budget.used, holding.amount) == (32, 32)
+    with pytest.raises(UnavailableError, match="too many widgets"):
+        budget.expect_available()
+    with pytest.raises(UnavailableError, match="too many widgets"):
+        budget.take()
+    holding.release()
+    holding.release()
+    assert budget.used == 0
+    with budget.take(3) as block:
+        assert budget.used == block.amount == 3
+    assert budget.used == 0

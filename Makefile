@@ -16,6 +16,7 @@ RELEASE := $(VENV)/.engine-release
 OLDEST_AGNO := 2.7.2
 MIDDLE_AGNO := 2.9.0
 AGNO_TESTS := tests/unit/components/test_adapters.py tests/unit/traces/test_agno_database.py \
+	tests/unit/components/test_agno_description.py tests/unit/docs/test_agno_client.py \
 	$(wildcard tests/live/adapters/test_agno*.py)
 
 # Two test files at a time: most of their time is waiting for services.

@@ -66,7 +66,7 @@ def service_in(folder: Path, **options: Any) -> Service:
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     service = service_in(tmp_path)
-    with TestClient(Verifier(service.app)) as found:
+    with TestClient(Verifier(service.app), base_url="http://localhost") as found:
         yield found
 
 
@@ -90,6 +90,14 @@ def test_a_form_never_wins_over_what_was_verified(client: TestClient, caplog: py
     assert [warning.split()[2] for warning in warnings] == ["user_id", "session_id"]
     created = client.post("/sessions", json=FORGED | {"session_id": "mine"}, headers={"X-Verified": "bob"}).json()
     assert (created["user_id"], created["session_id"]) == ("bob", "mine")
+
+
+def test_a_verified_caller_may_name_any_host(client: TestClient) -> None:
+    elsewhere = {"Host": "agents.example.org", "Origin": "https://app.example.org"}
+    form = {"message": "m", "stream": "false"}
+    for headers, status in ((elsewhere | {"X-Verified": "alice"}, 200), (elsewhere, 403)):
+        assert client.post("/agents/upper/runs", data=form, headers=headers).status_code == status
+        assert client.get("/sessions", headers=headers).status_code == status
 
 
 def test_what_was_not_verified_comes_from_the_form(client: TestClient) -> None:
@@ -135,7 +143,7 @@ def test_a_socket_keeps_the_caller_of_its_handshake(client: TestClient) -> None:
 def test_with_authorization_only_the_token_counts(tmp_path: Path) -> None:
     settings = {"jwt_verification_key": signing_key().public_text}
     service = service_in(tmp_path, authorization=True, settings=settings)
-    with TestClient(Verifier(service.app)) as client:
+    with TestClient(Verifier(service.app), base_url="http://localhost") as client:
         assert client.get("/agents", headers={"X-Verified": "alice"}).status_code == 401
         headers = {"X-Verified": "alice", **as_caller("carol", "agents:run")}
         response = client.post("/agents/seen/runs", data={"message": "m", "stream": "false"}, headers=headers)
@@ -163,7 +171,7 @@ def test_mounted_in_an_application_it_is_the_same(tmp_path: Path) -> None:
         await service.close()
 
     program = Starlette(routes=[Mount("/ai", service.app)], middleware=[Middleware(Verifier)], lifespan=lifespan)
-    with TestClient(program) as client:
+    with TestClient(program, base_url="http://localhost") as client:
         assert json.loads(run(client, "alice", "ai/agents/seen", **FORGED)["content"]) == ALICES
 
 
@@ -181,7 +189,7 @@ class Sharing:
 
 def test_the_state_of_a_lifespan_is_nobodys_identity(tmp_path: Path) -> None:
     service = service_in(tmp_path)
-    with TestClient(Verifier(Sharing(service.app))) as client:
+    with TestClient(Verifier(Sharing(service.app)), base_url="http://localhost") as client:
         assert json.loads(run(client, user_id="ann", session_id="s")["content"]) == ["ann", "s", {}, []]
         assert json.loads(run(client, "alice", **FORGED)["content"]) == ALICES
         bobs = json.loads(run(client, "bob", session_id="s2")["content"])

@@ -3,8 +3,8 @@
 Any page may have a browser send a form to any host, without asking first, and may have a name of its own resolve to
 this machine (DNS rebinding). Where nobody has to show a token, that would be enough to start runs and to read traces.
 So a request must name a host of this machine or one of `allowed_hosts`, and must not come from a page of another site.
-Programs send neither `Origin` nor `Sec-Fetch-Site`, and are served as before. See
-`docs/reference/tokens.md#authorization-off`.
+Programs send neither `Origin` nor `Sec-Fetch-Site`, and are served as before; so is a caller whom the surrounding
+program has verified. See `docs/reference/tokens.md#authorization-off`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket
 
+from spanwise.auth.request_state import IDENTITY_MEMBERS
 from spanwise.errors import ConfigurationError, ForbiddenError
 from spanwise.http.middleware.cors import ANY
 from spanwise.http.responses.errors import json_error_response
@@ -72,8 +73,7 @@ class SameSite:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
-        is_request = scope["type"] in {"http", "websocket"}
-        if is_request and scope["path"].removeprefix(scope.get("root_path", "")) != HEALTH:
+        if scope["type"] in {"http", "websocket"} and not _is_exempt(scope):
             try:
                 self._check(Headers(scope=scope))
             except ForbiddenError as error:
@@ -106,6 +106,13 @@ class SameSite:
             await WebSocket(scope, receive, send).send_denial_response(response)
         else:
             await response(scope, receive, send)
+
+
+def _is_exempt(scope: Scope) -> bool:
+    """Returns whether a request is a probe, or its caller was verified by the surrounding program."""
+    state = scope.get("state", {})
+    is_verified = any(state.get(name) for name in IDENTITY_MEMBERS)
+    return is_verified or scope["path"].removeprefix(scope.get("root_path", "")) == HEALTH
 
 
 def _is_loopback(host: str) -> bool:

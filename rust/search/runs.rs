@@ -57,11 +57,11 @@ pub fn runs(
             Err(error) => Err(error),
         }
     };
-    let built: Vec<Result<Vec<u8>>> = in_rounds(&page, DOCUMENTS_PER_THREAD, build)?;
+    let documents: Vec<Result<Vec<u8>>> = in_rounds(&page, DOCUMENTS_PER_THREAD, build)?;
     // The rows of a segment are read once for all of its damaged traces.
     let mut rows: HashMap<usize, RecordBatch> = HashMap::new();
-    let (mut items, mut damage) = (Vec::with_capacity(built.len()), Vec::new());
-    for ((selection, row), built) in page.iter().zip(built) {
+    let (mut items, mut damage) = (Vec::with_capacity(documents.len()), Vec::new());
+    for ((selection, row), built) in page.iter().zip(documents) {
         items.push(match built {
             Ok(item) => item,
             Err(error) => {

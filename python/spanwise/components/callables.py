@@ -24,6 +24,7 @@ MAX_THREADS = 256
 
 _thread_permits = threading.BoundedSemaphore(MAX_THREADS)
 _END = object()
+_CANCELLED_ITSELF = "raised CancelledError by itself"
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,9 @@ async def invoke(function: Callable[..., Any], *arguments: object) -> Any:  # no
             return await in_thread(lambda: function(*arguments))
         return await function(*arguments)
     except asyncio.CancelledError as error:
-        raise _cancelled(error) from error
+        if _is_cancelled():
+            raise
+        raise ComponentError(_CANCELLED_ITSELF) from error
     except (SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration) as error:
         raise as_exception(error) from error
 
@@ -170,7 +173,9 @@ async def stream(
     try:
         return await _gather(pieces, on_text)
     except asyncio.CancelledError as error:
-        raise _cancelled(error) from error
+        if _is_cancelled():
+            raise
+        raise ComponentError(_CANCELLED_ITSELF) from error
     except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
         raise as_exception(error) from error
 
@@ -194,10 +199,10 @@ async def _in_threads(pieces: Iterator[object]) -> AsyncIterator[object]:
         yield piece
 
 
-def _cancelled(error: asyncio.CancelledError) -> BaseException:
-    """Returns the error if the run was cancelled; a ComponentError if a user-defined function raised it by itself."""
+def _is_cancelled() -> bool:
+    """Returns whether the run was cancelled; if not, a user-defined function raised `CancelledError` by itself."""
     task = asyncio.current_task()
-    return error if task is not None and task.cancelling() else ComponentError("raised CancelledError by itself")
+    return task is not None and task.cancelling() > 0
 
 
 def call_arguments(with_call: bool, message: str, call: Call) -> tuple[object, ...]:  # noqa: FBT001

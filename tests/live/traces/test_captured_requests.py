@@ -102,7 +102,11 @@ def test_sessions_add_up_to_the_traces_that_have_one(filled: RunningService) -> 
     response = filled.search(group_by="session", limit=100).json()
     sessions = response["data"]
     with_session = filled.search(filter={"op": "EXISTS", "key": "session_id"}, limit=1).json()["meta"]["total_count"]
-    assert response["meta"]["total_count"] == len(sessions) == len({item["session_id"] for item in sessions})
+    assert (
+        response["meta"]["total_count"]
+        == len(sessions)
+        == len({(item["session_id"], item.get("user_id")) for item in sessions})
+    )
     assert sum(item["total_traces"] for item in sessions) == with_session > 0
 
 

@@ -217,10 +217,13 @@ fn an_older_store_gets_the_present_format_in_one_step() {
     }
 }
 
+/// The path and content of every object, in order.
+type Steps = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// Records every object that is put, in order.
 #[derive(Debug)]
 struct Recorded {
-    steps: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    steps: Steps,
 }
 
 impl Intercept for Recorded {

@@ -60,7 +60,7 @@ impl Expected {
         &mut self,
         store: &TraceStore,
         random: &mut Random,
-        send: impl FnOnce(&TraceStore, &[spanwise::otlp::proto::Span]) -> Result<()>,
+        ingest: impl FnOnce(&TraceStore, &[spanwise::otlp::proto::Span]) -> Result<()>,
     ) -> Result<()> {
         let mut sent = Vec::new();
         for _ in 0..=random.below(3) {
@@ -70,7 +70,7 @@ impl Expected {
         // The request may take effect even if it fails.
         self.deleted.retain(|deleted| sent.iter().all(|(trace, _)| trace != deleted));
         let spans: Vec<_> = sent.iter().map(|(trace, id)| span(*trace, *id, 0)).collect();
-        send(store, &spans).inspect_err(|_| self.uncertain.extend(sent.iter().map(|(trace, _)| *trace)))?;
+        ingest(store, &spans).inspect_err(|_| self.uncertain.extend(sent.iter().map(|(trace, _)| *trace)))?;
         self.spans.extend(sent);
         Ok(())
     }
@@ -116,7 +116,7 @@ fn old_store() -> (BTreeMap<String, Bytes>, Contents) {
 fn run(seed: u64) {
     let mut random = Random::new(seed);
     let (mut objects, mut expected) = (BTreeMap::new(), Expected { next_id: 1_000, ..Expected::default() });
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         (objects, expected.before) = old_store();
     }
     let options = Options { seal_objects: 1 + random.below(6), max_segments: 3, ..Options::default() };
@@ -155,10 +155,10 @@ fn run(seed: u64) {
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_is_damaged() {
     let seeds = std::env::var("POWER_LOSS_SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number"));
-    let threads = 4;
+    let threads = 4_u8;
     std::thread::scope(|scope| {
         for thread in 0..threads {
-            scope.spawn(move || (thread..seeds).step_by(threads as usize).for_each(run));
+            scope.spawn(move || (u64::from(thread)..seeds).step_by(usize::from(threads)).for_each(run));
         }
     });
 }

@@ -75,7 +75,8 @@ impl Machine {
 
     /// Keeps nothing, all or a part of an object that was not synced.
     fn keep_some(&mut self, path: &str, content: &[u8]) {
-        let length = self.random.below(content.len() as u64 + 1) as usize;
+        let below = self.random.below(content.len() as u64 + 1);
+        let length = usize::try_from(below).expect("at most the length");
         let kept = match self.random.below(4) {
             0 => return,
             1 => content.to_vec(),
@@ -96,7 +97,9 @@ impl UnreliableObjects {
         remaining: u64,
     ) -> Self {
         let visible = Memory::default();
-        durable.iter().for_each(|(path, content)| visible.set(path, content.to_vec()));
+        for (path, content) in &durable {
+            visible.set(path, content.to_vec());
+        }
         let machine = Machine {
             durable,
             removed: Vec::new(),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message
 
+HOST = {"Host": "localhost"}
 SIZE = 1024 * 1024
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 JSON = {"Content-Type": "application/json"}
@@ -49,7 +50,7 @@ async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -
         "method": "POST",
         "path": path,
         "query_string": b"",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "headers": [(name.lower().encode(), value.encode()) for name, value in {**HOST, **headers}.items()],
         "client": ("127.0.0.1", 1),
     }
     parts = iter(range(4))

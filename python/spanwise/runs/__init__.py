@@ -4,8 +4,8 @@ from spanwise.runs.active_run import ActiveRun, RunEvent
 from spanwise.runs.memory_budget import MemoryBudget
 from spanwise.runs.request import RunRequest
 from spanwise.runs.service import Runs
-from spanwise.runs.session_lookup import SessionAddress
-from spanwise.runs.sessions import NewSession, SessionChange
+from spanwise.runs.sessions.lookup import SessionAddress
+from spanwise.runs.sessions.service import NewSession, SessionChange
 
 __all__ = [
     "ActiveRun",

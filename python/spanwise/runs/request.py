@@ -11,7 +11,7 @@ from msgspec import Struct
 from spanwise.components.adapters import keeps_sessions
 from spanwise.components.parts import databases_of
 from spanwise.database import RunRecord, SessionRecord
-from spanwise.runs.sessions import session_name
+from spanwise.runs.sessions.service import session_name
 
 if TYPE_CHECKING:
     from spanwise.components import Component

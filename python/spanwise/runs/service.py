@@ -19,14 +19,14 @@ from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
 from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun
-from spanwise.runs.component_databases import ComponentDatabases
 from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
 from spanwise.runs.finalize import finalize, finalize_interrupted
 from spanwise.runs.request import new_run, new_session
 from spanwise.runs.run_tasks import RunTasks
-from spanwise.runs.session_lookup import begin_run, find_session
-from spanwise.runs.sessions import Sessions, is_visible_to
+from spanwise.runs.sessions.component_databases import ComponentDatabases
+from spanwise.runs.sessions.lookup import begin_run, find_session
+from spanwise.runs.sessions.service import Sessions, is_visible_to
 from spanwise.runs.subscription import Subscription, next_index
 from spanwise.traces.recording.recorder import TraceOrigin
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spanwise.runs.active_run import RunEvent
     from spanwise.runs.memory_budget import MemoryBudget
     from spanwise.runs.request import ResumeRequest, RunRequest
-    from spanwise.runs.session_lookup import SessionAddress
+    from spanwise.runs.sessions.lookup import SessionAddress
     from spanwise.traces.recording.recorder import Recorder, Recording
 
 CANCEL_SECONDS = 1.0

@@ -41,7 +41,7 @@ from spanwise.http.schemas.sessions import (
 from spanwise.models import PaginationInfo
 from spanwise.runs import NewSession, SessionAddress, SessionChange
 from spanwise.runs.identity import effective
-from spanwise.runs.session_metrics import session_metrics
+from spanwise.runs.sessions.metrics import session_metrics
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -12,15 +12,15 @@ from msgspec import Struct
 from spanwise.components import Kind
 from spanwise.database import SessionRecord
 from spanwise.errors import ConflictError, NotFoundError
-from spanwise.runs.session_lookup import find_session
+from spanwise.runs.sessions.lookup import find_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spanwise.database import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery
-    from spanwise.runs.component_databases import ComponentDatabases
     from spanwise.runs.database_writer import DatabaseWriter
-    from spanwise.runs.session_lookup import SessionAddress
+    from spanwise.runs.sessions.component_databases import ComponentDatabases
+    from spanwise.runs.sessions.lookup import SessionAddress
 
 MAX_NAME_LENGTH = 80
 """Characters of a session's name that is taken from its first message."""

@@ -14,7 +14,7 @@ pub enum FieldType {
     Text,
     /// `OK` or `ERROR`.
     Status,
-    /// An integer, in milliseconds.
+    /// An integer.
     Number,
     /// An instant.
     Time,
@@ -110,6 +110,10 @@ pub enum Field {
     StartTime,
     EndTime,
     CreatedAt,
+    TotalSpans,
+    ErrorCount,
+    InputTokens,
+    OutputTokens,
 }
 
 /// The type of a column in batches of this store. Filters also accept other text layouts.
@@ -152,7 +156,7 @@ const fn info(
 }
 
 /// The table of fields, in the order of the columns and of `/traces/filter-schema`.
-pub static FIELDS: [FieldInfo; 13] = [
+pub static FIELDS: [FieldInfo; 17] = [
     info(Field::Status, ("status", "Status"), FieldType::Status, false, ColumnType::Coded),
     info(Field::UserId, ("user_id", "User ID"), FieldType::Text, true, ColumnType::Coded),
     info(Field::AgentId, ("agent_id", "Agent ID"), FieldType::Text, true, ColumnType::Coded),
@@ -166,10 +170,17 @@ pub static FIELDS: [FieldInfo; 13] = [
     info(Field::StartTime, ("start_time", "Start Time"), FieldType::Time, false, ColumnType::Micros),
     info(Field::EndTime, ("end_time", "End Time"), FieldType::Time, false, ColumnType::Micros),
     info(Field::CreatedAt, ("created_at", "Created At"), FieldType::Time, false, ColumnType::Micros),
+    info(Field::TotalSpans, ("total_spans", "Spans"), FieldType::Number, false, ColumnType::Whole),
+    info(Field::ErrorCount, ("error_count", "Failed Spans"), FieldType::Number, false, ColumnType::Whole),
+    info(Field::InputTokens, ("input_tokens", "Input Tokens"), FieldType::Number, false, ColumnType::Whole),
+    info(
+        Field::OutputTokens,
+        ("output_tokens", "Output Tokens"),
+        FieldType::Number,
+        false,
+        ColumnType::Whole,
+    ),
 ];
-
-/// The columns of a trace row that are shown and summed but cannot be filtered: integers, never null.
-pub const AGGREGATES: [&str; 4] = ["total_spans", "error_count", "input_tokens", "output_tokens"];
 
 /// The values of `status`.
 pub const STATUSES: [&str; 2] = ["OK", "ERROR"];
@@ -211,13 +222,12 @@ fn data_type(column_type: ColumnType) -> DataType {
 }
 
 static TRACE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let filterable =
+    let fields =
         FIELDS.iter().map(|info| ArrowField::new(info.key, data_type(info.column_type), info.nullable));
-    let aggregates = AGGREGATES.iter().map(|key| ArrowField::new(*key, DataType::Int64, false));
-    Arc::new(Schema::new(filterable.chain(aggregates).collect::<Vec<_>>()))
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
 
-/// Returns the schema of a trace batch: the table of fields, then [`AGGREGATES`].
+/// Returns the schema of a trace batch: the table of fields.
 pub fn trace_schema() -> SchemaRef {
     TRACE_SCHEMA.clone()
 }

@@ -14,13 +14,13 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, TraceStore};
 use traces::{Random, Shape, request};
 
 const SEED: u64 = 7;
 const TRACES_A_REQUEST: u64 = 500;
-const FIRST_PAGE: PageRequest = PageRequest { page: 1, limit: 20 };
+const FIRST_PAGE: PageRequest = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
 
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -142,8 +142,10 @@ fn searches(criterion: &mut Criterion) {
         let page = search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &token).expect("a page");
         let range = shape.traces * min / 1_000..=shape.traces * max / 1_000;
         assert!(range.contains(&page.total_count), "{name}: {}", page.total_count);
-        for (page_name, request) in [("first", FIRST_PAGE), ("deep", PageRequest { page: 5_000, limit: 20 })]
-        {
+        for (page_name, request) in [
+            ("first", FIRST_PAGE),
+            ("deep", PageRequest { page: 5_000, limit: 20, sort: Sort::NEWEST_FIRST }),
+        ] {
             group.bench_function(format!("{name}/{page_name}"), |bencher| {
                 bencher.iter(|| search::ids(&snapshot, &filter, request, &token).expect("a page"));
             });

@@ -154,9 +154,19 @@ class TraceStore:
         """
 
     def search_runs(
-        self, filter: Filter, page: int, limit: int, detail: bool = True, cancel: CancellationToken | None = None
+        self,
+        filter: Filter,
+        page: int,
+        limit: int,
+        detail: str = "full",
+        sort: tuple[str, bool] = ("start_time", False),
+        cancel: CancellationToken | None = None,
     ) -> Page:
-        """Returns one page of traces, newest first: `TraceDetail` objects, or summaries without `detail`.
+        """Returns one page of traces.
+
+        `detail` is `full` for `TraceDetail`, `summary` for `TraceSummary`, `preview` for `TracePreview` objects. `sort`
+        is the key of a field, and whether its least value comes first; equal values are ordered by start time, the
+        newest first.
 
         Raises:
             CancelledError: `cancel` was cancelled.

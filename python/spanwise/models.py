@@ -21,6 +21,31 @@ class GroupBy(StrEnum):
     SESSION = "session"
 
 
+class Detail(StrEnum):
+    """How much of a trace a search shows."""
+
+    FULL = "full"
+    SUMMARY = "summary"
+
+
+class SortKey(StrEnum):
+    """A field that traces can be sorted by."""
+
+    START_TIME = "start_time"
+    DURATION_MS = "duration_ms"
+    TOTAL_SPANS = "total_spans"
+    ERROR_COUNT = "error_count"
+    INPUT_TOKENS = "input_tokens"
+    OUTPUT_TOKENS = "output_tokens"
+
+
+class Sort(Struct, frozen=True):
+    """The order of the traces of a search. Those of equal value are ordered by start time, the newest first."""
+
+    key: Annotated[SortKey, Meta(description="The field by whose value they are ordered.")] = SortKey.START_TIME
+    ascending: Annotated[bool, Meta(description="Whether the least value comes first.")] = False
+
+
 class SearchRequest(Struct, frozen=True):
     """The body of a trace search. Unknown members are ignored."""
 
@@ -34,6 +59,10 @@ class SearchRequest(Struct, frozen=True):
     group_by: Annotated[GroupBy, Meta(description="The type of the items in the response.")] = GroupBy.RUN
     page: Annotated[int, Meta(ge=1, description="Page number, from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
+    detail: Annotated[Detail, Meta(description="How much of each trace is shown.")] = Detail.FULL
+    sort: Annotated[
+        Sort | UnsetType, Meta(description="The order of traces, by start time by default; not for sessions.")
+    ] = UNSET
 
 
 class DeleteRequest(Struct, frozen=True):
@@ -129,8 +158,8 @@ Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
 Object: TypeAlias = dict[str, Any]
 
 
-class TraceSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A trace. Missing values are omitted."""
+class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a trace is searched by. Missing values are omitted."""
 
     trace_id: Annotated[str, Meta(description="Unique trace identifier.")]
     name: Annotated[str, Meta(description="The name of the run, usually the name of its span.")]
@@ -140,7 +169,6 @@ class TraceSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     end_time: Annotated[Time, Meta(description="The latest end time of a span.")]
     total_spans: Annotated[int, Meta(description="Number of spans in the trace.")]
     error_count: Annotated[int, Meta(description="Number of spans with an error.")]
-    input: Annotated[str | None, Meta(description="The input of the agent, team or workflow.")] = None
     run_id: Annotated[str | None, Meta(description="The id of the run.")] = None
     session_id: Annotated[str | None, Meta(description="The id of the session.")] = None
     user_id: Annotated[str | None, Meta(description="The id of the user.")] = None
@@ -149,6 +177,22 @@ class TraceSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workflow_id: Annotated[str | None, Meta(description="The id of the workflow.")] = None
     created_at: Annotated[Time, Meta(description="When the trace was first received.")]
     damaged: Annotated[bool, Meta(description="Whether its spans are damaged and cannot be shown.")] = False
+
+
+class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
+    """A trace with the beginnings of its texts, each of at most 200 characters. Missing values are omitted."""
+
+    input_tokens: Annotated[int, Meta(description="Input tokens of all model calls.")]
+    output_tokens: Annotated[int, Meta(description="Output tokens of all model calls.")]
+    input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
+    output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
+    error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None
+
+
+class TraceSummary(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
+    """A trace without its output, error and span tree. Missing values are omitted."""
+
+    input: Annotated[str | None, Meta(description="The input of the agent, team or workflow.")] = None
 
 
 class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -216,6 +260,10 @@ class SummaryPage(Paginated[list[TraceSummary]], frozen=True):
     """A page of traces without span trees."""
 
 
+class PreviewPage(Paginated[list[TracePreview]], frozen=True):
+    """A page of traces with the beginnings of their texts."""
+
+
 class DetailPage(Paginated[list[TraceDetail]], frozen=True):
     """A page of traces with span trees."""
 
@@ -266,100 +314,3 @@ class FilterSchema(Struct, frozen=True):
 
     fields: list[FilterField]
     logical_operators: list[str]
-
-
-class HealthQuery(Struct, frozen=True, kw_only=True):
-    """The query parameters of the health check."""
-
-    ready: Annotated[Text, Meta(description="If `true`, return 503 unless the service accepts requests.")] = UNSET
-
-
-class Health(Struct, frozen=True):
-    """The response of a healthy service."""
-
-    status: Literal["ok"]
-    instantiated_at: Annotated[str, Meta(description="The start time of this process: ISO 8601, UTC.")]
-
-
-class Overview(Struct, frozen=True):
-    """The name and version of the service."""
-
-    name: Annotated[str, Meta(description="The display name of the service.")]
-    id: Annotated[str, Meta(description="The id of the service.")]
-    version: Annotated[str, Meta(description="The version of the API.")]
-
-
-class ToolServer(Struct, frozen=True):
-    """Whether components are available as MCP tools."""
-
-    enabled: bool = False
-    path: str | None = None
-    oauth: bool | None = None
-
-
-class Info(Struct, frozen=True):
-    """Public information about the service: how to authenticate, and how many components it hosts."""
-
-    os_id: Annotated[str, Meta(description="The id of the service.")]
-    name: Annotated[str, Meta(description="The display name of the service.")]
-    agno_version: Annotated[str, Meta(description="The version of the API.")]
-    agent_count: int
-    team_count: int
-    workflow_count: int
-    mcp: ToolServer
-    auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
-
-
-class Model(Struct, frozen=True, omit_defaults=True):
-    """A model of a hosted component."""
-
-    id: Annotated[str | None, Meta(description="The id of the model.")] = None
-    provider: Annotated[str | None, Meta(description="The provider of the model.")] = None
-
-
-class HostedSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent, team or workflow, or a factory of one. Missing values are omitted."""
-
-    id: Annotated[str, Meta(description="Its id, as used in URL paths.")]
-    name: Annotated[str, Meta(description="Its display name.")]
-    description: Annotated[str | None, Meta(description="Its description.")] = None
-    db_id: Annotated[str | None, Meta(description="The id of its database, if any.")] = None
-    model: Annotated[Model | None, Meta(description="Its model.")] = None
-    mode: Annotated[str | None, Meta(description="The coordination mode of a team.")] = None
-    is_factory: Annotated[bool | None, Meta(description="For workflows: whether it is a factory.")] = None
-    factory_input_schema: Annotated[Object | None, Meta(description="For workflow factories: the input schema.")] = None
-    is_component: Annotated[bool | None, Meta(description="For workflows: always false.")] = None
-
-
-class DomainConfig(Struct, frozen=True):
-    """The display name of the contents of a database."""
-
-    display_name: Annotated[str, Meta(description="The display name.")]
-
-
-class DatabaseConfig(Struct, frozen=True):
-    """A database, by its `db_id`."""
-
-    db_id: Annotated[str, Meta(description="The id of the database.")]
-    domain_config: Annotated[DomainConfig, Meta(description="Display settings.")]
-
-
-class DatabasesConfig(Struct, frozen=True):
-    """A list of databases."""
-
-    dbs: Annotated[list[DatabaseConfig], Meta(description="The databases.")]
-
-
-class Config(Struct, frozen=True, kw_only=True):
-    """The configuration of the service, for user interfaces."""
-
-    os_id: Annotated[str, Meta(description="The id of the service.")]
-    name: Annotated[str, Meta(description="The display name of the service.")]
-    os_database: Annotated[str, Meta(description="The database of sessions and runs.")]
-    databases: Annotated[list[str], Meta(description="All valid values of `db_id`.")]
-    session: Annotated[DatabasesConfig, Meta(description="The databases of sessions.")]
-    traces: Annotated[DatabasesConfig, Meta(description="The databases of traces.")]
-    agents: Annotated[list[HostedSummary], Meta(description="The hosted agents.")]
-    teams: Annotated[list[HostedSummary], Meta(description="The hosted teams.")]
-    workflows: Annotated[list[HostedSummary], Meta(description="The hosted workflows.")]
-    interfaces: Annotated[list[Object], Meta(description="Always empty.")]

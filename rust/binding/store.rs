@@ -11,7 +11,7 @@ use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{Encoding, SpanId, TraceId, response};
-use crate::search::{self, CancellationToken, Detail, Page, PageRequest};
+use crate::search::{self, CancellationToken, Detail, Page, PageRequest, Sort};
 use crate::storage::{Options, Snapshot, TraceStore};
 
 /// Cancels a running search.
@@ -166,21 +166,23 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of traces, newest first.
-    #[pyo3(signature = (filter, page, limit, detail = true, cancel = None))]
+    /// Returns one page of traces, in the order of `sort`: the key of a field and whether its least value comes first.
+    #[pyo3(signature = (filter, page, limit, detail = "full", sort = ("start_time", false), cancel = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn search_runs(
         &self,
         py: Python<'_>,
         filter: &PyFilter,
         page: u64,
         limit: usize,
-        detail: bool,
+        detail: &str,
+        sort: (&str, bool),
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let (token, level) = (token_of(cancel), if detail { Detail::Full } else { Detail::Summary });
+        let token = token_of(cancel);
         detached(py, || {
-            let request = PageRequest::new(page, limit)?;
-            search::runs(&self.snapshot(), &filter.filter, request, level, &token)
+            let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
+            search::runs(&self.snapshot(), &filter.filter, request, Detail::from_word(detail)?, &token)
         })
         .map(PyPage::new)
     }

@@ -11,7 +11,7 @@ use super::layout::{IndexWriter, SESSIONS_COLUMN, SectionKind, TEXT_COLUMNS};
 use super::numbers::ZONE;
 use super::sessions::RowSessions;
 use crate::otlp::TraceId;
-use crate::schema::{FIELDS, Field};
+use crate::schema::{FIELDS, Field, FieldType};
 
 /// A code gets a bitmap if at least one in this many rows has it: then the bitmap is hardly larger than its rows.
 const FREQUENT_RATIO: usize = 64;
@@ -37,11 +37,13 @@ pub fn build(
     let RowSessions { keys, codes } = RowSessions::of(batch);
     write_texts(&mut writer, SESSIONS_COLUMN, &of_keys(&keys, &codes))?;
     write_trace_ids(&mut writer, batch.column(Field::TraceId.column()))?;
-    let durations = batch.column(Field::DurationMs.column()).as_primitive::<Int64Type>().values();
-    writer.packed(Field::DurationMs.column(), SectionKind::Whole, durations.iter().copied())?;
-    let mut order: Vec<u32> = (0..rows).collect();
-    order.sort_unstable_by_key(|row| (durations[*row as usize], *row));
-    writer.plain(Field::DurationMs.column(), SectionKind::Order, order)?;
+    for column in
+        FIELDS.iter().filter(|info| info.field_type == FieldType::Number).map(|info| info.field.column())
+    {
+        let numbers = batch.column(column).as_primitive::<Int64Type>().values();
+        writer.packed(column, SectionKind::Whole, numbers.iter().copied())?;
+        writer.plain(column, SectionKind::Order, order_of(numbers))?;
+    }
     for field in [Field::StartTime, Field::EndTime, Field::CreatedAt] {
         let column = field.column();
         let instants = batch.column(column).as_primitive::<TimestampMicrosecondType>().values();
@@ -64,6 +66,13 @@ pub fn build(
         writer.packed(FIELDS.len(), kind, locations.iter().map(|number| number.cast_signed()))?;
     }
     writer.finish(identity, rows)
+}
+
+/// Returns the rows of a column in order of their numbers; equal ones in order of the rows.
+pub fn order_of(numbers: &[i64]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0u32..).take(numbers.len()).collect();
+    order.sort_unstable_by_key(|row| (numbers[*row as usize], *row));
+    order
 }
 
 fn invalid_input(message: &str) -> io::Error {

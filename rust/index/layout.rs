@@ -17,7 +17,7 @@ use super::packed::PackedInts;
 use crate::schema::{FIELDS, Field};
 
 /// The version of the layout. An index of another version is rebuilt.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const MAGIC: &[u8; 8] = b"SPANIDX\n";
 /// Length of the tail after the table, in bytes.
 const TAIL_BYTES: usize = 20;

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | text fields | sorted distinct values, a code per row, the rows in order of their codes, bitmaps of frequent codes |
 //! | `trace_id` | 16 bytes per row, the rows in order of their ids |
-//! | `duration_ms` | a number per row, the rows in order of their durations |
+//! | integers | a number per row, the rows in order of their numbers |
 //! | `start_time` | an instant per row; the rows are sorted by it, so a time range is a range of rows |
 //! | `end_time`, `created_at` | an instant per row, the minimum and maximum of every 4,096 rows |
 //! | sessions | as a text field: one key for the session id and the user ([`RowSessions`]) |
@@ -25,7 +25,7 @@ mod texts;
 
 use arrow_buffer::Buffer;
 
-pub use build::build;
+pub use build::{build, order_of};
 pub use ids::Ids;
 pub use numbers::Numbers;
 pub use packed::PackedInts;
@@ -36,6 +36,9 @@ pub use texts::Texts;
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 use layout::{SESSIONS_COLUMN, SectionKind, Sections, TEXT_COLUMNS};
+
+/// The first column of an integer or an instant: they come after the texts and the trace id in the table of fields.
+const FIRST_NUMBER: usize = Field::DurationMs as usize;
 
 /// A set of columns to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +73,8 @@ pub struct Index {
     texts: [Texts; TEXT_COLUMNS],
     sessions: Texts,
     ids: Ids,
-    start_times: Numbers,
-    durations: Numbers,
-    end_times: Numbers,
-    created: Numbers,
+    /// The integers and instants, in the order of their fields.
+    numbers: [Numbers; FIELDS.len() - FIRST_NUMBER],
     locations: [PackedInts; 3],
 }
 
@@ -85,7 +86,9 @@ impl Index {
         let rows = sections.rows();
         let texts: Vec<Texts> =
             (0..TEXT_COLUMNS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;
-        let numbers = |field: Field| Numbers::open(&sections, field.column());
+        let numbers: Vec<Numbers> = (FIRST_NUMBER..FIELDS.len())
+            .map(|column| Numbers::open(&sections, column))
+            .collect::<Option<_>>()?;
         let locations = [SectionKind::Offsets, SectionKind::Codes, SectionKind::Whole];
         let [offsets, lengths, sizes] =
             locations.map(|kind| sections.packed(FIELDS.len(), kind, rows as usize));
@@ -94,10 +97,7 @@ impl Index {
             texts: texts.try_into().ok()?,
             sessions: Texts::open(&sections, SESSIONS_COLUMN)?,
             ids: Ids::open(&sections)?,
-            start_times: numbers(Field::StartTime)?,
-            durations: numbers(Field::DurationMs)?,
-            end_times: numbers(Field::EndTime)?,
-            created: numbers(Field::CreatedAt)?,
+            numbers: numbers.try_into().ok()?,
             locations: [offsets?, lengths?, sizes?],
             sections,
         })
@@ -136,13 +136,7 @@ impl Index {
 
     /// Returns the column of a field of integers or instants (microseconds since 1970); `None` for other fields.
     pub fn numbers(&self, field: Field) -> Option<&Numbers> {
-        match field {
-            Field::DurationMs => Some(&self.durations),
-            Field::StartTime => Some(&self.start_times),
-            Field::EndTime => Some(&self.end_times),
-            Field::CreatedAt => Some(&self.created),
-            _ => None,
-        }
+        self.numbers.get(field.column().checked_sub(FIRST_NUMBER)?)
     }
 
     /// Returns the row of a trace.

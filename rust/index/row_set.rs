@@ -148,6 +148,14 @@ impl RowSet {
         }
     }
 
+    fn first(&self) -> Option<u32> {
+        self.select(0)
+    }
+
+    fn last(&self) -> Option<u32> {
+        self.select(self.count().checked_sub(1)?)
+    }
+
     /// Returns the row with `rank` rows of the set before it, if there is one.
     pub fn select(&self, rank: usize) -> Option<u32> {
         match self {
@@ -243,6 +251,28 @@ impl LiveRows {
             RowSet::Range(range) if range == all => Some(&self.deleted),
             _ => None,
         }
+    }
+
+    /// Returns the rows of this set that are in `rows` too.
+    #[must_use]
+    pub fn among(&self, rows: RowSet) -> Self {
+        if rows.count() == 0 {
+            return Self { rows: RowSet::NONE, deleted: Vec::new() };
+        }
+        if let RowSet::Range(all) = &self.rows
+            && rows.first().is_some_and(|row| row >= all.start)
+            && rows.last().is_some_and(|row| row < all.end)
+        {
+            let deleted = self.deleted.iter().copied().filter(|row| rows.contains(*row)).collect();
+            return Self { rows, deleted };
+        }
+        let mut common = Vec::new();
+        if rows.count() <= self.count() {
+            common.extend(rows.from(0).filter(|row| self.contains(*row)));
+        } else {
+            common.extend(self.from(0).filter(|row| rows.contains(*row)));
+        }
+        Self { rows: RowSet::List(common.into()), deleted: Vec::new() }
     }
 
     /// Whether the set contains a row that is not deleted.

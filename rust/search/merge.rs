@@ -3,16 +3,14 @@
 //! A deep page costs as much as the first one: binary search on the sort key finds where the page begins in every
 //! part, by summing ranks (multi-sequence selection); only the page itself is merged.
 
-use super::page::PageRequest;
 use super::selection::Selection;
 
 /// A row of the page: the selection it belongs to, and its row number in that part.
 pub(super) type PageRow = (usize, usize);
 
-/// Returns the rows of the requested page, in result order.
-pub(super) fn page_of(selections: &[Selection<'_>], request: PageRequest) -> Vec<PageRow> {
+/// Returns at most `limit` rows in result order, from the one with `offset` rows before it.
+pub(super) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize) -> Vec<PageRow> {
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
-    let offset = usize::try_from(request.offset()).unwrap_or(usize::MAX);
     if offset >= total_count {
         return Vec::new();
     }
@@ -21,8 +19,8 @@ pub(super) fn page_of(selections: &[Selection<'_>], request: PageRequest) -> Vec
         selections.iter().zip(ranks).map(|(selection, rank)| selection.rows.from(rank)).collect();
     let mut next_rows: Vec<Option<usize>> =
         iterators.iter_mut().map(|iterator| iterator.next().map(row)).collect();
-    let mut page = Vec::with_capacity(request.limit);
-    while page.len() < request.limit {
+    let mut page = Vec::with_capacity(limit);
+    while page.len() < limit {
         let Some((first, row)) = first_of_all(selections, &next_rows) else { break };
         page.push((first, row));
         next_rows[first] = iterators[first].next().map(self::row);

@@ -12,8 +12,11 @@ mod runs;
 mod selection;
 mod session_numbers;
 mod sessions;
+mod sorted;
 
 pub use cancellation::CancellationToken;
-pub use page::{Detail, MAX_LIMIT, Page, PageRequest};
+pub use page::{MAX_LIMIT, Page, PageRequest, Sort};
 pub use runs::{ids, runs, set_page_memory_limit, span, trace};
 pub use sessions::sessions;
+
+pub use crate::trace::detail::Detail;

@@ -1,6 +1,7 @@
 //! Which page a search returns, and what a page is.
 
 use crate::error::{Error, Result};
+use crate::schema::{FIELDS, Field, FieldType};
 
 /// The largest page, in items.
 pub const MAX_LIMIT: usize = 100;
@@ -12,10 +13,12 @@ pub struct PageRequest {
     pub page: u64,
     /// Items per page, 1 to [`MAX_LIMIT`].
     pub limit: usize,
+    /// The order of runs; sessions have one order.
+    pub sort: Sort,
 }
 
 impl PageRequest {
-    /// Returns the request for page number `page` of pages of `limit` items.
+    /// Returns the request for page number `page` of pages of `limit` items in the order of results.
     ///
     /// # Errors
     /// [`Error::Options`] if `page` is 0 or `limit` is not in 1 to [`MAX_LIMIT`].
@@ -25,23 +28,53 @@ impl PageRequest {
                 "expected a page from 1 and a limit from 1 to {MAX_LIMIT}, got page {page} and limit {limit}"
             )));
         }
-        Ok(Self { page, limit })
+        Ok(Self { page, limit, sort: Sort::NEWEST_FIRST })
+    }
+
+    /// Returns this request in another order.
+    #[must_use]
+    pub fn sorted(self, sort: Sort) -> Self {
+        Self { sort, ..self }
     }
 
     /// Returns how many items come before this page, saturating at the greatest number.
-    pub(super) fn offset(self) -> u64 {
-        let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
-        self.page.saturating_sub(1).saturating_mul(limit)
+    pub(super) fn offset(self) -> usize {
+        let pages = usize::try_from(self.page.saturating_sub(1)).unwrap_or(usize::MAX);
+        pages.saturating_mul(self.limit)
     }
 }
 
-/// How much of each run a page shows.
+/// The order of the runs of a page. Runs of equal value are in the order of results: newest start first, then trace
+/// id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// `TraceDetail`: with output, error and the tree.
-    Full,
-    /// `TraceSummary`: without them.
-    Summary,
+pub struct Sort {
+    /// The field by whose value they are ordered: the start time or an integer.
+    pub(super) field: Field,
+    /// Whether the least value comes first, and not the greatest.
+    pub(super) ascending: bool,
+}
+
+impl Sort {
+    /// The order of results.
+    pub const NEWEST_FIRST: Self = Self { field: Field::StartTime, ascending: false };
+
+    /// Returns the order by the field named `key`.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is no such field, or its values are no integers; it names those that can be used.
+    pub fn by(key: &str, ascending: bool) -> Result<Self> {
+        let is_sortable = |field: Field| field == Field::StartTime || field.field_type() == FieldType::Number;
+        let field = Field::from_key(key).filter(|field| is_sortable(*field));
+        let field = field.ok_or_else(|| {
+            let known: Vec<String> = FIELDS
+                .iter()
+                .filter(|info| is_sortable(info.field))
+                .map(|info| format!("`{}`", info.key))
+                .collect();
+            Error::Options(format!("expected one of {} to sort by, got `{key}`", known.join(", ")))
+        })?;
+        Ok(Self { field, ascending })
+    }
 }
 
 /// One page of results.

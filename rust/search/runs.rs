@@ -7,10 +7,11 @@ use std::hint::black_box;
 use arrow_array::RecordBatch;
 
 use super::cancellation::CancellationToken;
-use super::merge::{PageRow, page_of};
-use super::page::{Detail, Page, PageRequest, json_array};
+use super::merge::PageRow;
+use super::page::{Page, PageRequest, json_array};
 use super::pool::in_rounds;
 use super::selection::{Selection, select};
+use super::sorted::rows_of_page;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -18,7 +19,8 @@ use crate::index::Projection;
 use crate::otlp::{SpanId, TraceId};
 use crate::semaphore::Semaphore;
 use crate::storage::{Snapshot, SnapshotPart};
-use crate::trace::{Trace, detail, write_damaged};
+use crate::trace::detail::{self, Detail};
+use crate::trace::{Trace, write_damaged};
 
 /// The decoded document bytes that concurrent pages may hold together.
 static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
@@ -31,7 +33,7 @@ pub fn set_page_memory_limit(bytes: u64) {
     PAGE_MEMORY.set_limit(bytes);
 }
 
-/// Returns the requested page of the traces that `filter` matches: newest start first, then trace id ascending.
+/// Returns the requested page of the traces that `filter` matches, in the order of the request.
 ///
 /// # Errors
 /// [`Error::TooLarge`] if the documents of the page exceed [`set_page_memory_limit`], naming a limit that fits;
@@ -44,9 +46,9 @@ pub fn runs(
     level: Detail,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let selections = select(snapshot, filter, Projection::SORT_KEY, cancel)?;
+    let selections = select(snapshot, filter, Projection::SORT_KEY.and(request.sort.field), cancel)?;
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
-    let page = page_of(&selections, request);
+    let page = rows_of_page(&selections, request, cancel)?;
     let _permit = PAGE_MEMORY.acquire(document_bytes(&selections, &page)?, || cancel.check())?;
     let build = |(_, (selection, row)): (usize, &PageRow)| {
         cancel.check()?;
@@ -83,6 +85,7 @@ fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
     match level {
         Detail::Full => detail::write_trace(&mut item, trace)?,
         Detail::Summary => detail::write_summary(&mut item, trace)?,
+        Detail::Preview => detail::write_preview(&mut item, trace)?,
     }
     Ok(item)
 }
@@ -90,7 +93,7 @@ fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
 /// Returns a trace whose document is damaged, as its row shows it.
 fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
     let mut item = Vec::new();
-    write_damaged(&mut item, batch, row, level == Detail::Full).then_some(item)
+    write_damaged(&mut item, batch, row, level).then_some(item)
 }
 
 /// Returns the requested page of the ids of the traces that `filter` matches, in the order of [`runs`], without
@@ -104,10 +107,10 @@ pub fn ids(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let selections = select(snapshot, filter, Projection::SORT_KEY, cancel)?;
+    let selections = select(snapshot, filter, Projection::SORT_KEY.and(request.sort.field), cancel)?;
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
     let id = |(selection, row): PageRow| TraceId::from_bytes(selections[selection].view.trace_id(row));
-    let found = page_of(&selections, request).into_iter().filter_map(id);
+    let found = rows_of_page(&selections, request, cancel)?.into_iter().filter_map(id);
     let items: Vec<Vec<u8>> = found.map(|id| format!("\"{id}\"").into_bytes()).collect();
     Ok(Page { data: json_array(&items), total_count: total_count as u64, damage: Vec::new() })
 }

@@ -6,7 +6,7 @@ use super::cancellation::CancellationToken;
 use super::pool::in_rounds;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::index::{LiveRows, Projection};
+use crate::index::{LiveRows, Projection, RowSet};
 use crate::storage::{PartColumns, Snapshot, SnapshotPart};
 
 /// The sort key of results: newest start first, then trace id ascending.
@@ -58,6 +58,17 @@ impl<'a> Selection<'a> {
         let (filter, projection) = query;
         let rows = part.rows(filter, &|| cancel.is_cancelled())?;
         Ok(Self { part, index, count: rows.count(), rows, view: part.columns(projection)? })
+    }
+
+    /// Whether all rows of the part are selected.
+    pub(super) fn is_whole(&self) -> bool {
+        self.count == self.view.count()
+    }
+
+    /// Returns those of the selected rows that are in `rows`.
+    pub(super) fn among(&self, rows: RowSet) -> Self {
+        let rows = self.rows.among(rows);
+        Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
     }
 
     /// Returns the sort key of `row`.

@@ -142,7 +142,7 @@ fn sessions_of_page(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Vec<SessionRef>> {
-    let offset = usize::try_from(request.offset()).unwrap_or(usize::MAX);
+    let offset = request.offset();
     let end = offset.saturating_add(request.limit);
     let mut rows = NewestFirst::new(selections);
     let mut seen = vec![0; numbers.end().div_ceil(64)];

@@ -50,6 +50,7 @@ pub use objects::Objects;
 pub use objects::local::LocalFolder;
 pub use options::Options;
 pub use snapshot::columns::PartColumns;
+pub use snapshot::value_order::ValueOrder;
 pub use snapshot::{Snapshot, SnapshotPart};
 pub use stats::Stats;
 pub use store::{IngestReport, TraceStore};

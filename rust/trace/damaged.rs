@@ -5,24 +5,28 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, RecordBatch};
 
 use super::TraceRow;
-use super::detail::{RunContent, write_row};
+use super::detail::{Detail, RunContent, write_row, write_tokens};
 use super::json::JsonWriter;
 use crate::otlp::TraceId;
-use crate::schema::{AGGREGATES, FIELDS, Field, STATUSES};
+use crate::schema::{Field, STATUSES};
 
 /// Appends row `row` of `batch`, rows of [`crate::schema::trace_schema`], as a `TraceDetail` object with `damaged` and
-/// an empty tree, or without `is_full` as a `TraceSummary` object with `damaged`. Returns whether the row is one.
-pub fn write_damaged(out: &mut Vec<u8>, batch: &RecordBatch, row: usize, is_full: bool) -> bool {
+/// an empty tree, or as a smaller object with `damaged`. Returns whether the row is one.
+pub fn write_damaged(out: &mut Vec<u8>, batch: &RecordBatch, row: usize, level: Detail) -> bool {
     let Some(row) = row_of(batch, row) else { return false };
     let mut json = JsonWriter::new(out);
     json.begin_object();
     write_row(&mut json, &row, &RunContent::default());
     json.key("damaged");
     json.raw(b"true");
-    if is_full {
-        json.key("tree");
-        json.begin_array();
-        json.end_array();
+    match level {
+        Detail::Full => {
+            json.key("tree");
+            json.begin_array();
+            json.end_array();
+        }
+        Detail::Summary => {}
+        Detail::Preview => write_tokens(&mut json, &row),
     }
     json.end_object();
     true
@@ -40,9 +44,8 @@ fn row_of(batch: &RecordBatch, row: usize) -> Option<TraceRow> {
     let instant = |field: Field| {
         Some(batch.column(field.column()).as_primitive_opt::<TimestampMicrosecondType>()?.value(row))
     };
-    let number = |column: usize| Some(batch.column(column).as_primitive_opt::<Int64Type>()?.value(row));
-    let aggregate =
-        |name: &str| number(FIELDS.len() + AGGREGATES.iter().position(|aggregate| *aggregate == name)?);
+    let number =
+        |field: Field| Some(batch.column(field.column()).as_primitive_opt::<Int64Type>()?.value(row));
     Some(TraceRow {
         trace_id: TraceId::from_hex(&text(Field::TraceId)?)?,
         is_error: text(Field::Status)? == STATUSES[1],
@@ -56,10 +59,10 @@ fn row_of(batch: &RecordBatch, row: usize) -> Option<TraceRow> {
         start_time: instant(Field::StartTime)?,
         end_time: instant(Field::EndTime)?,
         created_at: instant(Field::CreatedAt)?,
-        duration_ms: number(Field::DurationMs.column())?,
-        total_spans: aggregate("total_spans")?,
-        error_count: aggregate("error_count")?,
-        input_tokens: aggregate("input_tokens")?,
-        output_tokens: aggregate("output_tokens")?,
+        duration_ms: number(Field::DurationMs)?,
+        total_spans: number(Field::TotalSpans)?,
+        error_count: number(Field::ErrorCount)?,
+        input_tokens: number(Field::InputTokens)?,
+        output_tokens: number(Field::OutputTokens)?,
     })
 }

@@ -4,6 +4,7 @@
 //! The tree is written with an explicit stack: each span is decoded once, written, and dropped before its children
 //! are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::extra::write_extra_data;
@@ -14,10 +15,39 @@ use super::row::run_root;
 use super::steps::StepTypes;
 use super::tree::Forest;
 use super::{Span, Trace, TraceRow};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::otlp::SpanId;
 use crate::schema::STATUSES;
 use crate::time::format_duration;
+
+/// How much of a trace is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// `TraceDetail`: with input, output, error and the tree.
+    Full,
+    /// `TraceSummary`: with the input.
+    Summary,
+    /// `TracePreview`: with the beginnings of input, output and error.
+    Preview,
+}
+
+impl Detail {
+    /// Returns the level named `word`.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is none; it names those that there are.
+    pub fn from_word(word: &str) -> Result<Self> {
+        match word {
+            "full" => Ok(Self::Full),
+            "summary" => Ok(Self::Summary),
+            "preview" => Ok(Self::Preview),
+            _ => Err(Error::Options(format!("expected `full`, `summary` or `preview`, got `{word}`"))),
+        }
+    }
+}
+
+/// How much of a text a preview shows, in characters.
+const PREVIEW_CHARACTERS: usize = 200;
 
 /// Appends `trace` as a `TraceDetail` object.
 ///
@@ -55,6 +85,39 @@ pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         json.end_object();
         Ok(())
     })
+}
+
+/// Appends `trace` as a `TracePreview` object: its row, and the beginnings of its input, output and error.
+///
+/// # Errors
+/// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
+pub fn write_preview(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    all_or_nothing(out, |out| {
+        let forest = Forest::of(trace.spans());
+        let row = TraceRow::in_forest(trace, &forest);
+        let content = RunContent::of(trace.spans(), &forest)?;
+        let mut json = JsonWriter::new(out);
+        json.begin_object();
+        write_row(&mut json, &row, &RunContent::default());
+        write_tokens(&mut json, &row);
+        for (key, text) in [
+            ("input_preview", &content.input),
+            ("output_preview", &content.output),
+            ("error_preview", &content.error),
+        ] {
+            json.optional_member(key, text.as_deref().map(preview).as_deref());
+        }
+        json.end_object();
+        Ok(())
+    })
+}
+
+/// Returns the first [`PREVIEW_CHARACTERS`] of a text, with `…` for what is left out.
+fn preview(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(PREVIEW_CHARACTERS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Appends one span as a `TraceNode` object without children; returns whether the trace has the span.
@@ -175,6 +238,12 @@ pub(super) fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &Run
     json.optional_member("team_id", row.team_id.as_deref());
     json.optional_member("workflow_id", row.workflow_id.as_deref());
     json.instant_member("created_at", row.created_at);
+}
+
+/// Writes the members that only a preview has of the row.
+pub(super) fn write_tokens(json: &mut JsonWriter<'_>, row: &TraceRow) {
+    json.whole_member("input_tokens", row.input_tokens);
+    json.whole_member("output_tokens", row.output_tokens);
 }
 
 /// Writes the tree of a trace.

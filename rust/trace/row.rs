@@ -14,10 +14,10 @@ use super::dialect::SpanSummary;
 use super::tree::Forest;
 use super::{Span, Trace};
 use crate::otlp::TraceId;
-use crate::schema::{AGGREGATES, FIELDS, Field, STATUSES, trace_schema};
+use crate::schema::{FIELDS, Field, STATUSES, trace_schema};
 use crate::time::NANOS_PER_MICRO;
 
-/// A trace as searches see it: the fields of [`crate::schema::FIELDS`] and the aggregates.
+/// A trace as searches see it: the fields of [`crate::schema::FIELDS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRow {
     /// The trace's id.
@@ -164,15 +164,7 @@ pub(super) fn micros(nanos: u64) -> i64 {
 pub fn to_batch<R: Borrow<TraceRow>>(rows: &[R]) -> RecordBatch {
     let rows: Vec<&TraceRow> = rows.iter().map(|row| Borrow::<TraceRow>::borrow(row)).collect();
     let rows = rows.as_slice();
-    let mut columns: Vec<ArrayRef> = FIELDS.iter().map(|info| column(info.field, rows)).collect();
-    for key in AGGREGATES {
-        columns.push(int_column(rows, |row| match key {
-            "total_spans" => row.total_spans,
-            "error_count" => row.error_count,
-            "input_tokens" => row.input_tokens,
-            _ => row.output_tokens,
-        }));
-    }
+    let columns: Vec<ArrayRef> = FIELDS.iter().map(|info| column(info.field, rows)).collect();
     RecordBatch::try_new(trace_schema(), columns).expect("a column for each field, of its type and length")
 }
 
@@ -191,6 +183,10 @@ fn column(field: Field, rows: &[&TraceRow]) -> ArrayRef {
         Field::StartTime => instant_column(rows, |row| row.start_time),
         Field::EndTime => instant_column(rows, |row| row.end_time),
         Field::CreatedAt => instant_column(rows, |row| row.created_at),
+        Field::TotalSpans => int_column(rows, |row| row.total_spans),
+        Field::ErrorCount => int_column(rows, |row| row.error_count),
+        Field::InputTokens => int_column(rows, |row| row.input_tokens),
+        Field::OutputTokens => int_column(rows, |row| row.output_tokens),
     }
 }
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from spanwise.cli._flags import errors_as_lines, settings_of_store
 from spanwise.cli._table import table
-from spanwise.models import GroupBy, SearchRequest
+from spanwise.models import Detail, GroupBy, SearchRequest
 from spanwise.traces.read_only import search_traces
 
 _RUNS = {
@@ -50,7 +50,10 @@ def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **
     """
     settings = settings_of_store(data_dir, None)
     group_by = GroupBy.SESSION if sessions else GroupBy.RUN
-    body = search_traces(settings, SearchRequest(Raw(source.encode()), group_by, **window))
+    detail = Detail.FULL if as_json else Detail.SUMMARY
+    body = search_traces(
+        settings, SearchRequest(Raw(source.encode()), group_by, window["page"], window["limit"], detail)
+    )
     if as_json:
         click.echo(body)
         return

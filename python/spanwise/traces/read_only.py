@@ -46,7 +46,7 @@ def search_traces(settings: Settings, request: SearchRequest) -> bytes:
     """
     compiled = Filter.compile(bytes(request.filter))
     store = _open_read_only(settings)
-    page = PageRequest(request.group_by, request.page, request.limit)
+    page = PageRequest.of(request)
     return search_page(store, compiled, page, CancellationToken(), time.perf_counter())
 
 

@@ -12,18 +12,20 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, UnsetType
 
 from spanwise._engine import Filter
 from spanwise.errors import ValidationError
-from spanwise.models import GroupBy, Paginated, PaginationInfo
+from spanwise.models import Detail, GroupBy, Paginated, PaginationInfo
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, TraceStore
+    from spanwise.models import SearchRequest
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one, so greater page numbers are clamped to it: both find nothing."""
 
+_LEVELS = {Detail.FULL: "full", Detail.SUMMARY: "preview"}
 _JSON_TYPES = {b"[": "array", b'"': "str", b"t": "bool", b"f": "bool"}
 _encoder = msgspec.json.Encoder()
 _log = logging.getLogger(__name__)
@@ -36,13 +38,29 @@ class PageRequest(NamedTuple):
         group_by: what one item of the page is.
         page: the page number, counting from 1.
         limit: items per page.
-        detail: whether runs come with output, error and span tree; ignored for sessions.
+        detail: how much of each run is shown: `full`, `summary` or `preview`; ignored for sessions.
+        sort: the key of a field, and whether its least value comes first; ignored for sessions.
     """
 
     group_by: GroupBy
     page: int
     limit: int
-    detail: bool = True
+    detail: str = "full"
+    sort: tuple[str, bool] = ("start_time", False)
+
+    @classmethod
+    def of(cls, request: SearchRequest) -> PageRequest:
+        """Returns what the body of a search asks for.
+
+        Raises:
+            ValidationError: sessions are to be sorted.
+        """
+        page = cls(request.group_by, request.page, request.limit, _LEVELS[request.detail])
+        if isinstance(request.sort, UnsetType):
+            return page
+        if request.group_by is GroupBy.SESSION:
+            raise ValidationError("Sessions have one order, expected no `sort` - at `$.sort`")
+        return page._replace(sort=(request.sort.key, request.sort.ascending))
 
 
 def compile_filter(source: Raw) -> Filter:
@@ -81,7 +99,9 @@ def search_page(
     number = min(request.page, MAX_PAGE)
     match request.group_by:
         case GroupBy.RUN:
-            page = store.search_runs(compiled, number, request.limit, detail=request.detail, cancel=cancel)
+            page = store.search_runs(
+                compiled, number, request.limit, detail=request.detail, sort=request.sort, cancel=cancel
+            )
         case GroupBy.SESSION:
             page = store.search_sessions(compiled, number, request.limit, cancel=cancel)
     for damage in page.damage:

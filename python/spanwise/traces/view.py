@@ -44,13 +44,13 @@ class View:
         """Returns the JSON body of one page of search results. Cancelling the caller cancels the search.
 
         Raises:
-            ValidationError: the filter is neither an object nor null.
+            ValidationError: the filter is neither an object nor null, or sessions are to be sorted.
             FilterError: the filter is invalid.
             PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
             UnavailableError: too many searches at once, the deadline passed, or the store is not open yet.
         """
         store = self._store.opened()
-        page = PageRequest(request.group_by, request.page, request.limit)
+        page = PageRequest.of(request)
 
         def search(cancel: CancellationToken) -> bytes:
             started = time.perf_counter()
@@ -67,7 +67,7 @@ class View:
             UnavailableError: see `search`.
         """
         return await self._list(
-            trace_list_filter(query), PageRequest(GroupBy.RUN, query.page, query.limit, detail=False)
+            trace_list_filter(query), PageRequest(GroupBy.RUN, query.page, query.limit, detail="summary")
         )
 
     async def list_sessions(self, query: SessionsQuery) -> bytes:

@@ -4,9 +4,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ahash::HashMap;
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use arrow_buffer::ScalarBuffer;
 
-use crate::index::RowSessions;
+use crate::index::{RowSessions, order_of};
 use crate::otlp::TraceId;
+use crate::schema::{FIELDS, Field};
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::trace::row::to_batch;
 use crate::trace::{Trace, TraceRow};
@@ -45,6 +49,8 @@ pub(crate) struct HeadBatch {
     by_trace_id: HashMap<TraceId, u32>,
     /// The sessions of the rows, once a search has asked for them.
     sessions: OnceLock<RowSessions>,
+    /// The rows in order of each integer, once a search has asked for it.
+    orders: [OnceLock<ScalarBuffer<u32>>; FIELDS.len()],
     /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
 }
@@ -60,7 +66,14 @@ impl HeadBatch {
         let rows: Vec<&TraceRow> = entries.iter().map(|entry| &entry.row).collect();
         let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
         let batch = to_batch(&rows);
-        Self { batch, entries, by_trace_id, sessions: OnceLock::new(), known_sessions: Mutex::default() }
+        Self {
+            batch,
+            entries,
+            by_trace_id,
+            sessions: OnceLock::new(),
+            orders: std::array::from_fn(|_| OnceLock::new()),
+            known_sessions: Mutex::default(),
+        }
     }
 
     pub(crate) fn batch(&self) -> &RecordBatch {
@@ -73,6 +86,21 @@ impl HeadBatch {
 
     pub(crate) fn sessions(&self) -> &RowSessions {
         self.sessions.get_or_init(|| RowSessions::of(&self.batch))
+    }
+
+    /// Returns the rows in order of an integer, equal ones ascending; `None` for other fields.
+    pub(crate) fn order(&self, field: Field) -> Option<ScalarBuffer<u32>> {
+        let numbers = self.batch.column(field.column()).as_primitive_opt::<Int64Type>()?.values();
+        Some(self.orders[field.column()].get_or_init(|| order_of(numbers).into()).clone())
+    }
+
+    /// Returns the value of an integer or an instant (microseconds since 1970); 0 for other fields.
+    pub(crate) fn number(&self, field: Field, row: usize) -> i64 {
+        let column = self.batch.column(field.column());
+        let integer = column.as_primitive_opt::<Int64Type>().map(|numbers| numbers.value(row));
+        let instant =
+            || column.as_primitive_opt::<TimestampMicrosecondType>().map(|instants| instants.value(row));
+        integer.or_else(instant).unwrap_or(0)
     }
 
     /// Returns, for each session code of the batch, where `ordinals` have that session. The result is cached.

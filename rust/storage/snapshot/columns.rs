@@ -8,6 +8,7 @@ use arrow_array::types::Int32Type;
 use crate::index::{Index, LiveRows};
 use crate::schema::Field;
 use crate::storage::head::batch::HeadBatch;
+use crate::storage::snapshot::value_order::ValueOrder;
 
 /// The column values of one part, deleted rows included.
 #[derive(Debug, Clone)]
@@ -46,6 +47,26 @@ impl PartColumns {
             }
             ColumnSource::Head(batch) => batch.entries()[row].row.start_time,
         }
+    }
+
+    /// Returns the value of an integer or an instant (microseconds since 1970); 0 for other fields.
+    pub fn number(&self, field: Field, row: usize) -> i64 {
+        match &self.source {
+            ColumnSource::Sealed(index) => index.numbers(field).map_or(0, |numbers| numbers.value(row)),
+            ColumnSource::Head(batch) => batch.number(field, row),
+        }
+    }
+
+    /// Returns the rows in order of a field that is an integer or the start time; `None` for other fields.
+    pub fn value_order(&self, field: Field) -> Option<ValueOrder> {
+        if field == Field::StartTime {
+            return Some(ValueOrder::descending(self.count()));
+        }
+        match &self.source {
+            ColumnSource::Sealed(index) => index.numbers(field)?.order().cloned(),
+            ColumnSource::Head(batch) => batch.order(field),
+        }
+        .map(ValueOrder::of_rows)
     }
 
     /// Returns the bytes of a row's trace id, which sort like the ids.

@@ -4,6 +4,7 @@ pub(crate) mod columns;
 pub(crate) mod count;
 mod part;
 pub(crate) mod published;
+pub(crate) mod value_order;
 
 use std::sync::{Arc, OnceLock};
 

@@ -228,7 +228,7 @@ def test_a_filter_is_accepted_up_to_its_limits_and_400_beyond(service: RunningSe
     [
         {"op": "eq", "key": "name", "value": "x"},
         {"key": "name", "value": "x"},
-        {"op": "EQ", "key": "total_spans", "value": 1},
+        {"op": "EQ", "key": "damaged", "value": 1},
         {"op": "AND", "conditions": []},
         {"op": "NOT"},
         {"op": "GT", "key": "start_time", "value": "soon"},
@@ -339,7 +339,7 @@ def test_the_filter_schema_is_served_as_it_is_described(service: RunningService)
     response = service.http.get("/traces/filter-schema")
     assert_manners(response)
     described = msgspec.json.decode(response.content, type=FilterSchema, strict=True)
-    assert len({field.key for field in described.fields}) == len(described.fields) == 13
+    assert len({field.key for field in described.fields}) == len(described.fields) == 17
     assert set(described.logical_operators) == {"AND", "OR", "NOT"}
     for field in described.fields:
         assert "EXISTS" in field.operators

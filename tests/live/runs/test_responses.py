@@ -9,8 +9,8 @@ import pytest
 
 from spanwise.components import Kind
 from spanwise.http.schemas.runs import AgentRun, Begun, Hosted, Run, TeamRun, WorkflowRun
+from spanwise.http.schemas.service import Config, Model
 from spanwise.http.schemas.sessions import SessionDetail, SessionList
-from spanwise.models import Config, Model
 from support.services.hosted import run
 
 if TYPE_CHECKING:

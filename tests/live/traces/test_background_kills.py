@@ -45,7 +45,7 @@ def found_ids(store: TraceStore) -> list[str]:
     found: list[str] = []
     everything = Filter.compile(b"null")
     for number in itertools.count(1):
-        page = json.loads(store.search_runs(everything, number, 100, detail=False).data)
+        page = json.loads(store.search_runs(everything, number, 100, detail="summary").data)
         if not page:
             break
         found += [item["trace_id"] for item in page]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spanwise::filter::Filter;
-use spanwise::schema::{AGGREGATES, FIELDS, FieldType, trace_schema};
+use spanwise::schema::{FIELDS, FieldType, trace_schema};
 use spanwise::time::parse_instant;
 
 use super::limits::over_a_limit;
@@ -127,7 +127,7 @@ fn row(line: &Value) -> JsonRow {
 /// Returns the rows as a batch of the engine's own schema.
 fn trace_batch(lines: &[Value]) -> RecordBatch {
     let schema = trace_schema();
-    let mut columns: Vec<ArrayRef> = FIELDS
+    let columns: Vec<ArrayRef> = FIELDS
         .iter()
         .map(|info| {
             let values = lines.iter().map(|line| &line[info.key]);
@@ -149,7 +149,6 @@ fn trace_batch(lines: &[Value]) -> RecordBatch {
             arrow_cast::cast(&column, own).expect("the same values")
         })
         .collect();
-    columns.extend(AGGREGATES.map(|_| Arc::new(Int64Array::from(vec![1; lines.len()])) as ArrayRef));
     RecordBatch::try_new(schema, columns).expect("a trace batch")
 }
 

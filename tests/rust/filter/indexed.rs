@@ -98,7 +98,15 @@ pub(crate) fn plain(row: &TraceRow) -> Plain {
     ];
     let mut cells: BTreeMap<_, _> =
         texts.into_iter().filter_map(|(key, text)| Some((key, Cell::Text(text?)))).collect();
-    cells.insert("duration_ms", Cell::Whole(i128::from(row.duration_ms)));
+    for (key, number) in [
+        ("duration_ms", row.duration_ms),
+        ("total_spans", row.total_spans),
+        ("error_count", row.error_count),
+        ("input_tokens", row.input_tokens),
+        ("output_tokens", row.output_tokens),
+    ] {
+        cells.insert(key, Cell::Whole(i128::from(number)));
+    }
     for (key, micros) in
         [("start_time", row.start_time), ("end_time", row.end_time), ("created_at", row.created_at)]
     {

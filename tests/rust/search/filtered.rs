@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use spanwise::filter::Filter;
 use spanwise::otlp::TraceId;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::TraceRow;
 
@@ -110,7 +110,7 @@ proptest! {
             if !matches!(operation, Operation::Span(..)) {
                 let snapshot = store.snapshot();
                 let all = rows(&snapshot);
-                let request = PageRequest { page: 1, limit };
+                let request = PageRequest { page: 1, limit, sort: Sort::NEWEST_FIRST };
                 let page = search::sessions(&snapshot, &Filter::all(), request, &CancellationToken::default());
                 let expected = sessions(&all.iter().collect::<Vec<_>>()).len() as u64;
                 prop_assert_eq!(page.expect("a page").total_count, expected);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, SpanId, TraceId};
-use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest};
+use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest, Sort};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -23,6 +23,8 @@ struct Run {
     trace: u64,
     /// Milliseconds; few distinct values, so that ties are common.
     start: u64,
+    /// Milliseconds.
+    duration: u64,
     session: Option<u8>,
     user: Option<u8>,
     agent: Option<u8>,
@@ -32,6 +34,7 @@ struct Run {
 impl Run {
     fn span(&self) -> spanwise::otlp::proto::Span {
         let mut made = with(span(self.trace, 1, self.start), "openinference.span.kind", "AGENT");
+        made.end_time_unix_nano = made.start_time_unix_nano + self.duration * MILLISECOND;
         for (key, value) in
             [("session.id", self.session), ("user.id", self.user), ("agno.agent.id", self.agent)]
         {
@@ -49,13 +52,14 @@ impl Run {
 
 fn runs() -> impl Strategy<Value = Vec<Run>> {
     let code = || proptest::option::of(0..4_u8);
-    let run = (0..5_u64, code(), code(), code(), any::<bool>());
+    let run = (0..5_u64, prop_oneof![0..4_u64, 0..100_000_u64], code(), code(), code(), any::<bool>());
     proptest::collection::vec(run, 0..60).prop_map(|described| {
         let numbered = described.into_iter().zip(1..);
         numbered
-            .map(|((start, session, user, agent, is_error), trace)| Run {
+            .map(|((start, duration, session, user, agent, is_error), trace)| Run {
                 trace,
                 start,
+                duration,
                 session,
                 user,
                 agent,
@@ -95,7 +99,7 @@ fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> 
 fn every_page(limit: usize, mut page_of: impl FnMut(PageRequest) -> Page) -> Vec<Value> {
     let mut items = Vec::new();
     for page in 1.. {
-        let found = page_of(PageRequest { page, limit });
+        let found = page_of(PageRequest { page, limit, sort: Sort::NEWEST_FIRST });
         let shown: Vec<Value> = serde_json::from_slice(&found.data).expect("a JSON array");
         assert!(shown.len() <= limit);
         if shown.is_empty() {
@@ -130,6 +134,35 @@ proptest! {
     }
 
     #[test]
+    fn sorted_pages_add_up_to_all_runs_in_the_order_of_their_values(
+        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
+        doomed in 0..9_u64, key in prop::sample::select(vec!["start_time", "duration_ms", "error_count", "total_spans"]),
+        ascending in any::<bool>(),
+    ) {
+        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
+        let filter = Filter::compile(source.as_bytes()).expect("a good filter");
+        let snapshot = store.snapshot();
+        let sort = Sort::by(key, ascending).expect("a key to sort by");
+        let shown = every_page(limit, |request| {
+            search::ids(&snapshot, &filter, request.sorted(sort), &CancellationToken::default()).expect("a page")
+        });
+        let value = |run: &Run| {
+            let value = match key {
+                "start_time" => run.start,
+                "duration_ms" => run.duration,
+                "error_count" => u64::from(run.is_error),
+                _ => 1,
+            };
+            if ascending { i128::from(value) } else { -i128::from(value) }
+        };
+        let mut expected: Vec<&Run> = runs.iter().filter(|run| !errors || run.is_error).collect();
+        expected.sort_by_key(|run| (value(run), Reverse(run.start), run.trace_id()));
+        let expected: Vec<String> = expected.into_iter().map(Run::trace_id).collect();
+        prop_assert_eq!(shown, expected);
+    }
+
+    #[test]
     fn pages_of_sessions_equal_a_naive_grouping(
         mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..4_usize, errors in any::<bool>(),
         doomed in 0..9_u64,
@@ -153,6 +186,7 @@ fn concurrent_searches_agree_on_session_numbers() {
         .map(|trace| Run {
             trace,
             start: trace % 5,
+            duration: 0,
             session: code(trace),
             user: None,
             agent: code(trace * 3),
@@ -161,7 +195,7 @@ fn concurrent_searches_agree_on_session_numbers() {
         .collect();
     let (_folder, store) = stored(&mut runs, 10, 0, 0);
     let page = || {
-        let request = PageRequest { page: 1, limit: 3 };
+        let request = PageRequest { page: 1, limit: 3, sort: Sort::NEWEST_FIRST };
         search::sessions(&store.snapshot(), &Filter::all(), request, &CancellationToken::default())
             .expect("a page")
     };
@@ -224,8 +258,15 @@ fn a_trace_that_the_filter_does_not_match_is_absent() {
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
     // In segments only, in both, and in the head only; some of them deleted or none.
     for (seal_after, doomed) in [0, 1, 2, 9].into_iter().flat_map(|after| [(after, 0), (after, 2)]) {
-        let run =
-            |trace| Run { trace, start: trace, session: None, user: Some(1), agent: None, is_error: false };
+        let run = |trace| Run {
+            trace,
+            start: trace,
+            duration: 0,
+            session: None,
+            user: Some(1),
+            agent: None,
+            is_error: false,
+        };
         let mut runs: Vec<_> = (1..=4).map(run).collect();
         let traces: Vec<_> = runs.iter().map(Run::trace_id).collect();
         let (_folder, store) = stored(&mut runs, 1, seal_after, doomed);
@@ -254,6 +295,7 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
     let run = |trace| Run {
         trace,
         start: trace,
+        duration: 0,
         session: Some(1),
         user: Some(2),
         agent: None,
@@ -261,7 +303,7 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
     };
     let (folder, store) = stored(&mut (1..=3).map(run).collect(), 3, 0, 9);
     let page = |level| {
-        let request = PageRequest { page: 1, limit: 20 };
+        let request = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
         let token = CancellationToken::default();
         let page = search::runs(&store.snapshot(), &Filter::all(), request, level, &token).expect("a page");
         (serde_json::from_slice::<Vec<Value>>(&page.data).expect("JSON"), page.damage)
@@ -294,11 +336,12 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
 
 #[test]
 fn a_cancelled_search_ends() {
-    let run = Run { trace: 1, start: 0, session: None, user: None, agent: None, is_error: false };
+    let run =
+        Run { trace: 1, start: 0, duration: 0, session: None, user: None, agent: None, is_error: false };
     let (_folder, store) = stored(&mut vec![run], 1, 9, 0);
     let token = CancellationToken::default();
     token.cancel();
-    let request = PageRequest { page: 1, limit: 20 };
+    let request = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
     let outcome = search::runs(&store.snapshot(), &Filter::all(), request, Detail::Full, &token);
     assert!(matches!(outcome, Err(Error::Cancelled)));
 }
@@ -315,7 +358,7 @@ fn golden_sessions() {
         let filter = Filter::compile(case["filter"].to_string().as_bytes()).expect("a good filter");
         let page = case["page"].as_u64().unwrap_or(1);
         let limit = usize::try_from(case["limit"].as_u64().unwrap_or(20)).expect("a limit");
-        let request = PageRequest { page, limit };
+        let request = PageRequest { page, limit, sort: Sort::NEWEST_FIRST };
         let found = search::sessions(&store.snapshot(), &filter, request, &CancellationToken::default())
             .expect("a page");
         let rows: Value = serde_json::from_slice(&found.data).expect("a JSON array");

@@ -11,7 +11,7 @@ use arrow_array::types::Int64Type;
 use spanwise::filter::Filter;
 use spanwise::otlp::TraceId;
 use spanwise::schema::Field;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use tempfile::TempDir;
 
@@ -118,7 +118,7 @@ fn read(store: &TraceStore, progress: &[Progress]) {
     let max_traces: u64 = after.iter().map(|moment| moment.sent).sum();
     assert!(present.len() as u64 <= max_traces, "nothing is there that was not sent");
     // A page and its count come from one snapshot.
-    let window = PageRequest { page: 1, limit: 20 };
+    let window = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
     let page = search::runs(&snapshot, &Filter::all(), window, Detail::Full, &CancellationToken::default())
         .expect("a page");
     assert_eq!(page.total_count, present.len() as u64);

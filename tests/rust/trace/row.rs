@@ -5,7 +5,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef};
 use proptest::prelude::*;
 use spanwise::otlp::proto;
-use spanwise::schema::{AGGREGATES, FIELDS, trace_schema};
+use spanwise::schema::{FIELDS, trace_schema};
 use spanwise::trace::tree::Forest;
 use spanwise::trace::{Trace, TraceRow, row};
 
@@ -118,7 +118,7 @@ proptest! {
             for (key, number) in numbers {
                 prop_assert_eq!(number_at(&batch[key], index), number, "{}", key);
             }
-            prop_assert_eq!(texts.len() + numbers.len(), FIELDS.len() + AGGREGATES.len());
+            prop_assert_eq!(texts.len() + numbers.len(), FIELDS.len());
         }
     }
 }

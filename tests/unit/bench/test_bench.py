@@ -139,7 +139,7 @@ def test_the_engine_derives_the_rows_that_were_drawn(shape: Shape, tmp_path: Pat
         assert store.ingest(request.body, CONTENT_TYPE).accepted_spans == request.spans
     found: list[dict[str, Any]] = []
     for page in range(1, 9):
-        found += json.loads(store.search_runs(Filter.compile(b"{}"), page, 100, detail=False).data)
+        found += json.loads(store.search_runs(Filter.compile(b"{}"), page, 100, detail="summary").data)
     store.close()
     drawn = rows.newest_first([rows.to_table(rows.draw(shape, 0))]).to_pylist()
     for item, row in zip(found, drawn, strict=True):

@@ -53,7 +53,7 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
 
 
 def count(store: TraceStore, **condition: object) -> int:
-    return store.search_runs(Filter.compile(json.dumps(condition).encode()), 1, 1, detail=False).total_count
+    return store.search_runs(Filter.compile(json.dumps(condition).encode()), 1, 1, detail="summary").total_count
 
 
 # The generator

@@ -8,7 +8,7 @@ from spanwise.components import Kind
 from spanwise.http.database_ids import SESSIONS_DATABASE_ID
 from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.json import json_response
-from spanwise.models import Config, DatabaseConfig, DatabasesConfig, DomainConfig, HostedSummary, Model
+from spanwise.http.schemas.service import Config, DatabaseConfig, DatabasesConfig, DomainConfig, HostedSummary, Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

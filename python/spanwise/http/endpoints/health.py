@@ -11,7 +11,7 @@ from starlette.responses import Response
 from spanwise.errors import UnavailableError
 from spanwise.http.media_types import JSON
 from spanwise.http.requests.query import decode_query
-from spanwise.models import Health, HealthQuery
+from spanwise.http.schemas.service import Health, HealthQuery
 
 if TYPE_CHECKING:
     from starlette.requests import Request

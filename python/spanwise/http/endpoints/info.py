@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from spanwise.components import Kind
 from spanwise.http.responses.json import json_response
-from spanwise.models import API_VERSION, Info, Overview, ToolServer
+from spanwise.http.schemas.service import Info, Overview, ToolServer
+from spanwise.models import API_VERSION
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -24,6 +24,7 @@ from spanwise.http.schemas.runs import (
     TeamRun,
     WorkflowRun,
 )
+from spanwise.http.schemas.service import Config, Model
 from spanwise.http.schemas.sessions import (
     RunPreview,
     SessionCreation,
@@ -38,7 +39,6 @@ from spanwise.http.schemas.sessions import (
     SessionsDeletionQuery,
     SessionUpdate,
 )
-from spanwise.models import Config, Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,6 +10,7 @@ from spanwise.http.responses.errors import otlp_error_response
 from spanwise.http.routing.approvals import approval_routes
 from spanwise.http.routing.hosted import hosted_routes
 from spanwise.http.routing.route import Route
+from spanwise.http.schemas.service import Health, HealthQuery, Info, Overview
 from spanwise.models import (
     Deleted,
     DeleteRequest,
@@ -17,10 +18,7 @@ from spanwise.models import (
     ExportQuery,
     ExportResponse,
     FilterSchema,
-    Health,
-    HealthQuery,
-    Info,
-    Overview,
+    PreviewPage,
     SearchRequest,
     SessionPage,
     SessionsQuery,
@@ -112,7 +110,7 @@ TABLE: tuple[Route, ...] = (
         Operation(
             "search_traces",
             "Searches traces or sessions with a filter and returns one page",
-            (DetailPage, SessionPage),
+            (DetailPage, PreviewPage, SessionPage),
             query=StoreQuery,
             request=SearchRequest,
         ),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spanwise::filter::Filter;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ fn cached_files(cache: &Path) -> Vec<PathBuf> {
 
 /// Returns the results of searches over every kind of column.
 fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
-    let window = PageRequest { page: 1, limit: 100 };
+    let window = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
     let filters = [
         "{}",
         r#"{"op":"CONTAINS","key":"name","value":"span"}"#,

@@ -1,0 +1,109 @@
+"""The schemas of what the service tells of itself.
+
+Source: `docs/reference/api.md`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct
+
+from spanwise.models import Object, Text
+
+
+class HealthQuery(Struct, frozen=True, kw_only=True):
+    """The query parameters of the health check."""
+
+    ready: Annotated[Text, Meta(description="If `true`, return 503 unless the service accepts requests.")] = UNSET
+
+
+class Health(Struct, frozen=True):
+    """The response of a healthy service."""
+
+    status: Literal["ok"]
+    instantiated_at: Annotated[str, Meta(description="The start time of this process: ISO 8601, UTC.")]
+
+
+class Overview(Struct, frozen=True):
+    """The name and version of the service."""
+
+    name: Annotated[str, Meta(description="The display name of the service.")]
+    id: Annotated[str, Meta(description="The id of the service.")]
+    version: Annotated[str, Meta(description="The version of the API.")]
+
+
+class ToolServer(Struct, frozen=True):
+    """Whether components are available as MCP tools."""
+
+    enabled: bool = False
+    path: str | None = None
+    oauth: bool | None = None
+
+
+class Info(Struct, frozen=True):
+    """Public information about the service: how to authenticate, and how many components it hosts."""
+
+    os_id: Annotated[str, Meta(description="The id of the service.")]
+    name: Annotated[str, Meta(description="The display name of the service.")]
+    agno_version: Annotated[str, Meta(description="The version of the API.")]
+    agent_count: int
+    team_count: int
+    workflow_count: int
+    mcp: ToolServer
+    auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
+
+
+class Model(Struct, frozen=True, omit_defaults=True):
+    """A model of a hosted component."""
+
+    id: Annotated[str | None, Meta(description="The id of the model.")] = None
+    provider: Annotated[str | None, Meta(description="The provider of the model.")] = None
+
+
+class HostedSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent, team or workflow, or a factory of one. Missing values are omitted."""
+
+    id: Annotated[str, Meta(description="Its id, as used in URL paths.")]
+    name: Annotated[str, Meta(description="Its display name.")]
+    description: Annotated[str | None, Meta(description="Its description.")] = None
+    db_id: Annotated[str | None, Meta(description="The id of its database, if any.")] = None
+    model: Annotated[Model | None, Meta(description="Its model.")] = None
+    mode: Annotated[str | None, Meta(description="The coordination mode of a team.")] = None
+    is_factory: Annotated[bool | None, Meta(description="For workflows: whether it is a factory.")] = None
+    factory_input_schema: Annotated[Object | None, Meta(description="For workflow factories: the input schema.")] = None
+    is_component: Annotated[bool | None, Meta(description="For workflows: always false.")] = None
+
+
+class DomainConfig(Struct, frozen=True):
+    """The display name of the contents of a database."""
+
+    display_name: Annotated[str, Meta(description="The display name.")]
+
+
+class DatabaseConfig(Struct, frozen=True):
+    """A database, by its `db_id`."""
+
+    db_id: Annotated[str, Meta(description="The id of the database.")]
+    domain_config: Annotated[DomainConfig, Meta(description="Display settings.")]
+
+
+class DatabasesConfig(Struct, frozen=True):
+    """A list of databases."""
+
+    dbs: Annotated[list[DatabaseConfig], Meta(description="The databases.")]
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """The configuration of the service, for user interfaces."""
+
+    os_id: Annotated[str, Meta(description="The id of the service.")]
+    name: Annotated[str, Meta(description="The display name of the service.")]
+    os_database: Annotated[str, Meta(description="The database of sessions and runs.")]
+    databases: Annotated[list[str], Meta(description="All valid values of `db_id`.")]
+    session: Annotated[DatabasesConfig, Meta(description="The databases of sessions.")]
+    traces: Annotated[DatabasesConfig, Meta(description="The databases of traces.")]
+    agents: Annotated[list[HostedSummary], Meta(description="The hosted agents.")]
+    teams: Annotated[list[HostedSummary], Meta(description="The hosted teams.")]
+    workflows: Annotated[list[HostedSummary], Meta(description="The hosted workflows.")]
+    interfaces: Annotated[list[Object], Meta(description="Always empty.")]

@@ -69,7 +69,16 @@ pub fn build(
 }
 
 /// Returns the rows of a column in order of their numbers; equal ones in order of the rows.
+#[allow(clippy::cast_possible_truncation, reason = "the differences are checked to fit")]
 pub fn order_of(numbers: &[i64]) -> Vec<u32> {
+    let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+    let (Some(least), Some(greatest)) = (least, greatest) else { return Vec::new() };
+    let range = greatest.abs_diff(least);
+    // Counts and tokens are mostly small numbers, which are counted in linear time.
+    if range <= numbers.len() as u64 {
+        let codes: Vec<u32> = numbers.iter().map(|number| number.abs_diff(least) as u32).collect();
+        return by_code(&codes, range as usize + 1).1;
+    }
     let mut order: Vec<u32> = (0u32..).take(numbers.len()).collect();
     order.sort_unstable_by_key(|row| (numbers[*row as usize], *row));
     order
@@ -227,4 +236,25 @@ fn frequent(starts: &[u32], rows: usize) -> Vec<u32> {
     let counts = starts.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
     let frequent = (0u32..).zip(counts).filter(|(_, count)| count * FREQUENT_RATIO >= rows);
     frequent.map(|(code, _)| code).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn rows_are_in_order_of_their_numbers_and_equal_ones_ascend(
+            numbers in prop_oneof![
+                prop::collection::vec(-3..3_i64, 0..50),
+                prop::collection::vec(any::<i64>(), 0..50),
+            ],
+        ) {
+            let mut expected: Vec<u32> = (0u32..).take(numbers.len()).collect();
+            expected.sort_by_key(|row| numbers[*row as usize]);
+            prop_assert_eq!(order_of(&numbers), expected);
+        }
+    }
 }

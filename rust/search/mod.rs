@@ -15,5 +15,5 @@ mod sessions;
 
 pub use cancellation::CancellationToken;
 pub use page::{Detail, MAX_LIMIT, Page, PageRequest};
-pub use runs::{ids, runs, set_page_memory_limit, span, trace};
+pub use runs::{damaged_trace, ids, runs, set_page_memory_limit, span, trace};
 pub use sessions::sessions;

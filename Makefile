@@ -56,7 +56,7 @@ test: ## The gate, which CI runs: everything but `test-slow`
 # depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
 test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
-	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 cargo test --quiet
+	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 cargo test --quiet
 	cargo test --quiet for_a_minute -- --ignored
 
 demo: $(RELEASE) ## Fill a store with example traces and serve it on port 7777

@@ -180,10 +180,21 @@ class TraceStore:
         """Returns one page of sessions, the one with the newest last trace first."""
 
     def trace(self, trace_id: str, filter: Filter) -> bytes | None:
-        """Returns one trace as JSON; `None` if there is none or the filter does not match it."""
+        """Returns one trace as JSON; `None` if there is none or the filter does not match it.
+
+        Raises:
+            StoreDamagedError: its document is damaged; `damaged_trace` returns the rest.
+        """
+
+    def damaged_trace(self, trace_id: str, filter: Filter) -> bytes | None:
+        """Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged."""
 
     def span(self, trace_id: str, span_id: str, filter: Filter) -> bytes | None:
-        """Returns one span as JSON, without its children; `None` if there is none or the filter rejects its trace."""
+        """Returns one span as JSON, without its children; `None` if there is none or the filter rejects its trace.
+
+        Raises:
+            StoreDamagedError: the document of its trace is damaged.
+        """
 
     def scan(self, filter: Filter) -> Any:
         """Returns the rows of the matching traces as a stream of Arrow record batches."""

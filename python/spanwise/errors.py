@@ -135,7 +135,10 @@ class StoreDamagedError(StoreError):
 
 
 class RecordDamagedError(StoreError):
-    """A record of the database of runs is not as it was stored; the message names it. All others can be read."""
+    """A record of the database of runs, or the spans of a trace, are not as they were stored; the message names them.
+
+    All others can be read.
+    """
 
     error_code = "DAMAGED"
 

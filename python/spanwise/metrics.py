@@ -29,6 +29,9 @@ STORE_GAUGES = {
     "manifest": ("spanwise_store_manifest_version", "Number of the newest manifest."),
     "is_acknowledging": ("spanwise_store_is_writable", "1 if the store accepts spans, 0 if it must be reopened first."),
     "is_merging": ("spanwise_store_is_merging", "1 while segments are being merged."),
+    "seal_fault": ("spanwise_store_is_seal_failing", "1 while sealing the head fails; it is retried."),
+    "merge_fault": ("spanwise_store_is_merge_failing", "1 if a merge failed, or leaves out a damaged segment."),
+    "retention_fault": ("spanwise_store_is_retention_failing", "1 while retention fails; it is retried."),
 }
 """The name and the help text of the gauge for each number in the statistics of a trace store."""
 

@@ -227,6 +227,14 @@ impl PyTraceStore {
         })
     }
 
+    /// Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged.
+    fn damaged_trace(&self, py: Python<'_>, trace_id: &str, filter: &PyFilter) -> PyResult<Option<Vec<u8>>> {
+        detached(py, || {
+            let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
+            search::damaged_trace(&self.snapshot(), trace_id, &filter.filter)
+        })
+    }
+
     /// Returns one span as JSON, without its children; `None` if there is none or the filter does not match its
     /// trace.
     fn span(

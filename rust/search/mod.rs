@@ -16,7 +16,7 @@ mod sorted;
 
 pub use cancellation::CancellationToken;
 pub use page::{MAX_LIMIT, Page, PageRequest, Sort};
-pub use runs::{ids, runs, set_page_memory_limit, span, trace};
+pub use runs::{damaged_trace, ids, runs, set_page_memory_limit, span, trace};
 pub use sessions::sessions;
 
 pub use crate::trace::detail::Detail;

@@ -115,20 +115,22 @@ pub fn ids(
     Ok(Page { data: json_array(&items), total_count: total_count as u64, damage: Vec::new() })
 }
 
-/// Returns one trace as JSON; `None` if the snapshot does not have it or `filter` does not match it. One whose document
-/// is damaged is marked as such.
+/// Returns one trace as JSON; `None` if the snapshot does not have it or `filter` does not match it.
+///
+/// # Errors
+/// Damage found in the document, of which [`damaged_trace`] returns the rest, or in the rows.
+pub fn trace(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Vec<u8>>> {
+    let Some((part, row)) = find(snapshot, trace_id, filter)? else { return Ok(None) };
+    item(&part.trace(row)?, Detail::Full).map(Some)
+}
+
+/// Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged. `None` as [`trace`].
 ///
 /// # Errors
 /// Damage found in the rows.
-pub fn trace(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Vec<u8>>> {
+pub fn damaged_trace(snapshot: &Snapshot, trace_id: TraceId, filter: &Filter) -> Result<Option<Vec<u8>>> {
     let Some((part, row)) = find(snapshot, trace_id, filter)? else { return Ok(None) };
-    match part.trace(row) {
-        Ok(trace) => item(&trace, Detail::Full).map(Some),
-        Err(error @ Error::Damage { .. }) => {
-            damaged_item(&part.batch()?, row, Detail::Full).ok_or(error).map(Some)
-        }
-        Err(error) => Err(error),
-    }
+    Ok(damaged_item(&part.batch()?, row, Detail::Full))
 }
 
 /// Returns one span as JSON, without its children; `None` if the snapshot does not have it or `filter` does not

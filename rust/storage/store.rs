@@ -19,7 +19,7 @@ use crate::storage::open::{self, recover};
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
-use crate::storage::snapshot::count::count;
+use crate::storage::snapshot::count::{count, is_in_head};
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::bulk_load::{BulkLoad, ImportProgress};
 use crate::storage::state::command::{self, Command, Reply};
@@ -212,12 +212,15 @@ impl TraceStore {
     /// [`Error::Storage`]: nothing was deleted, try again later. Otherwise as [`TraceStore::ingest`].
     pub fn delete(&self, filter: &Filter, dry_run: bool) -> Result<u64> {
         self.inner.expect_open()?;
-        let matching = count(&self.snapshot(), filter)?;
+        let snapshot = self.snapshot();
+        let matching = count(&snapshot, filter)?;
         if dry_run || matching == 0 {
             return Ok(matching);
         }
-        // Most of the head is sealed before requests have to wait for the rest of it.
-        self.flush()?;
+        // A deletion needs its traces in segments. Requests do not wait for a flush.
+        if is_in_head(&snapshot, filter)? {
+            self.flush()?;
+        }
         self.inner.execute(|reply| Command::Delete { filter: filter.clone(), reply })
     }
 

@@ -150,4 +150,6 @@ class Traces:
 
 
 def _numbers(stats: dict[str, Any]) -> dict[str, float]:
-    return {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}
+    """Returns the numbers of a store's statistics; for an error 1 if there is one, else 0."""
+    faults = {name: float(value is not None) for name, value in stats.items() if name.endswith("_fault")}
+    return faults | {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
-from spanwise.errors import NotFoundError
+from spanwise.errors import NotFoundError, RecordDamagedError, StoreDamagedError
 from spanwise.models import GroupBy
 from spanwise.traces.list_filter import session_list_filter, trace_list_filter
 from spanwise.traces.search import PageRequest, compile_filter, search_page
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spanwise.traces.search_pool import SearchPool
 
 _EVERYTHING = Raw(b"null")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,22 @@ class View:
         )
 
     async def trace(self, trace_id: str) -> bytes:
-        """Returns the JSON of one trace with its span tree.
+        """Returns the JSON of one trace with its span tree, or marked as damaged.
 
         Raises:
             NotFoundError: there is no such trace, or the caller may not see it.
             UnavailableError: see `search`.
         """
-        store = self._store.opened()
-        found = await self._searches.run(lambda _: store.trace(trace_id, self._compile()))
+        store, compiled = self._store.opened(), self._compile()
+
+        def read(_cancel: CancellationToken) -> bytes | None:
+            try:
+                return store.trace(trace_id, compiled)
+            except StoreDamagedError as error:
+                _log.error("a request for a trace found damage: %s", error)
+                return store.damaged_trace(trace_id, compiled)
+
+        found = await self._searches.run(read)
         if found is None:
             raise NotFoundError("Trace not found")
         return found
@@ -104,10 +114,15 @@ class View:
 
         Raises:
             NotFoundError: the trace has no such span, or the caller may not see it.
+            RecordDamagedError: the spans of the trace are damaged, so whether it has this one is not known.
             UnavailableError: see `search`.
         """
         store = self._store.opened()
-        found = await self._searches.run(lambda _: store.span(trace_id, span_id, self._compile()))
+        try:
+            found = await self._searches.run(lambda _: store.span(trace_id, span_id, self._compile()))
+        except StoreDamagedError as error:
+            _log.error("a request for a span found damage: %s", error)
+            raise RecordDamagedError(f"the stored spans of trace `{trace_id}` are damaged") from error
         if found is None:
             raise NotFoundError("Span not found")
         return found

@@ -45,7 +45,12 @@ impl Committer {
         let is_waiting = self.compaction.retry_at.is_some_and(|instant| instant > now);
         let is_time = self.compaction.deferred_until.is_some_and(|instant| instant <= now);
         if self.is_merger_free() && !is_waiting && (self.compaction.may_be_due || is_time) {
-            let (positions, sizes) = self.by_time();
+            let (positions, mut sizes) = self.by_time();
+            for (position, size) in positions.iter().zip(&mut sizes) {
+                if self.compaction.is_excluded(&self.state.segments[*position]) {
+                    *size = SegmentSize::UNMERGEABLE;
+                }
+            }
             let high_until = self.ingest_rate.high_until();
             if let Some(due) = CompactionPicker::new(&self.options).pick(&sizes, high_until.is_none()) {
                 return self.begin_merge(&positions[due]);
@@ -162,10 +167,16 @@ impl Committer {
         let inputs = self.compaction.running.take().unwrap_or_default();
         match merged.and_then(|merged| self.commit_merge(&inputs, merged)) {
             Ok(()) => {
-                (self.compaction.error, self.compaction.retry_at) = (None, None);
+                self.compaction.succeeded(&self.state);
                 self.publish();
             }
-            Err(error) => self.merge_failed(error),
+            Err(error) => {
+                let is_excluded = self.compaction.exclude_damaged(&inputs, &error);
+                self.merge_failed(error);
+                if is_excluded {
+                    self.compaction.retry_at = None;
+                }
+            }
         }
     }
 

@@ -27,6 +27,17 @@ pub(super) struct SegmentSize {
     pub(super) awaits_compression: bool,
 }
 
+impl SegmentSize {
+    /// The size of a segment that fits into no merge.
+    pub(super) const UNMERGEABLE: Self = Self {
+        rows: u64::MAX,
+        bytes: u64::MAX,
+        memory: MAX_MEMORY + 1,
+        deleted_rows: 0,
+        awaits_compression: false,
+    };
+}
+
 /// Picks merges within the limits of the options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CompactionPicker {
@@ -198,6 +209,19 @@ mod tests {
         };
         assert_eq!(picker.pick(&[size(0), size(101), size(0)], false), Some(1..2));
         assert_eq!(picker.pick(&[size(100), size(0)], true), None);
+    }
+
+    #[test]
+    fn what_cannot_be_merged_is_left_out() {
+        let options = Options { max_segments: 4, ..Options::default() };
+        let picker = CompactionPicker::new(&options);
+        let size = SegmentSize { rows: 100, bytes: 100, memory: 100, ..SegmentSize::default() };
+        let unmergeable = SegmentSize::UNMERGEABLE;
+        assert_eq!(picker.pick(&[unmergeable, size, unmergeable, size, size], true), Some(3..5));
+        assert_eq!(picker.pick(&[unmergeable, size, unmergeable, size, unmergeable], true), None);
+        let mut many = vec![size; 20];
+        many[3] = unmergeable;
+        assert_eq!(CompactionPicker::new(&Options::default()).pick(&many, true), Some(4..20));
     }
 
     #[test]

@@ -1,7 +1,12 @@
 //! Deletion: rows are deleted durably, in one manifest.
 //!
-//! The head is sealed first, and requests wait until the manifest is durable. So no WAL object that will be replayed
-//! holds a span of a deleted trace, and spans that come later find no trace to join.
+//! What a WAL object holds comes back when it is replayed, so only rows of segments can be deleted. Whoever deletes
+//! flushes the head first if it has a matching trace ([`crate::storage::TraceStore::delete`]); requests go on meanwhile.
+//! What the head has by the time the deletion is executed came later. It stays, unless it is more of a trace that the
+//! deletion has to delete: then the rest of the head is sealed too, while requests wait.
+//!
+//! So no WAL object that will be replayed holds a span of a deleted trace: every trace of such an object has a row in the
+//! head ([`crate::storage::state::merge_spans`]). Spans that come later find no trace to join.
 
 use crossbeam_channel::Receiver;
 use rayon::prelude::*;
@@ -14,12 +19,14 @@ use crate::storage::snapshot::SnapshotPart;
 use crate::storage::state::command::Command;
 
 impl Committer {
-    /// Deletes the traces that the filter matches and returns how many. Other commands are deferred.
+    /// Deletes the traces of segments that the filter matches and returns how many. Other commands are deferred.
     ///
     /// # Errors
     /// As [`Committer::seal_head`] and [`Committer::commit_manifest`].
     pub(super) fn delete(&mut self, filter: &Filter, commands: &Receiver<Command>) -> Result<u64> {
-        self.seal_head(commands)?;
+        if self.has_more_of_a_match(filter)? {
+            self.seal_head(commands)?;
+        }
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
             let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
@@ -35,5 +42,17 @@ impl Committer {
             self.publish();
         }
         Ok(count)
+    }
+
+    /// Whether the head has a matching trace of which a segment has the earlier spans.
+    fn has_more_of_a_match(&self, filter: &Filter) -> Result<bool> {
+        for part in self.state.generations.iter().flat_map(|generation| &generation.parts) {
+            let rows = SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone());
+            let mut matching = rows.rows(filter, &|| false)?.from(0).collect::<Vec<_>>().into_iter();
+            if matching.any(|row| self.state.is_in_segment(part.batch.trace(row as usize).trace_id)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

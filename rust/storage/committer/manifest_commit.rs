@@ -6,14 +6,10 @@
 
 use std::collections::HashSet;
 
-use roaring::RoaringBitmap;
-use ulid::Ulid;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::storage::committer::Committer;
-use crate::storage::manifest::{
-    self, DeletionVectorRecord, FileRecord, ImportRecord, Manifest, SegmentRecord,
-};
+use crate::storage::committer::deletion_vectors::write_deletion_vectors;
+use crate::storage::manifest::{self, ImportRecord, Manifest, SegmentRecord};
 use crate::storage::objects::{PutOutcome, PutPayload, put_verified};
 use crate::storage::segment::builder::discard;
 use crate::storage::state::command::Reply;
@@ -44,13 +40,7 @@ impl Committer {
         imports: Vec<ImportRecord>,
     ) -> Result<()> {
         segments.retain(|live| live.durable_deletion_vector.len() < live.record.rows);
-        for live in &mut segments {
-            let recorded = live.record.deletion_vector.map_or(0, |deleted| deleted.rows);
-            if live.durable_deletion_vector.len() > recorded {
-                let written = self.write_deletion_vector(&live.record, &live.durable_deletion_vector)?;
-                live.record.deletion_vector = Some(written);
-            }
-        }
+        write_deletion_vectors(self.objects.as_ref(), &mut segments)?;
         let mut next = Manifest {
             wal_checkpoint,
             segments: segments.iter().map(|live| live.record.clone()).collect(),
@@ -167,26 +157,6 @@ impl Committer {
             newest = Manifest::newest_number(self.objects.as_ref());
         }
         newest
-    }
-
-    /// Writes a deletion vector under a number that was never given before and never will be again: a writer that was
-    /// replaced may still delete objects that it knew by name.
-    fn write_deletion_vector(
-        &self,
-        segment: &SegmentRecord,
-        rows: &RoaringBitmap,
-    ) -> Result<DeletionVectorRecord> {
-        let mut content = Vec::with_capacity(rows.serialized_size());
-        // The upper half of a ULID: the time, then chance.
-        let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
-        let path = segment.deletion_vector_path(number);
-        rows.serialize_into(&mut content).map_err(|error| Error::storage(&path, error))?;
-        let file = FileRecord::of(&content);
-        match put_verified(self.objects.as_ref(), &path, &content.into()) {
-            PutOutcome::Created => Ok(DeletionVectorRecord { number, rows: rows.len(), file }),
-            PutOutcome::Conflict => Err(Error::storage(path, "another deletion vector has the number")),
-            PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => Err(error),
-        }
     }
 
     /// Deletes the objects that `previous` needed and the present manifest does not. What cannot be deleted now is

@@ -11,6 +11,7 @@ mod compaction;
 mod compaction_picker;
 mod compaction_queue;
 mod delete;
+mod deletion_vectors;
 mod event_loop;
 mod flush;
 mod group_commit;

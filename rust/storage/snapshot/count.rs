@@ -1,4 +1,4 @@
-//! Counting the traces that a filter matches.
+//! Counting the traces that a filter matches, and finding out whether the head has any of them.
 
 use rayon::prelude::*;
 
@@ -13,4 +13,13 @@ use crate::storage::snapshot::Snapshot;
 pub(crate) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
     let parts = snapshot.parts().par_iter();
     parts.map(|part| Ok(part.rows(filter, &|| false)?.count() as u64)).sum()
+}
+
+/// Whether the filter matches a trace of the head.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn is_in_head(snapshot: &Snapshot, filter: &Filter) -> Result<bool> {
+    let mut head = snapshot.parts().iter().filter(|part| !part.is_sealed());
+    head.try_fold(false, |found, part| Ok(found || part.rows(filter, &|| false)?.count() > 0))
 }

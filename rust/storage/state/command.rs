@@ -17,7 +17,8 @@ pub(crate) enum Command {
     Ingest { request: GroupedSpans, reply: Reply<IngestOutcome> },
     /// Seal the whole head.
     Flush(Reply<()>),
-    /// Delete the traces that the filter matches; the reply is how many.
+    /// Delete the traces that the filter matches; the reply is how many. Those that only the head has stay: who wants
+    /// them deleted flushes first.
     Delete { filter: Filter, reply: Reply<u64> },
     /// Merge all segments that can be merged.
     Compact { purge: bool, reply: Reply<()> },

@@ -69,7 +69,8 @@ pub(crate) struct MergedGroup {
     pub(crate) outcomes: Vec<Result<IngestOutcome>>,
     /// What must be durable before the updates are applied. Requests that bring nothing new are left out.
     pub(crate) entries: Vec<WalEntry>,
-    /// The traces that are new or changed.
+    /// The traces that are new or changed, and those of which spans are written again: whatever the WAL objects of a
+    /// generation hold is in its rows, so that a deletion sees what a replay would bring back.
     pub(crate) updates: Vec<TraceUpdate>,
 }
 
@@ -80,6 +81,8 @@ struct GroupTrace {
     /// The trace, or why it cannot be read. `None`: it has no span yet.
     trace: Result<Option<Trace>>,
     is_changed: bool,
+    /// Whether known spans of it are written again, because their request brings something new as well.
+    is_repeated: bool,
 }
 
 /// Merges `requests` into the traces of `state`. A trace may have `max_spans` spans.
@@ -97,10 +100,13 @@ pub(crate) fn merge_group(state: &StoreState, requests: Vec<GroupedSpans>, max_s
         outcomes.push(Ok(outcome));
         entries.extend(entry);
     }
-    let changed = traces.into_values().filter(|trace| trace.is_changed).collect();
-    let updates = parallel_map(changed, |changed: GroupTrace| {
-        let trace = changed.trace.ok().flatten()?;
-        Some(TraceUpdate { replaces: changed.location, entry: Arc::new(HeadEntry::new(trace)) })
+    let open = state.generations.len() - 1;
+    let is_elsewhere = |trace: &GroupTrace| !matches!(trace.location, Some(RowLocation::Head { generation, .. }) if generation == open);
+    let is_updated = |trace: &GroupTrace| trace.is_changed || (trace.is_repeated && is_elsewhere(trace));
+    let updated = traces.into_values().filter(is_updated).collect();
+    let updates = parallel_map(updated, |updated: GroupTrace| {
+        let trace = updated.trace.ok().flatten()?;
+        Some(TraceUpdate { replaces: updated.location, entry: Arc::new(HeadEntry::new(trace)) })
     });
     MergedGroup { outcomes, entries, updates: updates.into_iter().flatten().collect() }
 }
@@ -121,7 +127,7 @@ fn read_traces(state: &StoreState, requests: &[GroupedSpans]) -> HashMap<TraceId
     let read = parallel_map(trace_ids.into_iter().collect(), |trace_id: TraceId| {
         let location = state.find(trace_id);
         let trace = location.map(|location| state.trace(location)).transpose();
-        (trace_id, GroupTrace { location, trace, is_changed: false })
+        (trace_id, GroupTrace { location, trace, is_changed: false, is_repeated: false })
     });
     read.into_iter().collect()
 }
@@ -147,10 +153,17 @@ fn merge_request(
         0 => encoded,
         _ => wire::join(traces.iter().flat_map(|(_, spans)| spans).map(|span| &span.wire)).into(),
     };
-    let mut is_new = false;
+    let (mut is_new, mut known) = (false, Vec::new());
     for (trace_id, spans) in traces.into_iter().filter(|(_, spans)| !spans.is_empty()) {
         let trace = group.get_mut(&trace_id).expect("every trace of the group was looked up");
-        is_new |= merge_spans(trace, trace_id, received, spans);
+        if merge_spans(trace, trace_id, received, spans) {
+            is_new = true;
+        } else {
+            known.push(trace_id);
+        }
+    }
+    for trace_id in known.into_iter().filter(|_| is_new) {
+        group.entry(trace_id).and_modify(|trace| trace.is_repeated = true);
     }
     (outcome, is_new.then_some(WalEntry { received, spans }))
 }

@@ -80,6 +80,12 @@ impl StoreState {
         in_head.chain(in_segments).flatten().next()
     }
 
+    /// Whether a segment has a row of the trace that would be live again if the head were lost.
+    pub(crate) fn is_in_segment(&self, trace_id: TraceId) -> bool {
+        let mut rows = self.segments.iter().map(|live| (live, live.segment.find(trace_id)));
+        rows.any(|(live, row)| row.is_some_and(|row| !live.durable_deletion_vector.contains(row)))
+    }
+
     /// Returns the trace of a row.
     ///
     /// # Errors

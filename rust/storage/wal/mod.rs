@@ -12,6 +12,7 @@
 //! so a short one is damage too. An object without requests is a fence: it takes a number away from the writer
 //! before. The checksums of single requests are compared only where the body is damaged ([`salvage`]).
 
+mod checksum;
 pub(crate) mod salvage;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
@@ -74,17 +75,18 @@ pub(crate) fn bytes_of(entries: &[WalEntry]) -> u64 {
 pub(crate) fn encode(number: u64, writer: Ulid, entries: &[WalEntry]) -> PutPayload {
     let mut pieces = Vec::with_capacity(1 + 2 * entries.len());
     pieces.push(Bytes::new());
-    let seed = request_seed(number, writer);
+    let (seed, mut checksum) = (request_seed(number, writer), 0);
     for entry in entries {
+        let own = crc32c::crc32c(&entry.spans);
         let mut head = BytesMut::with_capacity(REQUEST_HEADER_BYTES);
         head.put_i64_le(entry.received);
         head.put_u64_le(entry.spans.len() as u64);
-        head.put_u32_le(crc32c::crc32c(&entry.spans));
+        head.put_u32_le(own);
         head.put_u32_le(crc32c::crc32c_append(seed, &head));
+        checksum = checksum::append(crc32c::crc32c_append(checksum, &head), &entry.spans, own);
         pieces.extend([head.freeze(), entry.spans.clone()]);
     }
     let body: usize = pieces.iter().map(Bytes::len).sum();
-    let checksum = pieces.iter().fold(0, |checksum, piece| crc32c::crc32c_append(checksum, piece));
     let mut header = BytesMut::with_capacity(HEADER_BYTES);
     header.put_slice(MAGIC);
     header.put_u32_le(FORMAT);

@@ -158,15 +158,18 @@ fn awaits_compression(inputs: &[MergeInput]) -> bool {
 
 /// Whether documents are copied as they are stored. Those of young segments are, because they will be merged again
 /// soon: compressing them each time would cost as much as sealing them did. With deferred compression all are copied
-/// that can be. Copied documents are verified as a whole here, others as each is read.
+/// that can be. Copied documents are verified as a whole here, others as each is read: of a damaged file, the merge
+/// still succeeds if the documents that are kept are whole.
 fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
     let is_young = task.inputs.iter().all(|input| input.segment.is_without_dictionary());
     let is_compressed_enough = is_small && !awaits_compression(&task.inputs);
     if task.is_manual || !is_young || !(task.defer_compression || is_compressed_enough) {
         return Ok(false);
     }
-    task.inputs.iter().try_for_each(|input| input.segment.verify_documents())?;
-    Ok(true)
+    match task.inputs.iter().try_for_each(|input| input.segment.verify_documents()) {
+        Err(Error::Damage { .. }) => Ok(false),
+        verified => verified.map(|()| true),
+    }
 }
 
 /// Returns the rows that are kept, in the order of search results.

@@ -14,7 +14,7 @@ use crate::filter::Filter;
 use crate::storage::options::Options;
 use crate::storage::segment::Segment;
 use crate::storage::snapshot::Snapshot;
-use crate::storage::snapshot::count::count;
+use crate::storage::snapshot::count::{count, is_in_head};
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::command::{Command, execute};
 use crate::time::{now_micros, write_instant};
@@ -69,7 +69,9 @@ impl Retention {
             return Ok(());
         }
         let ended = || Error::Stopped("the committing thread has ended".into());
-        execute(commands, Command::Flush).ok_or_else(ended)??;
+        if is_in_head(snapshot, &filter)? {
+            execute(commands, Command::Flush).ok_or_else(ended)??;
+        }
         execute(commands, |reply| Command::Delete { filter, reply }).ok_or_else(ended)?.map(drop)
     }
 }

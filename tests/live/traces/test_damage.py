@@ -28,6 +28,11 @@ def is_ready(service: RunningService) -> bool:
     return service.http.get("/health", params={"ready": "true"}).is_success
 
 
+def errors_naming(service: RunningService, path: str) -> int:
+    """Returns how many errors of the service's log name the file."""
+    return sum(event["level"] == "error" and path in json.dumps(event) for event in service.events())
+
+
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "spanwise", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -92,6 +97,43 @@ def test_a_damaged_segment_is_rejected_and_with_recover_set_aside_for_all_to_see
             assert service.stop() == 0
     assert json.loads(run("check", data_dir).stdout)["aside"][0]["traces"] == 1
     assert damaged.exists()
+
+
+def test_a_document_that_becomes_damaged_while_it_is_served_is_named_everywhere(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    damaged_id, sound_id, span_id = f"{1:032x}", f"{2:032x}", "00000000000000a1"
+    for number in (1, 2):
+        with RunningService(data_dir) as service:
+            assert send(service, number) == 200
+            assert service.stop() == 0
+        seal(data_dir)
+    documents = min((data_dir / "traces" / "segments").glob("*/spans.otlp.zst"))
+    content = bytearray(documents.read_bytes())
+    content[len(content) // 2] ^= 1
+    with RunningService(data_dir) as service:
+        documents.write_bytes(content)
+        named = str(documents.relative_to(data_dir / "traces"))
+        page = service.items()
+        assert {item["trace_id"]: item.get("damaged", False) for item in page} == {damaged_id: True, sound_id: False}
+        assert errors_naming(service, named) == 1
+        alone = service.http.get(f"/traces/{damaged_id}")
+        assert (alone.status_code, alone.json()["damaged"], alone.json()["tree"]) == (200, True, [])
+        assert errors_naming(service, named) == 2
+        for span in (span_id, "00000000000000ff"):
+            response = service.http.get(f"/traces/{damaged_id}", params={"span_id": span})
+            assert response.status_code == 500
+            assert response.json() == {
+                "detail": f"the stored spans of trace `{damaged_id}` are damaged",
+                "error_code": "DAMAGED",
+            }
+        assert errors_naming(service, named) == 4
+        assert service.http.get(f"/traces/{sound_id}", params={"span_id": span_id}).status_code == 200
+        assert service.http.get(f"/traces/{3:032x}", params={"span_id": span_id}).status_code == 404
+        assert service.http.get("/traces/export", params={"format": "ndjson"}).status_code == 500
+        assert errors_naming(service, named) == 5
+        sound = json.dumps({"op": "EQ", "key": "trace_id", "value": sound_id})
+        assert service.http.get("/traces/export", params={"format": "ndjson", "filter": sound}).status_code == 200
+        assert service.stop() == 0
 
 
 def test_a_write_ahead_folder_that_is_moved_makes_the_service_unready(tmp_path: Path) -> None:

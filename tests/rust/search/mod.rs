@@ -328,9 +328,18 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
         }
         assert_eq!(found[1], expected);
         let trace_id = TraceId::from_hex(expected["trace_id"].as_str().expect("an id")).expect("an id");
-        let alone =
-            search::trace(&store.snapshot(), trace_id, &Filter::all()).expect("a result").expect("a trace");
-        assert_eq!(serde_json::from_slice::<Value>(&alone).expect("JSON")["damaged"], true);
+        let span_id = SpanId::from_hex("0000000000000001").expect("an id");
+        let (snapshot, every) = (store.snapshot(), Filter::all());
+        for found in
+            [search::trace(&snapshot, trace_id, &every), search::span(&snapshot, trace_id, span_id, &every)]
+        {
+            assert!(matches!(found, Err(Error::Damage { .. })), "{found:?}");
+        }
+        let rest = search::damaged_trace(&snapshot, trace_id, &every).expect("rows").expect("a trace");
+        assert_eq!(serde_json::from_slice::<Value>(&rest).expect("JSON")["damaged"], true);
+        let foreign = every.restrict("user_id", "user.id-1").expect("a restriction");
+        assert_eq!(search::damaged_trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
+        assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign).expect("no span"), None);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the tests share: spans to send, stores to send them to, and what these contain.
 
+pub(crate) mod answers;
 pub(crate) mod contents;
 pub(crate) mod files;
 pub(crate) mod forge;

@@ -7,6 +7,7 @@ use spanwise::storage::{Options, SnapshotPart, TraceStore};
 use tempfile::TempDir;
 
 use crate::support::contents::{address, contents, crashed, id_of, open, traces_in};
+use crate::support::files::newest;
 use crate::support::gate::{Gate, gated_store};
 use crate::support::spans::{request, span, with};
 use crate::support::wait_until;
@@ -217,6 +218,52 @@ fn a_failed_merge_is_reported_and_the_store_continues() {
     store.compact(false).expect("compacted");
     assert_eq!((store.stats().segments, store.stats().merge_error), (1, None));
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()).len(), 3);
+}
+
+/// Flips a bit in the documents of the newest segment.
+fn damage_newest(folder: &TempDir) {
+    let documents = newest(folder, "segments").join("spans.otlp.zst");
+    let mut content = fs::read(&documents).expect("documents");
+    // The first document is that of the trace which started last.
+    content[20] ^= 1;
+    fs::write(&documents, content).expect("written");
+}
+
+#[test]
+fn a_segment_with_a_damaged_document_keeps_no_other_from_being_merged() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for segment in 1..=12 {
+        add_segment(&store, [2 * segment, 2 * segment + 1]);
+        if segment == 4 {
+            damage_newest(&folder);
+        }
+    }
+    wait_until(|| store.stats().segments == 5);
+    let is_named = || store.stats().merge_error.is_some_and(|error| error.contains("spans.otlp.zst"));
+    assert!(is_named(), "{:?}", store.stats());
+    assert!(matches!(store.compact(false), Err(Error::Damage { .. })), "who asks for it is told");
+    assert!(is_named());
+    store.delete(&traces_in(&[9]), false).expect("deleted");
+    store.compact(false).expect("what was damaged is deleted");
+    assert_eq!(store.stats().merge_error, None);
+    assert_eq!(contents(&store.snapshot()).len(), 23);
+}
+
+#[test]
+fn a_deleted_document_that_is_damaged_hinders_no_background_merge() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for segment in 1..=8 {
+        add_segment(&store, [2 * segment, 2 * segment + 1]);
+        if segment == 4 {
+            damage_newest(&folder);
+            store.delete(&traces_in(&[9]), false).expect("deleted");
+        }
+    }
+    wait_until(|| store.stats().segments == 1);
+    assert_eq!(store.stats().merge_error, None);
+    assert_eq!(contents(&store.snapshot()).len(), 15);
 }
 
 #[test]

@@ -82,6 +82,25 @@ fn a_replay_does_not_restore_a_deleted_trace() {
 }
 
 #[test]
+fn a_replay_does_not_restore_a_trace_that_was_being_sealed_when_its_span_came_again() {
+    let (folder, objects, store) = gated_store(Gate::Closed);
+    store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
+    let flushing = std::thread::spawn({
+        let store = store.clone();
+        move || store.flush()
+    });
+    wait_until(|| store.stats().generations == 2);
+    // The write-ahead object of the next generation has a span of the trace that is being sealed.
+    store.ingest(request(&[span(1, 1, 0), span(2, 1, 0)])).expect("ingested");
+    objects.set_gate(Gate::Open);
+    flushing.join().expect("a sound thread").expect("flushed");
+    assert_eq!(store.delete(&traces_in(&[1]), false).expect("deleted"), 1);
+    let held = contents(&store.snapshot());
+    assert!(held.keys().eq(&[id_of(2)]), "{held:?}");
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
+}
+
+#[test]
 fn a_snapshot_still_reads_traces_that_were_deleted_since() {
     let (_folder, store) = store_with_four();
     store.flush().expect("flushed");
@@ -116,6 +135,80 @@ fn requests_wait_while_a_deletion_flushes_the_head() {
         None => assert_eq!(held.len(), 2),
     }
     assert!(held.contains_key(&id_of(2)) && held.contains_key(&id_of(3)));
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
+}
+
+#[test]
+fn a_deletion_of_sealed_traces_waits_for_no_seal_and_neither_do_requests() {
+    let (folder, objects, store) = gated_store(Gate::Open);
+    for traces in [[1, 2], [3, 4]] {
+        store.ingest(request(&traces.map(|trace| span(trace, 1, 0)))).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    objects.set_gate(Gate::Closed);
+    // More of a trace that is not deleted, and a new one.
+    store.ingest(request(&[span(2, 2, 0), span(5, 1, 0)])).expect("ingested");
+    assert_eq!(store.delete(&traces_in(&[1, 3]), false).expect("deleted"), 2);
+    store.ingest(request(&[span(6, 1, 0)])).expect("ingested");
+    let held = contents(&store.snapshot());
+    assert_eq!(held.keys().copied().collect::<Vec<_>>(), [2, 4, 5, 6].map(id_of));
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
+    objects.set_gate(Gate::Open);
+    store.flush().expect("flushed");
+    assert_eq!(contents(&store.snapshot()), held);
+}
+
+#[test]
+fn what_comes_while_a_deletion_flushes_stays_unless_it_is_more_of_what_is_deleted() {
+    let (folder, objects, store) = gated_store(Gate::Open);
+    let doomed =
+        Filter::compile(br#"{"op": "EQ", "key": "session_id", "value": "doomed"}"#).expect("a filter");
+    let of_session = |trace, id| with(span(trace, id, 0), "session.id", "doomed");
+    store.ingest(request(&[of_session(1, 1), of_session(2, 1), span(3, 1, 0)])).expect("ingested");
+    objects.set_gate(Gate::Closed);
+    let deleting = std::thread::spawn({
+        let (store, doomed) = (store.clone(), doomed.clone());
+        move || store.delete(&doomed, false)
+    });
+    wait_until(|| store.stats().generations == 2);
+    store.ingest(request(&[of_session(4, 1), of_session(2, 2)])).expect("requests do not wait");
+    objects.set_gate(Gate::Open);
+    let deleted = deleting.join().expect("a sound thread").expect("deleted");
+    // More of trace 2 came, so the rest of the head had to be sealed as well, with trace 4.
+    assert_eq!(deleted, 3);
+    let held = contents(&store.snapshot());
+    assert!(held.keys().eq(&[id_of(3)]), "{held:?}");
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
+
+    store.ingest(request(&[of_session(5, 1)])).expect("ingested");
+    objects.set_gate(Gate::Closed);
+    let deleting = std::thread::spawn({
+        let store = store.clone();
+        move || store.delete(&doomed, false)
+    });
+    wait_until(|| store.stats().generations == 2);
+    store.ingest(request(&[of_session(6, 1)])).expect("requests do not wait");
+    objects.set_gate(Gate::Open);
+    assert_eq!(deleting.join().expect("a sound thread").expect("deleted"), 1);
+    let held = contents(&store.snapshot());
+    assert!(held.keys().eq(&[id_of(3), id_of(6)]), "what was not acknowledged before stays: {held:?}");
+    assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
+}
+
+#[test]
+fn a_deletion_from_many_segments_is_one_step() {
+    let folder = TempDir::new().expect("a folder");
+    let store = open(&folder);
+    for segment in 1..=7 {
+        store.ingest(request(&[span(2 * segment, 1, 0), span(2 * segment + 1, 1, 0)])).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    let manifest = store.stats().manifest;
+    let deleted: Vec<u64> = (1..=7).map(|segment| 2 * segment).collect();
+    assert_eq!(store.delete(&traces_in(&deleted), false).expect("deleted"), 7);
+    assert_eq!(store.stats().manifest, manifest + 1);
+    let held = contents(&store.snapshot());
+    assert!(held.keys().eq(&(1..=7).map(|segment| id_of(2 * segment + 1)).collect::<Vec<_>>()));
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
 }
 

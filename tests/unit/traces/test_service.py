@@ -1,0 +1,47 @@
+"""The service's metrics of its stores."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spanwise import TraceStore
+from spanwise.errors import StoreDamagedError
+from spanwise.metrics import STORE_GAUGES, Gauge
+from spanwise.settings import Settings
+from spanwise.traces.service import Traces
+from support.clients.otlp import export_request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAILING = "spanwise_store_is_merge_failing"
+
+
+def gauges(traces: Traces) -> dict[str, float]:
+    """Returns the value of each gauge of the default store."""
+    families = asyncio.run(traces.measure())
+    samples = (line.split() for family in families if isinstance(family, Gauge) for line in family.samples())
+    return {name.partition("{")[0]: float(value) for name, value in samples if 'db_id="default"' in name}
+
+
+def test_a_merge_that_fails_is_a_metric(tmp_path: Path) -> None:
+    store = TraceStore.open(str(tmp_path / "traces"))
+    for number in (1, 2):
+        store.ingest(export_request(f"{number:032x}", "00000000000000a1"), "application/json")
+        store.flush()
+    traces = Traces({"default": store}, Settings())
+    before = gauges(traces)
+    assert set(before) == {name for name, _ in STORE_GAUGES.values()}
+    assert before[FAILING] == 0
+    documents = min((tmp_path / "traces" / "segments").glob("*/spans.otlp.zst"))
+    content = bytearray(documents.read_bytes())
+    content[len(content) // 2] ^= 1
+    documents.write_bytes(content)
+    with pytest.raises(StoreDamagedError, match=documents.name):
+        store.compact()
+    after = gauges(traces)
+    assert {name for name in after if after[name] != before[name]} == {FAILING}
+    store.close()

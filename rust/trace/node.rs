@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use super::dialect::{Attribute, AttributeIndex};
-use super::json::{JsonWriter, value_text};
+use super::conventions::{Attribute, AttributeIndex};
+use serde_json::Value as Json;
+
+use super::json::{JsonWriter, present, value_text};
 use super::node_type::NodeType;
 use super::row::micros;
 use super::steps::StepTypes;
@@ -16,6 +18,9 @@ use crate::time::format_duration;
 
 /// The error shown for a failed span that has no message.
 const UNKNOWN_ERROR: &str = "the span failed and did not say why";
+
+/// Maximum size of the input of a tool that is also shown as its arguments, in bytes.
+const MAX_ARGUMENTS: usize = 64 << 10;
 
 /// What a node needs to know of the tree around it.
 pub(super) struct TreeContext<'a> {
@@ -31,7 +36,7 @@ pub(super) struct TreeContext<'a> {
 pub(super) struct Node<'a> {
     pub(super) span: &'a Span,
     pub(super) message: proto::Span,
-    index: AttributeIndex,
+    pub(super) index: AttributeIndex,
     /// By attribute: whether the node has shown its value, which then is not repeated.
     is_shown: Vec<bool>,
 }
@@ -43,16 +48,6 @@ impl<'a> Node<'a> {
         let index = AttributeIndex::of(&message.attributes);
         let is_shown = vec![false; message.attributes.len()];
         Ok(Self { span, message, index, is_shown })
-    }
-
-    /// Returns the input: from the attribute, else from a span event, else from numbered messages.
-    pub(super) fn input(&mut self) -> Option<String> {
-        self.content_text(Attribute::Input, &["gen_ai.prompt.", "llm.input_messages."])
-    }
-
-    /// Returns the output, from the same sources.
-    pub(super) fn output(&mut self) -> Option<String> {
-        self.content_text(Attribute::Output, &["gen_ai.completion.", "llm.output_messages."])
     }
 
     /// Whether the span declares itself a chain, whatever its dialect.
@@ -68,6 +63,7 @@ impl<'a> Node<'a> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
             .filter(|message| !message.is_empty())
+            .map(|message| before_traceback(&message).to_owned())
             .or_else(|| self.take_text(Attribute::ErrorMessage))
             .or_else(|| self.exception())
             .or_else(|| self.take_text(Attribute::ErrorType))
@@ -80,7 +76,7 @@ impl<'a> Node<'a> {
         let start = micros(span.start);
         let end = micros(span.effective_end());
         json.text_member("id", &span.span_id.to_string());
-        json.text_member("name", &self.message.name);
+        json.text_member("name", &span.summary.name);
         json.text_member("type", span.summary.node_type.word());
         json.text_member("duration", &format_duration((end - start).max(0) / 1_000));
         json.instant_member("start_time", start);
@@ -113,7 +109,7 @@ impl<'a> Node<'a> {
         let names = self.index.value(attributes, Attribute::Steps);
         let types = self.index.value(attributes, Attribute::StepTypes);
         let mut steps =
-            names.zip(types).and_then(|(names, types)| StepTypes::of(names, types)).unwrap_or_default();
+            names.zip(types).and_then(|(names, types)| StepTypes::of(&names, &types)).unwrap_or_default();
         let below = children.iter().map(|child| &spans[*child].summary);
         steps.place(below.filter(|child| child.node_type == NodeType::Workflow).map(|child| &*child.name));
         Some(steps)
@@ -146,12 +142,13 @@ impl<'a> Node<'a> {
             NodeType::Agent | NodeType::Team => &[("run_id", Attribute::RunId)],
             NodeType::Llm | NodeType::Embedding => &[
                 ("model", Attribute::Model),
+                ("provider", Attribute::Provider),
                 ("input_tokens", Attribute::InputTokens),
                 ("output_tokens", Attribute::OutputTokens),
+                ("cached_tokens", Attribute::CachedTokens),
+                ("reasoning_tokens", Attribute::ReasoningTokens),
             ],
-            NodeType::Tool => {
-                &[("tool_name", Attribute::ToolName), ("parameters", Attribute::ToolParameters)]
-            }
+            NodeType::Tool => &[("tool_name", Attribute::ToolName)],
             NodeType::Workflow | NodeType::Chain => &[
                 ("description", Attribute::Description),
                 ("steps_count", Attribute::StepsCount),
@@ -169,6 +166,9 @@ impl<'a> Node<'a> {
         let mut members = JsonWriter::new(&mut inside);
         for (key, attribute) in named {
             self.write_named(&mut members, key, *attribute);
+        }
+        if self.span.summary.node_type == NodeType::Tool {
+            self.write_tool(&mut members);
         }
         for (key, id) in ids {
             members.optional_member(key, id.as_deref());
@@ -188,14 +188,34 @@ impl<'a> Node<'a> {
     }
 
     fn write_named(&mut self, members: &mut JsonWriter<'_>, key: &str, attribute: Attribute) {
-        let Some(position) = self.index.position(attribute) else { return };
-        let Some(value) = value_of(&self.message.attributes[position]).filter(|value| !is_falsy(value))
-        else {
-            return;
-        };
+        let found = self.index.find(&self.message.attributes, attribute);
+        let Some((position, value)) = found.filter(|(_, value)| !is_falsy(value)) else { return };
         members.key(key);
-        members.value(value);
-        self.is_shown[position] = true;
+        members.value(&value);
+        self.mark(position);
+    }
+
+    /// Writes the name of a tool that is the span's own, and its arguments.
+    fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
+        let attributes = &self.message.attributes;
+        let is_agno = self.span.summary.is_agno;
+        let name = &*self.span.summary.name;
+        if self.index.value(attributes, Attribute::ToolName).is_none() && !is_agno {
+            members.optional_member("tool_name", present(name.strip_suffix(".__call__").unwrap_or(name)));
+        }
+        let declared = self.index.find(attributes, Attribute::ToolParameters);
+        // `tool.parameters` may be the schema of the arguments.
+        let is_open = |at: usize| attributes[at].key == "tool.parameters" && !is_agno;
+        let may_be_schema = declared.as_ref().is_some_and(|(position, _)| position.is_some_and(is_open));
+        let input = self.index.value(attributes, Attribute::Input);
+        if (declared.is_none() || may_be_schema)
+            && let Some(arguments) = input.as_deref().and_then(arguments_of)
+        {
+            return members.text_member("parameters", &arguments);
+        }
+        if !declared.as_ref().is_some_and(|(_, declared)| may_be_schema && is_schema(declared)) {
+            self.write_named(members, "parameters", Attribute::ToolParameters);
+        }
     }
 
     /// Marks the session and user attributes as shown if their values were.
@@ -222,24 +242,17 @@ impl<'a> Node<'a> {
 
     /// Returns the text of an attribute and marks it as shown.
     fn take_text(&mut self, attribute: Attribute) -> Option<String> {
-        let position = self.index.position(attribute)?;
-        let text = value_text(value_of(&self.message.attributes[position])?);
-        self.is_shown[position] = true;
+        let (position, value) = self.index.find(&self.message.attributes, attribute)?;
+        let text = value_text(&value);
+        self.mark(position);
         Some(text)
     }
 
-    fn content_text(&mut self, attribute: Attribute, prefixes: &[&str]) -> Option<String> {
-        self.take_text(attribute).or_else(|| self.content_of_event(attribute)).or_else(|| {
-            prefixes.iter().find_map(|prefix| numbered_messages(&self.message.attributes, prefix))
-        })
-    }
-
-    /// Returns content that older conventions put on a span event.
-    fn content_of_event(&self, attribute: Attribute) -> Option<String> {
-        self.message.events.iter().find_map(|event| {
-            let value = AttributeIndex::of(&event.attributes).value(&event.attributes, attribute)?;
-            Some(value_text(value))
-        })
+    /// Marks the attribute at `position` as shown.
+    pub(super) fn mark(&mut self, position: Option<usize>) {
+        if let Some(position) = position {
+            self.is_shown[position] = true;
+        }
     }
 
     /// Returns the message of the last exception; earlier ones may have been handled.
@@ -258,6 +271,12 @@ fn value_of(attribute: &KeyValue) -> Option<&Value> {
     attribute.value.as_ref()?.value.as_ref()
 }
 
+/// Returns a message without the traceback that follows it.
+pub(super) fn before_traceback(message: &str) -> &str {
+    let before = message.split("Traceback (most recent call last)").next().unwrap_or_default().trim_end();
+    if before.is_empty() { message } else { before }
+}
+
 /// Whether a value is zero, false or empty.
 fn is_falsy(value: &Value) -> bool {
     match value {
@@ -272,29 +291,18 @@ fn is_falsy(value: &Value) -> bool {
     }
 }
 
-/// Returns messages that were sent as one attribute per part, `<prefix><number>.<part>`, as a JSON array of objects
-/// in order of their numbers. The attributes are not marked as shown.
-fn numbered_messages(attributes: &[KeyValue], prefix: &str) -> Option<String> {
-    let mut parts: Vec<(u64, KeyValue)> = Vec::new();
-    for attribute in attributes {
-        let Some((number, part)) = attribute.key.strip_prefix(prefix).and_then(|rest| rest.split_once('.'))
-        else {
-            continue;
-        };
-        let Ok(number) = number.parse() else { continue };
-        let part = part.strip_prefix("message.").unwrap_or(part);
-        parts.push((number, KeyValue { key: part.to_owned(), ..attribute.clone() }));
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    parts.sort_by_key(|(number, _)| *number);
-    let mut text = Vec::new();
-    let mut json = JsonWriter::new(&mut text);
-    json.begin_array();
-    for message in parts.chunk_by(|(one, _), (next, _)| one == next) {
-        json.attributes(message.iter().map(|(_, part)| part));
-    }
-    json.end_array();
-    String::from_utf8(text).ok()
+/// Whether the parameters of a tool are the schema of its arguments, and not the arguments.
+fn is_schema(parameters: &Value) -> bool {
+    let json: Option<Json> = serde_json::from_str(&value_text(parameters)).ok();
+    json.is_some_and(|json| json["properties"].is_object())
+}
+
+/// Returns the arguments that the input of a tool is: a JSON object, or its member `kwargs` if there are no others.
+fn arguments_of(input: &Value) -> Option<String> {
+    let text = value_text(input);
+    let may_be_object = text.len() <= MAX_ARGUMENTS && text.starts_with('{');
+    let json: Json = may_be_object.then(|| serde_json::from_str(&text).ok()).flatten()?;
+    let has_positions = json["args"].as_array().is_some_and(|args| !args.is_empty());
+    let is_call = json["kwargs"].is_object() && !has_positions;
+    Some(if is_call { json["kwargs"].to_string() } else { text })
 }

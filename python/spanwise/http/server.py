@@ -91,6 +91,7 @@ async def serve(service: Served) -> None:
         SpanwiseError: the service could not be opened, or the server stopped unexpectedly.
     """
     settings = service.settings
+    _ = service.app  # what cannot be served does not listen
     certificate = certificate_of(settings)
     listeners = open_listeners(settings)
     servers = _http_servers(service, settings, listeners)

@@ -19,6 +19,7 @@ from h2.connection import ConnectionState, H2Connection
 from h2.events import (
     ConnectionTerminated,
     DataReceived,
+    PingAckReceived,
     ResponseReceived,
     StreamEnded,
     StreamReset,
@@ -29,6 +30,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
+
+    from h2.events import Event
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 CHECK = "/grpc.health.v1.Health/Check"
@@ -97,6 +100,7 @@ class GrpcClient:
         self.is_closed = False
         self._replies: dict[int, tuple[dict[str, str], list[bytes], list[int]]] = {}
         self._ended: set[int] = set()
+        self._is_settled = True
         self.flush()
 
     def __enter__(self) -> Self:
@@ -138,6 +142,15 @@ class GrpcClient:
             else:
                 self.receive()
 
+    def settle(self) -> None:
+        """Waits until the server has handled everything that was sent."""
+        self._is_settled = False
+        self.h2.ping(b"settled?")
+        self.flush()
+        while not self._is_settled:
+            assert not self.is_closed
+            self.receive()
+
     def receive(self) -> None:
         """Handles what the server sends next, or that it closed the connection."""
         try:
@@ -148,22 +161,27 @@ class GrpcClient:
             self.is_closed = True
             return
         for event in self.h2.receive_data(data):
-            match event:
-                case ResponseReceived() | TrailersReceived():
-                    headers = {str(name): str(value) for name, value in event.headers or ()}
-                    self._reply(event.stream_id)[0].update(headers)
-                case DataReceived():
-                    self._reply(event.stream_id)[1].append(event.data or b"")
-                    self.h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id or 0)
-                case StreamReset():
-                    self._reply(event.stream_id)[2].append(int(event.error_code or 0))
-                    self._ended.add(event.stream_id or 0)
-                case StreamEnded():
-                    self._ended.add(event.stream_id or 0)
-                case ConnectionTerminated():
-                    self.goaway = int(event.error_code or 0)
+            self._handle(event)
         if not self.goaway:
             self.flush()
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case ResponseReceived() | TrailersReceived():
+                headers = {str(name): str(value) for name, value in event.headers or ()}
+                self._reply(event.stream_id)[0].update(headers)
+            case DataReceived():
+                self._reply(event.stream_id)[1].append(event.data or b"")
+                self.h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id or 0)
+            case StreamReset():
+                self._reply(event.stream_id)[2].append(int(event.error_code or 0))
+                self._ended.add(event.stream_id or 0)
+            case StreamEnded():
+                self._ended.add(event.stream_id or 0)
+            case PingAckReceived():
+                self._is_settled = True
+            case ConnectionTerminated():
+                self.goaway = int(event.error_code or 0)
 
     def _reply(self, stream_id: int | None) -> tuple[dict[str, str], list[bytes], list[int]]:
         return self._replies.setdefault(stream_id or 0, ({}, [], []))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from h2.config import H2Configuration
@@ -221,7 +222,9 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _reset(self, stream_id: int, code: ErrorCodes) -> None:
-        self._h2.reset_stream(stream_id, code)
+        # What arrived with the request may have reset it already, or ended the connection.
+        with suppress(H2Error):
+            self._h2.reset_stream(stream_id, code)
 
     def acknowledge(self, stream_id: int, size: int) -> None:
         """Allows the client to send as many bytes of bodies again."""

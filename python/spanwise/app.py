@@ -13,10 +13,11 @@ from spanwise.auth.config import AuthorizationConfig
 from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
-from spanwise.http.application import build_application
+from spanwise.http.application import build_application, build_otlp_application
 from spanwise.http.authorization import create_authorizer
 from spanwise.http.backend import Backend
 from spanwise.http.database_ids import DatabaseIds
+from spanwise.http.grpc.application import grpc_application
 from spanwise.http.middleware.cors import parse_origins
 from spanwise.http.middleware.same_site import parse_hosts
 from spanwise.http.openapi.describe import describe
@@ -130,7 +131,21 @@ class Service:
         Raises:
             ConfigurationError: a setting is not usable, or authorization is on and there is no usable key.
         """
-        backend = Backend(
+        return build_application(self._backend, self._lifespan)
+
+    @cached_property
+    def otlp_app(self) -> Application:
+        """The ASGI application of the port for OTLP over HTTP, without a lifespan."""
+        return build_otlp_application(self._backend)
+
+    @cached_property
+    def grpc_app(self) -> Application:
+        """The ASGI application of the port for OTLP over gRPC, without a lifespan. It needs HTTP/2 and trailers."""
+        return grpc_application(self._backend, self.settings.max_ingest_body_bytes)
+
+    @cached_property
+    def _backend(self) -> Backend:
+        return Backend(
             id=self.id,
             name=self.name,
             traces=self._traces,
@@ -153,7 +168,6 @@ class Service:
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
         )
-        return build_application(backend, self._lifespan)
 
     @cached_property
     def _body_readers(self) -> dict[str, BodyReader]:

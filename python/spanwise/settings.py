@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import msgspec
 from msgspec import Meta, Struct, field
 
-from spanwise.budgets import MEBIBYTE, Budgets
+from spanwise.budgets import MEBIBYTE
 from spanwise.errors import ConfigurationError
+from spanwise.otlp_settings import OtlpSettings
 from spanwise.token_settings import Text, TokenSettings
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def is_bucket(url: str) -> bool:
     return bool(separator) and scheme.lower() != "file"
 
 
-class Settings(Budgets, frozen=True, kw_only=True):
+class Settings(OtlpSettings, frozen=True, kw_only=True):
     """How one service runs. Sizes are in bytes, durations in seconds."""
 
     data_dir: Annotated[
@@ -285,7 +286,7 @@ def _entries(texts: object) -> dict[str, str]:
 
 def _table() -> Iterator[Setting]:
     hints = get_type_hints(Settings, include_extras=True)
-    tokens, inherited = len(msgspec.structs.fields(TokenSettings)), len(msgspec.structs.fields(Budgets))
+    tokens, inherited = len(msgspec.structs.fields(TokenSettings)), len(msgspec.structs.fields(OtlpSettings))
     described_here = msgspec.structs.fields(Settings)
     for described in (*described_here[inherited:], *described_here[tokens:inherited], *described_here[:tokens]):
         hint = hints[described.name]

@@ -25,6 +25,7 @@ ORDER = [
     "malloc_trim",
     "token_settings",
     "budgets",
+    "otlp_settings",
     "settings",
     "auth",
     "database",
@@ -109,6 +110,7 @@ def test_a_folder_has_few_modules() -> None:
     [
         ("starlette", "http"),
         ("granian", "http"),
+        ("h2", "http"),
         ("spanwise._engine", "traces"),
         ("click", "cli"),
         ("jwt", "auth"),

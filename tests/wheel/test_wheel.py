@@ -66,7 +66,8 @@ def test_the_demo_serves_a_search(environment: Path, tmp_path: Path) -> None:
     port = free_port()
     command = [str(environment / "bin" / "spanwise"), "demo", "--port", str(port), "--traces", str(TRACES)]
     command += ["--data-dir", str(tmp_path / "demo")]
-    server = subprocess.Popen(command, cwd=tmp_path, env=without_rust(), stdout=sys.stderr)
+    variables = without_rust() | {"SPANWISE_OTLP_GRPC_PORT": "0", "SPANWISE_OTLP_HTTP_PORT": "0"}
+    server = subprocess.Popen(command, cwd=tmp_path, env=variables, stdout=sys.stderr)
     try:
         wait_until_ready(server, port)
         body = json.dumps({"filter": {"op": "EQ", "key": "status", "value": "ERROR"}}).encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from spanwise.auth.scopes import Need
 
 _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
+_BASIC = re.compile(r"basic +([^\s,]+) *", re.IGNORECASE)
 
 
 def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
@@ -129,6 +131,24 @@ def bearer_token(authorization: Sequence[str]) -> str:
     if not found:
         raise UnauthenticatedError("Authorization header must be `Bearer <token>`")
     return found[1]
+
+
+def bearer_of_basic(authorization: str) -> str:
+    """Returns an `Authorization` header of Basic authentication as one whose token is the password; others as they are.
+
+    Source: RFC 7617, section 2.
+
+    >>> bearer_of_basic("Basic cHVibGljOnNlY3JldA==")
+    'Bearer secret'
+    """
+    found = _BASIC.fullmatch(authorization)
+    if not found:
+        return authorization
+    try:
+        _, _, password = b64decode(found[1], validate=True).decode().partition(":")
+    except ValueError:  # no base64, or no UTF-8
+        return authorization
+    return f"Bearer {password}"
 
 
 def prefer_verified(verified: str | None, given: str | None) -> str | None:

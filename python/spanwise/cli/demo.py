@@ -14,7 +14,7 @@ from spanwise.cli.serve import run
 from spanwise.demo.captures import trace_ids
 from spanwise.demo.fill import SEED, TRACES, fill, load_or_create_plan, mark_complete
 from spanwise.demo.hosted import hosted
-from spanwise.http.server import expect_free
+from spanwise.http.listeners import expect_free
 from spanwise.traces import TraceStore
 
 if TYPE_CHECKING:

@@ -33,10 +33,9 @@ def command(target: str | None, config: Path | None, **flags: str | tuple[str, .
 
 def run(service: Service) -> None:
     """Serves `service` in the foreground, until SIGTERM or SIGINT."""
-    settings = service.settings
     start_trimming()
-    log_to_stderr(settings)
-    uvloop.run(serve(service.app, settings, service.open, service.drain, service.close))
+    log_to_stderr(service.settings)
+    uvloop.run(serve(service))
 
 
 def find_service(target: str) -> Service:

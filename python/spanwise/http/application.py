@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from starlette import routing
@@ -14,7 +12,6 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from spanwise.fair_budget import current_caller
 from spanwise.http.metrics import NO_ROUTE
 from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
@@ -22,24 +19,24 @@ from spanwise.http.middleware.cors import Cors
 from spanwise.http.middleware.lifespan_state import LifespanState
 from spanwise.http.middleware.request_id import RequestId
 from spanwise.http.middleware.same_site import SameSite
-from spanwise.http.requests.caller import caller_key
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
-from spanwise.http.routing.table import TABLE
+from spanwise.http.routing.responder import responder
+from spanwise.http.routing.table import OTLP_TABLE, TABLE
 from spanwise.http.websocket.routes import websocket_routes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from spanwise.http.backend import Backend
+    from spanwise.http.routing.responder import Endpoint
     from spanwise.http.routing.route import Route
 
 AnyRoute = TypeVar("AnyRoute", routing.Route, routing.WebSocketRoute)
 Application: TypeAlias = ASGIApp
-Endpoint: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 Lifespan: TypeAlias = "Callable[[object], AbstractAsyncContextManager[None]]"
 
 
@@ -50,12 +47,26 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
         backend: the parts of the service, which handlers work with.
         lifespan: opens and closes the service.
     """
+    return _application(backend, TABLE, websocket_routes(backend), lifespan)
+
+
+def build_otlp_application(backend: Backend) -> Application:
+    """Returns the application of the port that exporters of OTLP use by default: their routes and `/health`."""
+    return _application(backend, OTLP_TABLE, (), None)
+
+
+def _application(
+    backend: Backend,
+    table: Sequence[Route],
+    sockets: Sequence[routing.WebSocketRoute],
+    lifespan: Lifespan | None,
+) -> Application:
     application = Starlette(
         routes=[
-            *map(_match_exactly, websocket_routes(backend)),
-            *(_path_route(path, routes, backend) for path, routes in _routes_by_path().items()),
+            *map(_match_exactly, sockets),
+            *(_path_route(path, routes, backend) for path, routes in _routes_by_path(table).items()),
         ],
-        middleware=_middleware(backend),
+        middleware=_middleware(backend, table),
         exception_handlers={HTTPException: _routing_error_handler(backend)},
         lifespan=lifespan,
     )
@@ -64,12 +75,12 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
     return application
 
 
-def _middleware(backend: Backend) -> list[Middleware]:
+def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
     """Returns the middleware, outermost first."""
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
     is_open = backend.authorizer.mode == "none"
     same_site = [Middleware(SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins)] if is_open else []
-    fixed = {(route.method, route.path): _endpoint(route, backend) for route in TABLE if "{" not in route.path}
+    fixed = {(route.method, route.path): responder(route, backend) for route in table if "{" not in route.path}
     return [
         Middleware(LifespanState),
         Middleware(RequestId),
@@ -104,16 +115,16 @@ class FixedPaths:
         await response(scope, receive, send)
 
 
-def _routes_by_path() -> dict[str, list[Route]]:
+def _routes_by_path(table: Sequence[Route]) -> dict[str, list[Route]]:
     routes: dict[str, list[Route]] = {}
-    for route in TABLE:
+    for route in table:
         routes.setdefault(route.path, []).append(route)
     return routes
 
 
 def _path_route(path: str, routes: list[Route], backend: Backend) -> routing.Route:
     """Returns one route for all methods of a path, so that the 405 of another method lists them all."""
-    endpoints = {route.method: _endpoint(route, backend) for route in routes}
+    endpoints = {route.method: responder(route, backend) for route in routes}
 
     async def respond(request: Request) -> Response:
         return await endpoints["GET" if request.method == "HEAD" else request.method](request)
@@ -125,38 +136,6 @@ def _match_exactly(route: AnyRoute) -> AnyRoute:
     """Returns the route, with a pattern that does not match a trailing newline as `$` would."""
     route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     return route
-
-
-def _endpoint(route: Route, backend: Backend) -> Endpoint:
-    reader = backend.body_readers.get(route.body or "")
-
-    async def respond(request: Request) -> Response:
-        started = time.perf_counter()
-        try:
-            await backend.authorizer.authorize(request, route)
-            current_caller.set(caller_key(request, getattr(request.state, "identity", None)))
-            request.state.is_public = route.is_public
-            if not route.is_public:
-                backend.response_budget.admit()
-            async with reader.body(request) if reader else nullcontext(b"") as body:
-                response = await route.handler(request, body, backend)
-        except Exception as error:  # noqa: BLE001  # every failure gets a response
-            response = _error_response(request, route, backend, error)
-        backend.metrics.add((route.method, route.path), response.status_code, time.perf_counter() - started)
-        return response
-
-    return respond
-
-
-def _error_response(request: Request, route: Route, backend: Backend, error: Exception) -> Response:
-    """Returns the response to a request that failed.
-
-    This is a function of its own because a local name for the error in the frame that caught it would form a cycle with
-    the traceback, which keeps the request body alive until the garbage collector runs.
-    """
-    reported = as_spanwise_error(request, error)
-    backend.metrics.add_error(reported)
-    return route.write_error(request, reported)
 
 
 def _routing_error_handler(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:

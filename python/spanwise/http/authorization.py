@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
 from spanwise.auth.config import configured_sources, key_material, resolve_config
-from spanwise.auth.identity import Identity, bearer_token
+from spanwise.auth.identity import Identity, bearer_of_basic, bearer_token
 from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.rate_limit import RateLimiter
 from spanwise.auth.request_state import identity_from_state
@@ -64,6 +64,10 @@ class ProtectedRoute(Protocol):
     @property
     def is_filtered_by_scope(self) -> bool:
         """Whether it lists resources and leaves out those that the caller's scopes do not name."""
+
+    @property
+    def accepts_basic(self) -> bool:
+        """Whether the token may also be the password of Basic authentication."""
 
 
 class Authorizer(Protocol):
@@ -214,7 +218,10 @@ class TokenAuthorizer:
             next(iter(request.path_params.values()), None),
             request.state.request_id,
         )
-        identity = await self.authenticate(request, request.headers.getlist("authorization"), audited)
+        authorization = request.headers.getlist("authorization")
+        if route is not None and route.accepts_basic:
+            authorization = list(map(bearer_of_basic, authorization))
+        identity = await self.authenticate(request, authorization, audited)
         _set_identity(request, identity)
         if route is not None:
             component_id = request.path_params.get("component_id")

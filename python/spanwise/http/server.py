@@ -1,4 +1,6 @@
-"""Runs the HTTP server, Granian, within the service's own process and event loop, and shuts it down gracefully.
+"""Runs the servers of the service within its own process and event loop, and shuts them down gracefully.
+
+HTTP is served by Granian, and gRPC by `http/http2`.
 
 `docs/decisions/2026-11-20-one-process.md` explains why the server is embedded, and
 `docs/decisions/2026-11-21-connections.md` why the service opens the listening socket itself.
@@ -9,13 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import resource
 import signal
-import socket
-import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces
@@ -23,13 +22,24 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from spanwise.errors import ConfigurationError, SpanwiseError
+from spanwise.errors import SpanwiseError
+from spanwise.http.http2.limits import ConnectionLimits
+from spanwise.http.http2.server import Http2Server
+from spanwise.http.listeners import (
+    BACKLOG,
+    allowed_connections,
+    allowed_otlp_connections,
+    certificate_of,
+    open_listeners,
+)
 from spanwise.http.websocket.upgrade import Upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    import socket
+    import ssl
 
     from spanwise.http.application import Application
+    from spanwise.http.listeners import Listeners
     from spanwise.settings import Settings
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -38,60 +48,109 @@ it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 EXIT_SECONDS = 1.5
 """The process exits this long after the drain deadline, whatever still runs. What was acknowledged is durable."""
-BACKLOG = 4096
-"""Connections that may wait to be accepted. A client beyond them must retry, which takes its system seconds."""
-RESERVED_FILES = 256
-"""File descriptors reserved for the stores, the database and the program."""
 
 _log = logging.getLogger(__name__)
 
 
-async def serve(
-    application: Application,
-    settings: Settings,
-    open_service: Callable[[], Awaitable[None]],
-    drain_service: Callable[[], Awaitable[None]],
-    close_service: Callable[[], Awaitable[None]],
-) -> None:
+class Served(Protocol):
+    """A service as its servers see it."""
+
+    @property
+    def settings(self) -> Settings:
+        """Its settings."""
+
+    @property
+    def app(self) -> Application:
+        """The ASGI application of its own port; its lifespan is not run."""
+
+    @property
+    def otlp_app(self) -> Application:
+        """The ASGI application of the port for OTLP over HTTP."""
+
+    @property
+    def grpc_app(self) -> Application:
+        """The ASGI application of the port for OTLP over gRPC."""
+
+    async def open(self) -> None:
+        """Opens it. Called while the servers run; if it fails, they stop."""
+
+    async def drain(self) -> None:
+        """Called at the start of the shutdown, to close WebSockets before the server cuts them off."""
+
+    async def close(self) -> None:
+        """Closes it. Called once the requests have finished, or at the drain deadline."""
+
+
+async def serve(service: Served) -> None:
     """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
 
-    The port is open from the start; routes respond with 503 until the service is open.
-
-    Args:
-        application: the ASGI application, without its lifespan.
-        settings: the address, the number of connections, and the deadlines.
-        open_service: called while the server runs; if it fails, the server stops.
-        drain_service: called at the start of the shutdown, to close WebSockets before the server cuts them off.
-        close_service: called once the requests have finished, or at the drain deadline.
+    The ports are open from the start; routes respond with 503 until the service is open.
 
     Raises:
         ConfigurationError: the address is in use, or cannot be listened on.
         SpanwiseError: the service could not be opened, or the server stopped unexpectedly.
     """
-    address = (settings.host, settings.port)
-    server = _server(application, settings, _listen(address, settings))
+    settings = service.settings
+    _ = service.app  # what cannot be served does not listen
+    certificate = certificate_of(settings)
+    listeners = open_listeners(settings)
+    servers = _http_servers(service, settings, listeners)
+    grpc = await _grpc_server(service, settings, listeners, certificate)
     shutdown = _shutdown_signal(settings.drain_seconds + EXIT_SECONDS)
-    serving = asyncio.ensure_future(server.serve())
-    opening = asyncio.ensure_future(open_service())
+    serving = [asyncio.ensure_future(server.serve()) for server in servers]
+    opening = asyncio.ensure_future(service.open())
     ending = asyncio.ensure_future(shutdown.wait())
-    _log.info("listening on http://%s:%d", *address)
     try:
-        await asyncio.wait([serving, opening, ending], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([*serving, opening, ending], return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             opening.result()
             _log.info("ready")
-            await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*serving, ending], return_when=asyncio.FIRST_COMPLETED)
         if not shutdown.is_set():
             raise SpanwiseError("the server stopped unexpectedly")
     finally:
         shutdown_started = time.monotonic()
-        await drain_service()
-        _stop(server)
-        await asyncio.wait([serving], timeout=max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started)))
-        await close_service()
-        await asyncio.wait([serving], timeout=LAST_RESPONSES_SECONDS)
+        draining = [asyncio.ensure_future(grpc.drain())] if grpc else []
+        await service.drain()
+        for server in servers:
+            _stop(server)
+        left = max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started))
+        await asyncio.wait([*serving, *draining], timeout=left)
+        await service.close()
+        await asyncio.wait([*serving, *draining], timeout=LAST_RESPONSES_SECONDS)
+        if grpc:
+            grpc.close()
         ending.cancel()
     _log.info("stopped")
+
+
+def _http_servers(service: Served, settings: Settings, listeners: Listeners) -> list[Server]:
+    connections = allowed_connections(settings.max_connections)
+    servers = [_server(service.app, settings, listeners.main, connections)]
+    _log.info("listening on %s", _address("http", settings, listeners.main))
+    if listeners.otlp_http is not None:
+        _log.info("listening for OTLP over HTTP on %s", _address("http", settings, listeners.otlp_http))
+        otlp_connections = allowed_otlp_connections(connections)
+        servers.append(_server(service.otlp_app, settings, listeners.otlp_http, otlp_connections))
+    return servers
+
+
+async def _grpc_server(
+    service: Served, settings: Settings, listeners: Listeners, certificate: ssl.SSLContext | None
+) -> Http2Server | None:
+    if listeners.otlp_grpc is None:
+        return None
+    _log.info(
+        "listening for OTLP over gRPC on %s",
+        _address("https" if certificate else "http", settings, listeners.otlp_grpc),
+    )
+    limits = ConnectionLimits(allowed_otlp_connections(settings.max_connections))
+    return await Http2Server.start(service.grpc_app, settings, listeners.otlp_grpc, limits, certificate)
+
+
+def _address(scheme: str, settings: Settings, listener: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{scheme}://{host}:{listener.getsockname()[1]}"
 
 
 class _BoundServer(Server):
@@ -105,8 +164,7 @@ class _BoundServer(Server):
         self._shd = holder(self.listener.detach(), is_unix, self.backlog)
 
 
-def _server(application: Application, settings: Settings, listener: socket.socket) -> Server:
-    connections = _connections(settings.max_connections)
+def _server(application: Application, settings: Settings, listener: socket.socket, connections: int) -> Server:
     milliseconds = round(settings.header_deadline_seconds * 1000)
     server = _BoundServer(
         Upgrade(application),
@@ -122,56 +180,8 @@ def _server(application: Application, settings: Settings, listener: socket.socke
     return server
 
 
-def _connections(requested: int) -> int:
-    """Returns how many connections to allow: the requested number, unless the limit on open files is too low.
-
-    Raises the soft limit on open files if necessary.
-    """
-    allowed, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if maximum != resource.RLIM_INFINITY and maximum < requested + RESERVED_FILES:
-        _log.warning(
-            "at most %d connections at once: the process may open no more than %d files", maximum // 2, maximum
-        )
-        requested = maximum // 2
-    if allowed != resource.RLIM_INFINITY and allowed < requested + RESERVED_FILES:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (min(requested + RESERVED_FILES, maximum) if maximum > 0 else maximum, maximum)
-        )
-    return requested
-
-
 def _stop(server: Server) -> None:
     server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
-
-
-def expect_free(settings: Settings) -> None:
-    """Checks that the service can listen on its address.
-
-    Raises:
-        ConfigurationError: the address is in use, or cannot be listened on.
-    """
-    _listen((settings.host, settings.port), settings).close()
-
-
-def _listen(address: tuple[str, int], settings: Settings) -> socket.socket:
-    """Returns the listening socket. Its connections inherit its options."""
-    try:
-        family, kind, protocol, _, resolved = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if sys.platform == "linux":
-                milliseconds = round(settings.write_deadline_seconds * 1000)
-                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
-            listener.bind(resolved)
-            listener.listen(BACKLOG)
-        except OSError:
-            listener.close()
-            raise
-    except OSError as error:
-        raise ConfigurationError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
-    return listener
 
 
 def _shutdown_signal(exit_seconds: float) -> asyncio.Event:

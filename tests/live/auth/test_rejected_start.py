@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.clients.tokens import signing_key
-from support.services.process import RunningService
+from support.services.process import NO_DEFAULT_PORTS, RunningService
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def test_without_usable_keys_it_does_not_start(case: str, tmp_path: Path) -> Non
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPANWISE_", "JWT_"))}
     done = subprocess.run(
         [sys.executable, "-m", "spanwise", "serve", "--authorization", "--data-dir", str(tmp_path / "data")],
-        env=environment | variables,
+        env=environment | NO_DEFAULT_PORTS | variables,
         capture_output=True,
         text=True,
         timeout=30,

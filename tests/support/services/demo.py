@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from support.services.process import NO_DEFAULT_PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 def start_demo(data_dir: Path, port: int, *flags: str) -> Iterator[subprocess.Popen[str]]:
     """Starts the demo, and kills it at the end of the block."""
     command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:
+    environment = os.environ | NO_DEFAULT_PORTS
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as demo:
         try:
             yield demo
         finally:

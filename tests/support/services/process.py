@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import httpx
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 30
 STOP_SECONDS = 15
+NO_DEFAULT_PORTS = {"SPANWISE_OTLP_GRPC_PORT": "0", "SPANWISE_OTLP_HTTP_PORT": "0"}
+"""For the environment of every service that a test starts: several run at once."""
 
 
 def free_port() -> int:
@@ -30,6 +32,8 @@ def free_port() -> int:
 
 class RunningService:
     """A running service over one data folder. Use it as a context manager, which kills it at the end."""
+
+    default_ports: ClassVar[dict[str, str]] = NO_DEFAULT_PORTS
 
     def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True, **variables: str) -> None:
         """Starts the service and waits until it is ready, unless `is_ready` is false.
@@ -46,7 +50,8 @@ class RunningService:
         self.url = f"http://127.0.0.1:{self.port}"
         self.http = httpx.Client(base_url=self.url, timeout=30)
         prefixes = ("SPANWISE_", "JWT_")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)} | variables
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
+        environment = inherited | self.default_ports | variables
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],

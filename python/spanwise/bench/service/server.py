@@ -52,6 +52,7 @@ class ServerProcess:
         self._log = data_dir.with_suffix(".log")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPANWISE_", "JWT_"))}
         command = [sys.executable, "-m", "spanwise", "serve", "--data-dir", str(data_dir), "--port", str(self.port)]
+        command += ["--otlp-grpc-port", "0", "--otlp-http-port", "0"]
         begun = time.perf_counter()
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603  # our own

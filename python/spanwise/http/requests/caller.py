@@ -24,7 +24,11 @@ def component_id_of(request: Request) -> str:
 
 def address_of(connection: HTTPConnection) -> str:
     """Returns the address that a connection comes from: of IPv6 the network, as one client has many addresses there."""
-    host = connection.client.host if connection.client else ""
+    return network_of(connection.client.host if connection.client else "")
+
+
+def network_of(host: str) -> str:
+    """Returns the address that a host counts as: of IPv6 the network, as one client has many addresses there."""
     return ":".join(host.split(":")[:4]) if host.count(":") > 1 and "." not in host else host
 
 

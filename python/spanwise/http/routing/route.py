@@ -36,6 +36,7 @@ class Route(Struct, frozen=True):
         body: the reader, and so the limits, of its request body; None if it has none, and then no body is read.
         write_error: writes its error responses.
         is_filtered_by_scope: whether it lists resources and leaves out those that the caller's scopes do not name.
+        accepts_basic: whether the token may also be the password of Basic authentication.
     """
 
     method: str
@@ -47,3 +48,4 @@ class Route(Struct, frozen=True):
     body: Literal["search", "ingest", "form"] | None = None
     write_error: ErrorWriter = json_error_response
     is_filtered_by_scope: bool = False
+    accepts_basic: bool = False

@@ -37,6 +37,23 @@ _WRITE = Need.of("traces:write")
 _DELETE = Need.of("traces:delete")
 _METRICS = Need.of("metrics:read")
 
+LANGFUSE_PREFIX = "/api/public/otel"
+"""Where SDKs of Langfuse send OTLP to, below the address that they are given."""
+
+
+def _export(path: str, name: str, *, accepts_basic: bool = False) -> Route:
+    return Route(
+        "POST",
+        path,
+        traces.ingest_traces,
+        Operation(name, "Ingests spans from an OTLP export request", (ExportResponse,), query=StoreQuery, is_otlp=True),
+        _WRITE,
+        body="ingest",
+        write_error=otlp_error_response,
+        accepts_basic=accepts_basic,
+    )
+
+
 TABLE: tuple[Route, ...] = (
     Route(
         "GET",
@@ -175,22 +192,12 @@ TABLE: tuple[Route, ...] = (
         ),
         _READ,
     ),
-    Route(
-        "POST",
-        "/v1/traces",
-        traces.ingest_traces,
-        Operation(
-            "export_traces",
-            "Ingests spans from an OTLP export request",
-            (ExportResponse,),
-            query=StoreQuery,
-            is_otlp=True,
-        ),
-        _WRITE,
-        body="ingest",
-        write_error=otlp_error_response,
-    ),
+    _export("/v1/traces", "export_traces"),
+    _export(LANGFUSE_PREFIX + "/v1/traces", "export_langfuse_traces", accepts_basic=True),
     *hosted_routes(),
     *approval_routes(),
 )
 """Every route, in the order in which paths are matched."""
+
+OTLP_TABLE: tuple[Route, ...] = tuple(route for route in TABLE if route.operation.is_otlp or route.path == "/health")
+"""What the port that exporters use by default serves."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise.http.responses.errors import json_error_response, otlp_error_response
-from spanwise.http.routing.table import TABLE
+from spanwise.http.routing.table import OTLP_TABLE, TABLE
 
 if TYPE_CHECKING:
     from spanwise.http.routing.route import Route
@@ -30,6 +30,7 @@ PUBLISHED = {
     ("GET", "/traces/export"): "traces:read",
     ("GET", "/traces/{trace_id}"): "traces:read",
     ("POST", "/v1/traces"): "traces:write",
+    ("POST", "/api/public/otel/v1/traces"): "traces:write",
     ("GET", "/sessions"): "sessions:read",
     ("GET", "/sessions/{session_id}"): "sessions:read",
     ("GET", "/sessions/{session_id}/runs"): "sessions:read",
@@ -86,7 +87,15 @@ def test_a_body_is_limited_where_there_is_one(row: Route) -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
 def test_errors_are_json_except_where_otlp_says_otherwise(row: Route) -> None:
-    assert row.write_error is (otlp_error_response if row.path.startswith("/v1/") else json_error_response)
+    assert row.write_error is (otlp_error_response if "/v1/" in row.path else json_error_response)
+
+
+def test_only_the_routes_of_langfuse_take_basic_authentication() -> None:
+    assert {row.path for row in TABLE if row.accepts_basic} == {"/api/public/otel/v1/traces"}
+
+
+def test_exporters_get_their_routes_and_health() -> None:
+    assert {row.path for row in OTLP_TABLE} == {"/v1/traces", "/api/public/otel/v1/traces", "/health"}
 
 
 def test_a_fixed_path_comes_before_one_with_a_parameter() -> None:

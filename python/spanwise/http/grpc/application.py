@@ -1,0 +1,81 @@
+"""Builds the ASGI application that serves gRPC. Its requests pass through the same steps as all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+
+from spanwise.errors import MethodNotAllowedError, UnsupportedMediaTypeError
+from spanwise.http.grpc.health import MAX_MESSAGE_BYTES
+from spanwise.http.grpc.message import UnaryMessage
+from spanwise.http.grpc.responses import CONTENT_TYPE, grpc_error_response
+from spanwise.http.grpc.services import ROUTES
+from spanwise.http.metrics import NO_ROUTE
+from spanwise.http.middleware.request_id import RequestId
+from spanwise.http.requests.json import media_type
+from spanwise.http.responses.errors import as_spanwise_error, json_error_response
+from spanwise.http.routing.responder import responder
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from spanwise.http.backend import Backend
+
+_PROTOBUF_SUFFIX = "+proto"
+
+
+def grpc_application(backend: Backend, max_message_bytes: int) -> ASGIApp:
+    """Returns the application that serves OTLP over gRPC.
+
+    Pages of other sites need not be kept out: browsers speak HTTP/2 over TLS only, and ask before they send a request
+    of this content type.
+
+    Args:
+        backend: the parts of the service.
+        max_message_bytes: the largest message, as sent.
+    """
+    return RequestId(_Calls(backend, max_message_bytes))
+
+
+class _Calls:
+    """Dispatches calls to the methods of the table."""
+
+    def __init__(self, backend: Backend, max_message_bytes: int) -> None:
+        self._backend = backend
+        self._methods = {
+            route.path: (responder(route, backend), max_message_bytes if route.body else MAX_MESSAGE_BYTES)
+            for route in ROUTES
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one call."""
+        scope["path_params"] = {}
+        response = await self._respond(scope, receive, send)
+        await response(scope, receive, send)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> Response:
+        request = Request(scope, receive, send)
+        found = media_type(request)
+        if found.removesuffix(_PROTOBUF_SUFFIX) != CONTENT_TYPE or scope["method"] != "POST":
+            return json_error_response(
+                request, UnsupportedMediaTypeError(f"expected a POST of `{CONTENT_TYPE}`, got `{found}`")
+            )
+        method = self._methods.get(scope["path"])
+        if method is None:
+            return await self._reject(request)
+        respond, max_bytes = method
+        return await respond(Request(scope, UnaryMessage(scope, receive, max_bytes).receive, send))
+
+    async def _reject(self, request: Request) -> Response:
+        """Returns the response to a call of no method, which only authenticated callers learn."""
+        error: Exception = MethodNotAllowedError(f"there is no method `{request.scope['path']:.256}`")
+        try:
+            await self._backend.authorizer.authorize(request, None)
+        except Exception as rejection:  # noqa: BLE001  # every failure gets a response
+            error = rejection
+        reported = as_spanwise_error(request, error)
+        self._backend.metrics.add_error(reported)
+        self._backend.metrics.add(NO_ROUTE, reported.status, 0.0)
+        return grpc_error_response(request, reported)

@@ -1,0 +1,80 @@
+"""The table of services: what serves the method of each, and what its caller needs. A new service is a new line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from spanwise.auth.scopes import Need
+from spanwise.http.grpc.health import SERVICE as HEALTH
+from spanwise.http.grpc.health import check_health
+from spanwise.http.grpc.message import encoding_of
+from spanwise.http.grpc.responses import GrpcResponse, grpc_error_response
+from spanwise.http.media_types import PROTOBUF
+from spanwise.http.openapi.operation import Operation
+from spanwise.http.routing.route import Route
+from spanwise.traces.service import Traces
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from spanwise.http.backend import Backend
+    from spanwise.http.routing.route import Handler
+
+
+class Report(Protocol):
+    """What was done with a request."""
+
+    @property
+    def response(self) -> bytes:
+        """The response of OTLP, in the encoding of the request."""
+
+
+Ingest: TypeAlias = "Callable[[Traces, bytes, str, str | None, str | None], Awaitable[Report]]"
+"""Ingests a message, given its media type, its compression and the id of the store."""
+
+DB_ID = "db_id"
+"""The metadata that names one of several stores."""
+_EXPORTS: dict[str, Ingest] = {
+    "opentelemetry.proto.collector.trace.v1.TraceService": Traces.ingest,
+}
+"""What stores the `Export` requests of each service of OTLP."""
+
+
+def _export(ingest: Ingest) -> Handler:
+    async def export(request: Request, body: bytes, backend: Backend) -> Response:
+        store_id = backend.databases.trace_store(request.headers.get(DB_ID) or None)
+        report = await ingest(backend.traces, body, PROTOBUF, encoding_of(request), store_id)
+        return GrpcResponse(report.response)
+
+    return export
+
+
+def _routes() -> tuple[Route, ...]:
+    exports = (
+        Route(
+            "POST",
+            f"/{service}/Export",
+            _export(ingest),
+            Operation("export", "Ingests the OTLP request in one message", is_otlp=True),
+            Need.of("traces:write"),
+            body="ingest",
+            write_error=grpc_error_response,
+        )
+        for service, ingest in _EXPORTS.items()
+    )
+    health = Route(
+        "POST",
+        f"/{HEALTH}/Check",
+        check_health({HEALTH, *_EXPORTS}),
+        Operation("check_health", "Returns whether the service is ready"),
+        is_public=True,
+        write_error=grpc_error_response,
+    )
+    return (*exports, health)
+
+
+ROUTES: tuple[Route, ...] = _routes()
+"""The routes of all methods: gRPC calls one by a POST to its path."""

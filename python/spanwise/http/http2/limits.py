@@ -1,0 +1,86 @@
+"""Limits on the connections of an HTTP/2 server, those of known and unknown callers apart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Protocol
+
+MAX_UNKNOWN_CONNECTIONS = 256
+"""Connections on which no request was authorized yet: with authorization off, those on which none was made."""
+MAX_STREAMS = 100
+"""Requests of one connection at once."""
+UNKNOWN_WINDOW_BYTES = 64 * 1024 - 1
+"""Bytes of bodies that a connection may send before a request of it was authorized."""
+STREAM_WINDOW_BYTES = 1024 * 1024
+CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies that may be under way in one authorized request, and in all of a connection."""
+IDLE_SECONDS = 300
+"""How long a connection without requests is kept, at least; at most twice as long."""
+CLOSE_SECONDS = 1
+"""How long a client may take to read why its connection is closed."""
+
+
+class LimitedConnection(Protocol):
+    """What the limits know of a connection."""
+
+    @property
+    def address(self) -> str:
+        """The address of its client."""
+
+    def end(self, reason: str) -> None:
+        """Closes it."""
+
+    def drain(self) -> None:
+        """Closes it when the requests under way have their responses."""
+
+
+class ConnectionLimits:
+    """Limits how many connections are open at once.
+
+    A connection too many ends one on which no request was authorized yet: the oldest one of the address that has most
+    of them. If there is none, it is closed itself.
+    """
+
+    def __init__(self, max_open: int) -> None:
+        """Sets the limit of all connections."""
+        self._max_open = max_open
+        self._unknown: dict[LimitedConnection, None] = {}
+        self._open: dict[LimitedConnection, None] = {}
+        self._has_left = asyncio.Event()
+
+    @property
+    def open(self) -> tuple[LimitedConnection, ...]:
+        """Returns the open connections."""
+        return tuple(self._open)
+
+    @property
+    def unknown(self) -> int:
+        """Returns how many of them are of unknown callers."""
+        return len(self._unknown)
+
+    def enter(self, connection: LimitedConnection) -> None:
+        """Counts one more connection, whose caller is unknown. This may end an older one, or this one."""
+        self._open[connection] = None
+        self._unknown[connection] = None
+        if len(self._unknown) > MAX_UNKNOWN_CONNECTIONS or len(self._open) > self._max_open:
+            ((most, _),) = Counter(each.address for each in self._unknown).most_common(1)
+            oldest = next(each for each in self._unknown if each.address == most)
+            self.leave(oldest)
+            oldest.end("too many connections")
+
+    def recognize(self, connection: LimitedConnection) -> None:
+        """Counts a connection no more as one of an unknown caller."""
+        self._unknown.pop(connection, None)
+
+    def leave(self, connection: LimitedConnection) -> None:
+        """Counts one connection less."""
+        self._open.pop(connection, None)
+        self._unknown.pop(connection, None)
+        self._has_left.set()
+
+    async def wait_until_none(self) -> None:
+        """Waits until no connection is open."""
+        while self._open:
+            self._has_left.clear()
+            await self._has_left.wait()

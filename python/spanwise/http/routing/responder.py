@@ -1,0 +1,58 @@
+"""From a route to the function that responds to its requests, which every server of the service shares."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, TypeAlias
+
+from spanwise.fair_budget import current_caller
+from spanwise.http.requests.caller import caller_key
+from spanwise.http.responses.errors import as_spanwise_error
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from spanwise.http.backend import Backend
+    from spanwise.http.routing.route import Route
+
+Endpoint: TypeAlias = "Callable[[Request], Awaitable[Response]]"
+
+
+def responder(route: Route, backend: Backend) -> Endpoint:
+    """Returns the function that responds to the requests of one route, whatever happens.
+
+    It authorizes the caller, reads the body within its limits, runs the handler, and counts the request.
+    """
+    reader = backend.body_readers.get(route.body or "")
+
+    async def respond(request: Request) -> Response:
+        started = time.perf_counter()
+        try:
+            await backend.authorizer.authorize(request, route)
+            current_caller.set(caller_key(request, getattr(request.state, "identity", None)))
+            request.state.is_public = route.is_public
+            if not route.is_public:
+                backend.response_budget.admit()
+            async with reader.body(request) if reader else nullcontext(b"") as body:
+                response = await route.handler(request, body, backend)
+        except Exception as error:  # noqa: BLE001  # every failure gets a response
+            response = _error_response(request, route, backend, error)
+        backend.metrics.add((route.method, route.path), response.status_code, time.perf_counter() - started)
+        return response
+
+    return respond
+
+
+def _error_response(request: Request, route: Route, backend: Backend, error: Exception) -> Response:
+    """Returns the response to a request that failed.
+
+    This is a function of its own because a local name for the error in the frame that caught it would form a cycle with
+    the traceback, which keeps the request body alive until the garbage collector runs.
+    """
+    reported = as_spanwise_error(request, error)
+    backend.metrics.add_error(reported)
+    return route.write_error(request, reported)

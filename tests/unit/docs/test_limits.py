@@ -14,6 +14,7 @@ from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_S
 from spanwise.http.server import MAX_HEADER_BYTES
 from spanwise.http.websocket import protocol
 from spanwise.settings import TABLE
+from spanwise.strict_json import MAX_DEPTH
 from spanwise.traces.download import MAX_DOWNLOADS
 from support.paths import ROOT, SOURCES
 
@@ -52,7 +53,7 @@ def test_every_setting_of_a_limit_is_listed(name: str) -> None:
 
 FIGURES = {
     "64 KiB, 100 lines; 32 KiB always pass": MAX_HEADER_BYTES == 64 * KIBIBYTE,
-    "| token | 8 KiB |": MAX_TOKEN_BYTES == 8 * KIBIBYTE,
+    "| token | 8 KiB; its JSON 32 levels deep": (MAX_TOKEN_BYTES, MAX_DEPTH) == (8 * KIBIBYTE, 32),
     "It may hold three times what is left": SHARE_FACTOR == 3,
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
     "4 MiB, divided by address; 10 s without": (PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS) == (4 * MEBIBYTE, 10),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
+from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
@@ -150,6 +151,7 @@ class Service:
                 PUBLIC_RESPONSE_BYTES, min(PUBLIC_WRITE_SECONDS, self.settings.write_deadline_seconds), is_shared=True
             ),
             body_readers=self._body_readers,
+            unknown_callers=ProcessorBudget(self.settings.unknown_processor_share),
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
         )

@@ -98,6 +98,17 @@ class FairBudget:
             else:
                 self._held.pop(caller, None)
 
+    def drain(self, amount: int) -> None:
+        """Releases `amount`, or all there is, from all callers in proportion to what they hold.
+
+        It is for what is used up and comes back with time: nobody has a `Holding` of it.
+        """
+        with self._lock:
+            left = max(0, self.used - amount)
+            kept = ((caller, held * left // self.used) for caller, held in self._held.items())
+            self._held = {caller: held for caller, held in kept if held}
+            self.used = sum(self._held.values())
+
 
 class Holding:
     """What one caller holds of a budget. As a context manager, it is released at the end of the block.

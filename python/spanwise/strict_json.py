@@ -19,8 +19,9 @@ MAX_DEPTH = 32
 MAX_NAME_LENGTH = 64
 """Characters of a member's name that a message shows."""
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_INNERMOST = re.compile(rb"\[\]|\{\}")
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+"""A string, or the rest of a document in which it does not end: or the search would begin again at every quote."""
+_OPENING = b"[{"
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -53,12 +54,12 @@ def is_nested_deeper(source: bytes, depth: int) -> bool:
     """
     if source.count(b"[") + source.count(b"{") <= depth:
         return False
-    brackets = _STRING.sub(b"", source).translate(None, _NO_BRACKETS)
-    for _ in range(depth):
-        if not brackets:
-            return False
-        brackets = _INNERMOST.sub(b"", brackets)
-    return bool(brackets)
+    level = 0
+    for bracket in _STRING.sub(b"", source).translate(None, _NO_BRACKETS):
+        level += 1 if bracket in _OPENING else -1
+        if level > depth:
+            return True
+    return False
 
 
 def reject_duplicates(source: str) -> None:

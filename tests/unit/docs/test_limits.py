@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.auth.tokens import MAX_TOKEN_BYTES
+from spanwise.auth.identity import MAX_TOKEN_BYTES
+from spanwise.auth.processor_budget import BURST_SECONDS
 from spanwise.fair_budget import SHARE_FACTOR
 from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS
 from spanwise.http.server import MAX_HEADER_BYTES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
 LIMITING = re.compile(
-    r"max_(?!bytes$)\w+|\w+_(buffer_bytes|queue_size|deadline_seconds|threads|per_second)|drain_seconds"
+    r"max_(?!bytes$)\w+|\w+_(buffer_bytes|queue_size|deadline_seconds|threads|processor_share)|drain_seconds"
 )
 KIBIBYTE, MEBIBYTE = 1024, 1024 * 1024
 
@@ -54,6 +55,7 @@ def test_every_setting_of_a_limit_is_listed(name: str) -> None:
 FIGURES = {
     "64 KiB, 100 lines; 32 KiB always pass": MAX_HEADER_BYTES == 64 * KIBIBYTE,
     "| token | 8 KiB; its JSON 32 levels deep": (MAX_TOKEN_BYTES, MAX_DEPTH) == (8 * KIBIBYTE, 32),
+    "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
     "It may hold three times what is left": SHARE_FACTOR == 3,
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
     "4 MiB, divided by address; 10 s without": (PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS) == (4 * MEBIBYTE, 10),

@@ -14,6 +14,7 @@ from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
+from spanwise.fair_budget import FairBudget
 from spanwise.http.application import build_application
 from spanwise.http.authorization import create_authorizer
 from spanwise.http.backend import Backend
@@ -28,7 +29,7 @@ from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.limits import SocketLimits
 from spanwise.registry import Registry
-from spanwise.runs import MemoryBudget, Runs
+from spanwise.runs import Runs
 from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings
@@ -184,7 +185,7 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        budget = MemoryBudget(self.settings.event_buffer_bytes)
+        budget = FairBudget(self.settings.event_buffer_bytes, "too many bytes of events at once")
         return Runs(database, self._registry, recorder, self.settings.max_concurrent_runs, budget)
 
     @property

@@ -9,7 +9,7 @@ there are: `docs/reference/limits.md`.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from spanwise.errors import UnavailableError
@@ -47,7 +47,7 @@ class FairBudget:
         self._message = message
         self._whole = whole
         self._held: dict[str, int] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
 
     def held(self, caller: str) -> int:
         """Returns how much one caller holds."""
@@ -92,7 +92,7 @@ class FairBudget:
             if is_checked and amount and not self.allows(caller, amount):
                 raise UnavailableError(self._message)
             self.used += amount
-            held = self.held(caller) + amount
+            held = self._held.get(caller, 0) + amount
             if held:
                 self._held[caller] = held
             else:
@@ -131,6 +131,11 @@ class Holding:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Releases what is held."""
         self.release()
+
+    @property
+    def is_at_its_share(self) -> bool:
+        """Returns whether the caller may take no more."""
+        return not self._budget.allows(self.caller)
 
     def add(self, amount: int) -> None:
         """Takes `amount` more.

@@ -41,15 +41,38 @@ def messages() -> Iterator[str]:
                         yield from (str(part.value).strip() for part in values if isinstance(part, ast.Constant))
 
 
-def test_every_budget_that_is_divided_is_listed() -> None:
+DIVIDED, UNKNOWN, UNDIVIDED = "Shares", "Clients that nobody knows", "Undivided"
+
+
+def rows(section: str) -> list[list[str]]:
+    """Returns the cells of the table in a section of the page."""
+    (text,) = [part for part in PAGE.split("\n## ") if part.startswith(section)]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_every_budget_that_is_divided_is_listed_as_one_and_no_other() -> None:
     found = list(messages())
-    assert len(found) >= 8
-    assert [text for text in found if text not in PAGE] == []
+    assert len(found) >= 10
+    divided = [row for row in rows(DIVIDED) + rows(UNKNOWN) if "divided by" in row[1] or row in rows(DIVIDED)]
+    ends = " ".join(row[2] for row in divided)
+    for text in found:
+        assert text in ends, f"`{text}` is not said to be divided"
+    texts = re.findall(r"`((?:too many|more than) [^`]+)`", " ".join(row[2] for row in rows(DIVIDED)))
+    assert [text for text in texts if not any(part in text for part in found)] == []
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE if LIMITING.fullmatch(name)])
-def test_every_setting_of_a_limit_is_listed(name: str) -> None:
-    assert f"`{name}`" in PAGE
+def test_every_setting_of_a_limit_is_listed_and_it_is_said_whose_it_is(name: str) -> None:
+    """As the budget of one row: divided among callers, or among clients that nobody knows, or not divided."""
+    listed = [section for section in (DIVIDED, UNKNOWN, UNDIVIDED) for row in rows(section) if f"`{name}`" in row[1]]
+    named_as_a_deadline = [row for row in rows(DIVIDED) if f"`{name}`" in row[2]]
+    assert len(listed) == 1 or (name.endswith("deadline_seconds") and named_as_a_deadline), (name, listed)
+
+
+def test_what_is_not_divided_has_a_reason() -> None:
+    assert all(len(row) == 4 and len(row[3]) > 10 for row in rows(UNDIVIDED)), rows(UNDIVIDED)
+    assert all(len(row) == 3 for section in (DIVIDED, UNKNOWN) for row in rows(section))
 
 
 FIGURES = {

@@ -11,6 +11,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import time
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -37,13 +38,33 @@ GOAL = 3.0
 _FORGED = as_caller("mallory", "agent_os:admin")["Authorization"][:-8]
 _KEY = base64.b64encode(bytes(16)).decode()
 _UPGRADE = f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {_KEY}\r\n"
-FLOODS: dict[str, tuple[int, str, str]] = {
-    "forged tokens": (RATE, "/traces", f"Authorization: {_FORGED}AAAAAAAA\r\nConnection: close\r\n"),
-    "tokens of 100 KB": (RATE // 2, "/traces", f"Authorization: Bearer {'x' * 100_000}\r\nConnection: close\r\n"),
-    "pages": (RATE // 4, "/docs", "Accept-Encoding: gzip\r\nConnection: close\r\n"),
-    "sockets": (RATE // 4, "/workflows/ws", _UPGRADE),
+
+
+class Flood(NamedTuple):
+    """Requests that one kind of attacker sends.
+
+    Attributes:
+        rate: how many a second.
+        path: their path.
+        headers: their headers.
+        connections: how many connections send them, again and again; 0 if each has a connection of its own.
+    """
+
+    rate: int
+    path: str
+    headers: str
+    connections: int = 0
+
+
+FLOODS: dict[str, Flood] = {
+    "forged tokens": Flood(RATE, "/traces", f"Authorization: {_FORGED}AAAAAAAA\r\nConnection: close\r\n"),
+    "forged tokens over kept connections": Flood(5 * RATE, "/traces", f"Authorization: {_FORGED}AAAAAAAA\r\n", 256),
+    "heads of 30 KB": Flood(RATE, "/traces", f"Authorization: Bearer {'x' * 30_000}\r\nConnection: close\r\n"),
+    "heads of 60 KB": Flood(RATE, "/traces", f"Authorization: Bearer {'x' * 60_000}\r\nConnection: close\r\n"),
+    "heads of 100 KB": Flood(RATE // 2, "/traces", f"Authorization: Bearer {'x' * 100_000}\r\nConnection: close\r\n"),
+    "pages": Flood(RATE // 4, "/docs", "Accept-Encoding: gzip\r\nConnection: close\r\n"),
+    "sockets": Flood(RATE // 4, "/workflows/ws", _UPGRADE),
 }
-"""By name: connections a second, their path and their headers."""
 
 
 async def _connect_once(port: int, request: bytes) -> None:
@@ -55,10 +76,27 @@ async def _connect_once(port: int, request: bytes) -> None:
             writer.transport.abort()
 
 
+async def _connect_again_and_again(port: int, request: bytes, pause: float) -> None:
+    while True:
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                while True:
+                    writer.write(request)
+                    if not await reader.read(65536):
+                        break
+                    await asyncio.sleep(pause)
+            finally:
+                writer.transport.abort()
+        await asyncio.sleep(pause)
+
+
 async def flood(name: str, port: int) -> None:
-    """Opens connections at a fixed rate until the process is ended."""
-    rate, path, headers = FLOODS[name]
+    """Sends requests at a fixed rate until the process is ended."""
+    rate, path, headers, connections = FLOODS[name]
     request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode()
+    if connections:
+        await asyncio.gather(*(_connect_again_and_again(port, request, connections / rate) for _ in range(connections)))
     tasks: set[asyncio.Task[None]] = set()
     begun, count = time.perf_counter(), 0
     while True:
@@ -96,9 +134,9 @@ def running(*arguments: str) -> Iterator[None]:
         process.wait()
 
 
-def p99_of_searches(service: RunningService) -> float:
+def p99_of_searches(service: RunningService, known: dict[str, str]) -> float:
     """Returns the p99 of the searches of one known caller, in ms."""
-    headers = {"Content-Type": "application/json", **as_caller("alice", "traces:read")}
+    headers = {"Content-Type": "application/json", **known}
     connection = HTTPConnection("127.0.0.1", service.port, timeout=60)
     latencies = []
     end = time.monotonic() + SECONDS
@@ -114,6 +152,17 @@ def p99_of_searches(service: RunningService) -> float:
     return sorted(latencies)[len(latencies) * 99 // 100]
 
 
+_ANSWERED = re.compile(
+    r"^spanwise_(?:unknown_callers_rejected_total|http_requests_total\{.*(?:/docs|WS|401).*\}) (.+)$", re.MULTILINE
+)
+
+
+def responses(service: RunningService, known: dict[str, str]) -> float:
+    """Returns how many requests of unknown callers got a response of the service, not of its HTTP server, so far."""
+    metrics = service.http.get("/metrics", headers=known).raise_for_status().text
+    return sum(map(float, _ANSWERED.findall(metrics)))
+
+
 def private_mebibytes(service: RunningService) -> float:
     """Returns the private memory of the service."""
     lines = Path(f"/proc/{service.process.pid}/smaps_rollup").read_text("ascii").splitlines()
@@ -122,7 +171,7 @@ def private_mebibytes(service: RunningService) -> float:
 
 def main() -> None:
     """Prints the figures."""
-    if len(sys.argv) > 1:
+    if sys.argv[1:] and sys.argv[1] in {"flood", "idle"}:
         kind, *arguments = sys.argv[1:]
         work = flood(arguments[0], int(arguments[1])) if kind == "flood" else idle(int(arguments[0]))
         asyncio.run(work)
@@ -135,19 +184,24 @@ def main() -> None:
             for number in range(1, TRACES + 1):
                 export = export_request(f"{number:032x}", "b" * 16, **{"user.id": "alice"})
                 service.http.post("/v1/traces", content=export, headers=writer).raise_for_status()
-            rest, memory = p99_of_searches(service), private_mebibytes(service)
+            known = as_caller("alice", "traces:read", "metrics:read")
+            rest, memory = p99_of_searches(service, known), private_mebibytes(service)
             log(f"at rest: p99 {rest:.1f} ms, {memory:.0f} MiB private\n")
-            for name in FLOODS:
+            for name in sys.argv[1:] or FLOODS:
                 port = free_port()
                 with running("idle", str(port)), running("flood", name, str(port)):
-                    beside = p99_of_searches(service)
+                    beside = p99_of_searches(service, known)
+                answered = responses(service, known)
                 with running("flood", name, str(service.port)):
-                    under = p99_of_searches(service)
+                    under = p99_of_searches(service, known)
+                answered = responses(service, known) - answered
                 grown = private_mebibytes(service) - memory
                 log(
-                    f"{name}: {FLOODS[name][0]} a second; p99 {beside:.1f} ms beside an idle port, {under:.1f} ms "
-                    f"under the flood, ratio {under / beside:.1f} (goal {GOAL:g}), memory {grown:+.0f} MiB\n"
+                    f"{name}: {FLOODS[name].rate} a second; p99 {beside:.1f} ms beside an idle port, {under:.1f} ms "
+                    f"under the flood, ratio {under / beside:.1f} (goal {GOAL:g}), memory {grown:+.0f} MiB; "
+                    f"{answered / SECONDS:.0f} a second were answered\n"
                 )
+            log(f"{len(service.log.read_text().splitlines())} lines in the log\n")
             assert service.stop() == 0
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
+from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.components import Kind
 from spanwise.database import SCHEMES, Database, database_at
 from spanwise.errors import ConfigurationError
+from spanwise.fair_budget import FairBudget
 from spanwise.http.application import build_application, build_otlp_application
 from spanwise.http.authorization import create_authorizer
 from spanwise.http.backend import Backend
@@ -28,7 +30,7 @@ from spanwise.http.responses.event_stream import StreamLimit
 from spanwise.http.routing.table import TABLE
 from spanwise.http.websocket.limits import SocketLimits
 from spanwise.registry import Registry
-from spanwise.runs import MemoryBudget, Runs
+from spanwise.runs import Runs
 from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings
@@ -165,6 +167,7 @@ class Service:
                 PUBLIC_RESPONSE_BYTES, min(PUBLIC_WRITE_SECONDS, self.settings.write_deadline_seconds), is_shared=True
             ),
             body_readers=self._body_readers,
+            unknown_callers=ProcessorBudget(self.settings.unknown_processor_share),
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
         )
@@ -196,7 +199,7 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        budget = MemoryBudget(self.settings.event_buffer_bytes)
+        budget = FairBudget(self.settings.event_buffer_bytes, "too many bytes of events at once")
         return Runs(database, self._registry, recorder, self.settings.max_concurrent_runs, budget)
 
     @property

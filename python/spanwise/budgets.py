@@ -68,7 +68,7 @@ class Budgets(TokenSettings, frozen=True, kw_only=True):
         _budget("an eighth", 1, "Response bytes that clients have not read yet; above this, requests get a 503."),
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
     event_buffer_bytes: Annotated[
-        int, _budget("an eighth", 1, "Run events in memory; above this, no run starts and requests for one get a 503.")
+        int, _budget("an eighth", 1, "Run events in memory; above its share, a caller's requests for a run get a 503.")
     ] = field(default_factory=lambda: share(8, 16 * MEBIBYTE))
     websocket_buffer_bytes: Annotated[
         int,

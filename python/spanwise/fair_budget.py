@@ -9,7 +9,7 @@ there are: `docs/reference/limits.md`.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from spanwise.errors import UnavailableError
@@ -47,7 +47,7 @@ class FairBudget:
         self._message = message
         self._whole = whole
         self._held: dict[str, int] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
 
     def held(self, caller: str) -> int:
         """Returns how much one caller holds."""
@@ -92,11 +92,22 @@ class FairBudget:
             if is_checked and amount and not self.allows(caller, amount):
                 raise UnavailableError(self._message)
             self.used += amount
-            held = self.held(caller) + amount
+            held = self._held.get(caller, 0) + amount
             if held:
                 self._held[caller] = held
             else:
                 self._held.pop(caller, None)
+
+    def drain(self, amount: int) -> None:
+        """Releases `amount`, or all there is, from all callers in proportion to what they hold.
+
+        It is for what is used up and comes back with time: nobody has a `Holding` of it.
+        """
+        with self._lock:
+            left = max(0, self.used - amount)
+            kept = ((caller, held * left // self.used) for caller, held in self._held.items())
+            self._held = {caller: held for caller, held in kept if held}
+            self.used = sum(self._held.values())
 
 
 class Holding:
@@ -120,6 +131,11 @@ class Holding:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Releases what is held."""
         self.release()
+
+    @property
+    def is_at_its_share(self) -> bool:
+        """Returns whether the caller may take no more."""
+        return not self._budget.allows(self.caller)
 
     def add(self, amount: int) -> None:
         """Takes `amount` more.

@@ -120,10 +120,15 @@ class Settings(OtlpSettings, frozen=True, kw_only=True):
     max_websockets_per_user: Annotated[
         int, Meta(ge=1, description="Open WebSockets per verified user; above this, upgrade requests get a 503.")
     ] = 16
-    rejections_per_second: Annotated[
-        int,
-        Meta(ge=1, description="Rate limit for 401 responses; above this, unauthenticated requests wait in a queue."),
-    ] = 1000
+    unknown_processor_share: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1,
+            description="The part of one processor core for requests whose caller has no verified token; above this, "
+            "they get a 503.",
+        ),
+    ] = 0.1
     join_callers_trace: Annotated[
         bool,
         Meta(

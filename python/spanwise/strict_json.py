@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,8 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_DEPTH = 32
+"""Objects and arrays within each other, the outermost included."""
 MAX_NAME_LENGTH = 64
 """Characters of a member's name that a message shows."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+"""A string, or the rest of a document in which it does not end: or the search would begin again at every quote."""
+_OPENING = b"[{"
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class DuplicateMemberError(ValueError):
@@ -26,8 +33,11 @@ def read_object(source: bytes) -> dict[str, Any]:
     """Returns the JSON object in `source`.
 
     Raises:
-        ValueError: it is not a JSON object, or is ambiguous. The message never contains any of `source`.
+        ValueError: it is not a JSON object, is ambiguous, or is nested too deeply, which is found before it is parsed.
+            The message never contains any of `source`.
     """
+    if is_nested_deeper(source, MAX_DEPTH):
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     try:
         found = _decoder.decode(source.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -35,6 +45,21 @@ def read_object(source: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004  # an invalid value, not a wrong argument type
     return found
+
+
+def is_nested_deeper(source: bytes, depth: int) -> bool:
+    """Returns whether the objects and arrays in a JSON document stand deeper within each other than `depth`.
+
+    It does not parse the document. Of bytes that are no JSON the result may be either.
+    """
+    if source.count(b"[") + source.count(b"{") <= depth:
+        return False
+    level = 0
+    for bracket in _STRING.sub(b"", source).translate(None, _NO_BRACKETS):
+        level += 1 if bracket in _OPENING else -1
+        if level > depth:
+            return True
+    return False
 
 
 def reject_duplicates(source: str) -> None:
@@ -58,20 +83,18 @@ def frozen(members: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a deeply immutable copy of `members`: read-only mappings, and tuples for arrays.
 
     Raises:
-        ValueError: it is nested too deeply, or a string in it cannot be encoded as UTF-8.
+        ValueError: a string in it cannot be encoded as UTF-8.
     """
-    frozen_members: Mapping[str, Any] = _frozen(members, MAX_DEPTH)
+    frozen_members: Mapping[str, Any] = _frozen(members)
     return frozen_members
 
 
-def _frozen(value: Any, depth_left: int) -> Any:  # noqa: ANN401  # any JSON value
-    if depth_left == 0:
-        raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
+def _frozen(value: Any) -> Any:  # noqa: ANN401  # any JSON value
     match value:
         case dict():
-            return MappingProxyType({_text(name): _frozen(each, depth_left - 1) for name, each in value.items()})
+            return MappingProxyType({_text(name): _frozen(each) for name, each in value.items()})
         case list():
-            return tuple(_frozen(each, depth_left - 1) for each in value)
+            return tuple(map(_frozen, value))
         case str():
             return _text(value)
         case _:

@@ -105,3 +105,27 @@ def test_what_is_in_use_already_is_counted_beyond_the_budget_and_the_message_is_
     with budget.take(3) as block:
         assert budget.used == block.amount == 3
     assert budget.used == 0
+
+
+@given(
+    CAPACITIES,
+    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 9000)), max_size=8),
+    st.lists(st.integers(0, 9000), max_size=8),
+)
+def test_what_drains_comes_from_all_callers_in_proportion(
+    capacity: int, taken: list[tuple[str, int]], drained: list[int]
+) -> None:
+    budget = FairBudget(capacity, "full")
+    for caller, amount in taken:
+        budget.change(caller, amount, is_checked=False)
+    for amount in drained:
+        used, before = budget.used, {name: budget.held(name) for name in "abcd"}
+        budget.drain(amount)
+        left = max(0, used - amount)
+        assert left - len("abcd") < budget.used <= left
+        for name, held in before.items():
+            assert held * left - max(used, 1) < budget.held(name) * used <= held * left
+        assert budget.used == sum(budget.held(name) for name in "abcd")
+    budget.drain(capacity + 100_000)
+    assert budget.used == 0
+    assert budget.allows("a", 1)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from spanwise.auth.config import AuthorizationConfig
     from spanwise.auth.scopes import Need
 
+MAX_TOKEN_BYTES = 8 * 1024
+MAX_HEADER_BYTES = MAX_TOKEN_BYTES + 64
+"""The longest `Authorization` header that is read: the longest token, its scheme and some spaces."""
 _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
 _BASIC = re.compile(r"basic +([^\s,]+) *", re.IGNORECASE)
 
@@ -121,12 +124,14 @@ def bearer_token(authorization: Sequence[str]) -> str:
         authorization: the values of all `Authorization` headers of the request.
 
     Raises:
-        UnauthenticatedError: there is no header, more than one, or it is not `Bearer <token>`.
+        UnauthenticatedError: there is no header, more than one, it is too long, or it is not `Bearer <token>`.
     """
     if not any(authorization):
         raise UnauthenticatedError("Authorization header missing")
     if len(authorization) > 1:
         raise UnauthenticatedError("Authorization header given more than once")
+    if len(authorization[0]) > MAX_HEADER_BYTES:
+        raise UnauthenticatedError(f"Invalid token: longer than {MAX_TOKEN_BYTES} bytes")
     found = _BEARER.fullmatch(authorization[0])
     if not found:
         raise UnauthenticatedError("Authorization header must be `Bearer <token>`")

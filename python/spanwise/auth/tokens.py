@@ -19,6 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from spanwise.auth.claims import read_claims
+from spanwise.auth.identity import MAX_TOKEN_BYTES
 from spanwise.errors import UnauthenticatedError
 from spanwise.strict_json import read_object
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from spanwise.auth.key_ring import KeyRing
     from spanwise.auth.keys import VerificationKey
 
-MAX_TOKEN_BYTES = 8 * 1024
 MAX_CACHE_SECONDS = 60.0
 MAX_CACHED_TOKENS = 4096
 MAX_CACHED_HEADERS = 128
@@ -62,7 +62,7 @@ class TokenVerifier:
     """Verifies tokens with the current keys.
 
     Verified tokens are cached by hash until they expire, but for at most a minute and only while the key that verified
-    them is in the current key set. Rejected tokens are never cached.
+    them is in the current key set. Then they are verified again. Rejected tokens are never cached.
     """
 
     def __init__(self, config: AuthorizationConfig, keys: KeyRing, clock: Callable[[], float] = time.time) -> None:
@@ -79,6 +79,10 @@ class TokenVerifier:
         self._cache: dict[bytes, _Cached] = {}
         self._lock = threading.Lock()
 
+    def knows(self, token: str) -> bool:
+        """Returns whether `token` was verified before, and not rejected since. It may have expired meanwhile."""
+        return len(token) <= MAX_TOKEN_BYTES and _digest(token) in self._cache
+
     def verify(self, token: str) -> VerifiedToken:
         """Returns the contents of `token`, without waiting for a fetch of keys.
 
@@ -90,11 +94,12 @@ class TokenVerifier:
             raise UnauthenticatedError(f"Invalid token: longer than {MAX_TOKEN_BYTES} bytes")
         if not _COMPACT.fullmatch(token):
             raise UnauthenticatedError("Invalid token: Not enough segments")
-        digest = sha256(token.encode()).digest()
+        digest = _digest(token)
         now = self._clock()
         cached = self._cache.get(digest)
         if cached and cached.since <= now < cached.until and cached.key in self._keys.current():
             return cached.token
+        self._forget(digest)
         header, claims, signature = token.split(".")
         message = token[: -len(signature) - 1].encode()
         key = self._signer(message, signature, _read_header(header, self._config.required_typ))
@@ -135,12 +140,20 @@ class TokenVerifier:
             why = "The specified alg value is not allowed"
         raise (UnknownKeyError if is_unknown else UnauthenticatedError)(f"Invalid token: {why}")
 
+    def _forget(self, digest: bytes) -> None:
+        with self._lock:
+            self._cache.pop(digest, None)
+
     def _remember(self, digest: bytes, cached: _Cached) -> None:
         with self._lock:
             self._cache.pop(digest, None)
             if len(self._cache) >= MAX_CACHED_TOKENS:
                 del self._cache[next(iter(self._cache))]
             self._cache[digest] = cached
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 @lru_cache(maxsize=MAX_CACHED_HEADERS)

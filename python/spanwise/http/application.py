@@ -19,6 +19,7 @@ from spanwise.http.middleware.cors import Cors
 from spanwise.http.middleware.lifespan_state import LifespanState
 from spanwise.http.middleware.request_id import RequestId
 from spanwise.http.middleware.same_site import SameSite
+from spanwise.http.middleware.unknown_callers import UnknownCallers
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.responder import responder
 from spanwise.http.routing.table import OTLP_TABLE, TABLE
@@ -79,7 +80,13 @@ def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
     """Returns the middleware, outermost first."""
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
     is_open = backend.authorizer.mode == "none"
-    same_site = [Middleware(SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins)] if is_open else []
+    if is_open:
+        guard = Middleware(SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins)
+    else:
+        public = frozenset(route.path for route in table if route.is_public)
+        guard = Middleware(
+            UnknownCallers, authorizer=backend.authorizer, budget=backend.unknown_callers, public_paths=public
+        )
     fixed = {(route.method, route.path): responder(route, backend) for route in table if "{" not in route.path}
     return [
         Middleware(LifespanState),
@@ -87,7 +94,7 @@ def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
         Middleware(ChunkedSend, budget=backend.response_budget, public_budget=backend.public_response_budget),
         Middleware(Compression),
         *cors,
-        *same_site,
+        guard,
         Middleware(FixedPaths, endpoints=fixed),
     ]
 
@@ -95,7 +102,7 @@ def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
 class FixedPaths:
     """Dispatches requests for paths without parameters by a lookup; all others go to the router.
 
-    Routing costs about as much as rejecting a bad token, of which there may be thousands a second.
+    Routing costs about as much as verifying a token.
     """
 
     def __init__(self, app: ASGIApp, endpoints: dict[tuple[str, str], Endpoint]) -> None:

@@ -5,7 +5,6 @@ Requests that match no route are authenticated too. See `docs/reference/tokens.m
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -13,7 +12,6 @@ from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
 from spanwise.auth.config import configured_sources, key_material, resolve_config
 from spanwise.auth.identity import Identity, bearer_of_basic, bearer_token
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.rate_limit import RateLimiter
 from spanwise.auth.request_state import identity_from_state
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
@@ -101,6 +99,13 @@ class Authorizer(Protocol):
             UnauthenticatedError: the caller is not authenticated.
         """
 
+    def knows(self, authorization: Sequence[str]) -> bool:
+        """Returns whether a caller need not be verified, or was before with the same token.
+
+        Args:
+            authorization: the values of all `Authorization` headers, or what stands for them in a WebSocket.
+        """
+
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
         """Checks that a caller has the scopes that the resource of `audited` needs.
 
@@ -163,6 +168,10 @@ class OpenAuthorizer:
     def _identity_of(self, connection: HTTPConnection) -> Identity:
         return identity_from_state(connection.scope.get("state", {}), self._config)
 
+    def knows(self, authorization: Sequence[str]) -> bool:  # noqa: ARG002  # likewise
+        """Returns True: nobody is verified here."""
+        return True
+
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
         """Allows everything."""
 
@@ -189,7 +198,6 @@ class TokenAuthorizer:
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()
-        self._rejection_limiter = RateLimiter(settings.rejections_per_second)
 
     @property
     def jwks_age_seconds(self) -> float | None:
@@ -229,11 +237,11 @@ class TokenAuthorizer:
 
     async def authenticate(
         self,
-        connection: HTTPConnection,  # noqa: ARG002  # the protocol's: only the token counts
+        connection: HTTPConnection,
         authorization: Sequence[str],
         audited: AuditedRequest,
     ) -> Identity:
-        """Returns the caller's identity. Rejections are rate-limited: this waits before it raises.
+        """Returns the caller's identity. The state of the connection says from now on that the caller is known.
 
         Raises:
             UnauthenticatedError: the token is missing, forged or expired, or lacks a required claim.
@@ -242,10 +250,16 @@ class TokenAuthorizer:
             token = await self._verifier.verify_or_fetch(bearer_token(authorization))
         except UnauthenticatedError as error:
             self._write(audited, None, error)
-            if delay := self._rejection_limiter.delay():
-                await asyncio.sleep(delay)
             raise
+        connection.state.is_known = True
         return Identity.of(token, self._config)
+
+    def knows(self, authorization: Sequence[str]) -> bool:
+        """Returns whether the token was verified before. It is not parsed."""
+        try:
+            return self._verifier.knows(bearer_token(list(map(bearer_of_basic, authorization))))
+        except UnauthenticatedError:
+            return False
 
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
         """Checks that a caller has the scopes that the resource of `audited` needs.

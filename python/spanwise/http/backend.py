@@ -10,6 +10,7 @@ from spanwise.http.metrics import RequestMetrics
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spanwise.auth.processor_budget import ProcessorBudget
     from spanwise.http.authorization import Authorizer
     from spanwise.http.database_ids import DatabaseIds
     from spanwise.http.requests.body import BodyReader
@@ -45,6 +46,7 @@ class Backend:
         response_budget: bounds the memory of responses.
         public_response_budget: bounds the memory of responses of public routes.
         body_readers: the readers of request bodies, by the names that routes have for them.
+        unknown_callers: bounds the processor time for callers without a verified token.
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
         metrics: counts requests.
@@ -67,6 +69,7 @@ class Backend:
     response_budget: ResponseBudget
     public_response_budget: ResponseBudget
     body_readers: Mapping[str, BodyReader]
+    unknown_callers: ProcessorBudget
     streams: StreamLimit
     sockets: SocketLimits
     metrics: RequestMetrics = field(default_factory=RequestMetrics)

@@ -1,7 +1,6 @@
 """Runs of components: started, followed, paused, resumed, cancelled, and stored with their events."""
 
 from spanwise.runs.active_run import ActiveRun, RunEvent
-from spanwise.runs.memory_budget import MemoryBudget
 from spanwise.runs.request import RunRequest
 from spanwise.runs.service import Runs
 from spanwise.runs.sessions.lookup import SessionAddress
@@ -9,7 +8,6 @@ from spanwise.runs.sessions.service import NewSession, SessionChange
 
 __all__ = [
     "ActiveRun",
-    "MemoryBudget",
     "NewSession",
     "RunEvent",
     "RunRequest",

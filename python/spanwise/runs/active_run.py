@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.database import SessionKey
+    from spanwise.fair_budget import FairBudget
     from spanwise.runs.database_writer import DatabaseWriter
-    from spanwise.runs.memory_budget import MemoryBudget
 
 MAX_EVENTS = 10_000
 MAX_BYTES = 16 * 1024 * 1024
@@ -27,8 +27,8 @@ MAX_CHUNK_BYTES = 256 * 1024
 
 MAX_TAIL_EVENTS = 256
 MAX_TAIL_BYTES = 64 * 1024
-"""Events of an ended run that stay in memory for subscribers that are not far behind, and of any run while the memory
-budget is exhausted. A subscriber then holds no more than this either."""
+"""Events of an ended run that stay in memory for subscribers that are not far behind, and of any run whose caller is at
+its share of the budget. A subscriber then holds no more than this either."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -86,6 +86,7 @@ class ActiveRun:
         self._bytes = self._result_bytes = 0
         self._writer = writer
         self._budget = writer.budget
+        self._holding = writer.budget.hold()
         self._changed = asyncio.Event()
         self._stop = asyncio.Event()
         self._accepts_events = True
@@ -113,7 +114,7 @@ class ActiveRun:
     def _emit(self, event: dict[str, Any]) -> None:
         if self._accepts_events:
             encoded = self.encode(event)
-            self._writer.add_event((self.run_id, encoded.index, encoded.name, encoded.body))
+            self._writer.add_event((self.run_id, encoded.index, encoded.name, encoded.body), self._holding)
             self.publish(encoded)
 
     def encode(self, event: dict[str, Any]) -> RunEvent:
@@ -127,12 +128,12 @@ class ActiveRun:
         if self._keeps_events and not is_text_chunk(event.name):
             self.result_events.append(msgspec.Raw(event.body))
             self._result_bytes += size
-            self._budget.reserve(size)
+            self._holding.count(size)
         self.next_index = event.index + 1
         self._events.append(event)
         self._bytes += size
-        self._budget.reserve(size)
-        if self._budget.is_exhausted:
+        self._holding.count(size)
+        if self._holding.is_at_its_share:
             self._trim(MAX_TAIL_EVENTS, MAX_TAIL_BYTES)
         else:
             self._trim(MAX_EVENTS, MAX_BYTES)
@@ -143,7 +144,7 @@ class ActiveRun:
         while len(self._events) > max_events or (self._bytes > max_bytes and len(self._events) > 1):
             size = len(self._events.popleft().body)
             self._bytes -= size
-            self._budget.release(size)
+            self._holding.count(-size)
 
     def events_after(self, index: int, limit: int) -> Sequence[RunEvent] | None:
         """Returns a chunk of up to `limit` events with a greater index; None if the next one is not in memory."""
@@ -183,17 +184,17 @@ class ActiveRun:
         await self._ended.wait()
 
     def __del__(self) -> None:
-        """Releases its memory budget. A subscriber may keep the last events alive after the run ended."""
-        self._budget.release(self._bytes + self._result_bytes)
+        """Releases what it holds. A subscriber may keep the last events alive after the run ended."""
+        self._holding.count(-(self._bytes + self._result_bytes))
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
 
-def first_chunk(events: Sequence[RunEvent], budget: MemoryBudget) -> Sequence[RunEvent]:
-    """Returns as many of the first events as a subscriber may hold at once; at least one, if there are any."""
-    max_bytes = MAX_TAIL_BYTES if budget.is_exhausted else MAX_CHUNK_BYTES
+def first_chunk(events: Sequence[RunEvent], budget: FairBudget) -> Sequence[RunEvent]:
+    """Returns as many of the first events as the current caller may hold at once; at least one, if there are any."""
+    max_bytes = MAX_TAIL_BYTES if budget.hold().is_at_its_share else MAX_CHUNK_BYTES
     size = 0
     for count, event in enumerate(events):
         size += len(event.body)

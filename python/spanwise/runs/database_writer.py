@@ -6,7 +6,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from spanwise.errors import StoreError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from spanwise.database import Database, RunRecord
-    from spanwise.runs.memory_budget import MemoryBudget
+    from spanwise.fair_budget import FairBudget, Holding
 
 Result = TypeVar("Result")
 StoredEvent: TypeAlias = tuple[str, int, str, bytes]
@@ -36,6 +36,23 @@ MAX_PENDING_BYTES = 4 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
+class QueuedEvent(NamedTuple):
+    """An event that is not stored yet, and what the caller of its run holds of the budget."""
+
+    event: StoredEvent
+    holding: Holding
+
+    @property
+    def run_id(self) -> str:
+        """Returns the run that it belongs to."""
+        return self.event[0]
+
+    @property
+    def size(self) -> int:
+        """Returns its size in bytes."""
+        return len(self.event[3])
+
+
 class DatabaseWriter:
     """Calls a blocking database from the event loop, in order.
 
@@ -43,23 +60,25 @@ class DatabaseWriter:
     of its run, at the latest with the run's end: a run that ended has no gaps.
 
     Attributes:
-        budget: counts the events in memory, those queued here included.
+        budget: divides the bytes of events in memory among callers, those queued here included. Being at its share does
+            not stop a run: it keeps its caller from starting another one, and makes its runs and subscriptions hold
+            less of what can be read from the database instead. What still has to be written is bounded by `caught_up`.
     """
 
-    def __init__(self, database: Database, budget: MemoryBudget) -> None:
+    def __init__(self, database: Database, budget: FairBudget) -> None:
         """Creates a writer without opening the database.
 
         Args:
             database: the database.
-            budget: counts the events in memory.
+            budget: divides the bytes of events in memory.
         """
         self.budget = budget
         self._database = database
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
-        self._pending: list[StoredEvent] = []
+        self._pending: list[QueuedEvent] = []
         self._pending_bytes = 0
         self._progress = asyncio.Event()
-        self._unstored: dict[str, list[StoredEvent]] = {}
+        self._unstored: dict[str, list[QueuedEvent]] = {}
         self._lost: set[str] = set()
         self._flushing: asyncio.Task[None] | None = None
         self._transactions: list[Transaction] = []
@@ -136,11 +155,17 @@ class DatabaseWriter:
         except Exception as error:  # noqa: BLE001  # raised again in the caller
             return None, error
 
-    def add_event(self, event: StoredEvent) -> None:
-        """Queues an event to be stored."""
-        self.budget.reserve(_size([event]))
-        self._pending_bytes += _size([event])
-        self._pending.append(event)
+    def add_event(self, event: StoredEvent, holding: Holding) -> None:
+        """Queues an event to be stored, and counts its bytes until then.
+
+        Args:
+            event: the event.
+            holding: what the caller of the run holds of the budget.
+        """
+        size = len(event[3])
+        holding.count(size)
+        self._pending_bytes += size
+        self._pending.append(QueuedEvent(event, holding))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
 
@@ -162,44 +187,46 @@ class DatabaseWriter:
         """
         if run_id in self._lost:
             raise StoreError(f"too many events of run {run_id} could not be stored")
-        return list(self._unstored.get(run_id, ()))
+        return [queued.event for queued in self._unstored.get(run_id, ())]
 
     def discard_unstored(self, run_id: str) -> None:
         """Forgets the unstored events of a run, because they are stored now or never will be."""
-        self.budget.release(_size(self._unstored.pop(run_id, ())))
+        _release(self._unstored.pop(run_id, ()))
         self._lost.discard(run_id)
 
     async def _flush(self) -> None:
         while self._pending:
-            events, self._pending = self._pending, []
-            size = _size(events)
-            earlier = [each for run_id in {event[0] for event in events} for each in self._unstored.pop(run_id, ())]
-            events = earlier + events
+            queued, self._pending = self._pending, []
+            size = _size(queued)
+            earlier = [each for run_id in {each.run_id for each in queued} for each in self._unstored.pop(run_id, ())]
+            queued = earlier + queued
+            events = [each.event for each in queued]
             try:
                 await self.transact(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
             except Exception:  # noqa: BLE001  # whatever the database raises, the run continues
                 _log.exception("%d events of runs were not stored; they will be retried", len(events))
-                await asyncio.gather(*(self._store(own) for own in _by_run(events)))
+                await asyncio.gather(*(self._store(own) for own in _by_run(queued)))
             else:
-                self.budget.release(_size(events))
+                _release(queued)
             self._pending_bytes -= size
             self._progress.set()
             self._progress = asyncio.Event()
 
-    async def _store(self, events: list[StoredEvent]) -> None:
+    async def _store(self, queued: list[QueuedEvent]) -> None:
         """Stores the events of one run, or keeps them, so that its failure does not affect other runs."""
+        events = [each.event for each in queued]
         try:
             await self.transact(lambda database: database.add_events(events))
         except Exception as error:  # noqa: BLE001  # the cause was logged for all runs
-            run_id = events[0][0]
+            run_id = queued[0].run_id
             _log.warning("%d events of run %s are not stored yet: %s", len(events), run_id, type(error).__name__)
-            if len(events) > MAX_UNSTORED_EVENTS or _size(events) > MAX_UNSTORED_BYTES:
+            if len(queued) > MAX_UNSTORED_EVENTS or _size(queued) > MAX_UNSTORED_BYTES:
                 self._lost.add(run_id)
-                self.budget.release(_size(events))
+                _release(queued)
             else:
-                self._unstored[run_id] = events
+                self._unstored[run_id] = queued
         else:
-            self.budget.release(_size(events))
+            _release(queued)
 
     async def close(self) -> None:
         """Stores queued events, completes pending transactions and closes the database."""
@@ -210,12 +237,17 @@ class DatabaseWriter:
         self._thread.shutdown()
 
 
-def _size(events: Iterable[StoredEvent]) -> int:
-    return sum(len(body) for _, _, _, body in events)
+def _size(queued: Iterable[QueuedEvent]) -> int:
+    return sum(each.size for each in queued)
 
 
-def _by_run(events: list[StoredEvent]) -> list[list[StoredEvent]]:
-    found: dict[str, list[StoredEvent]] = {}
-    for event in events:
-        found.setdefault(event[0], []).append(event)
+def _release(queued: Iterable[QueuedEvent]) -> None:
+    for each in queued:
+        each.holding.count(-each.size)
+
+
+def _by_run(queued: list[QueuedEvent]) -> list[list[QueuedEvent]]:
+    found: dict[str, list[QueuedEvent]] = {}
+    for each in queued:
+        found.setdefault(each.run_id, []).append(each)
     return list(found.values())

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
     from spanwise.registry import Registry
     from spanwise.runs.active_run import RunEvent
-    from spanwise.runs.memory_budget import MemoryBudget
     from spanwise.runs.request import ResumeRequest, RunRequest
     from spanwise.runs.sessions.lookup import SessionAddress
     from spanwise.traces.recording.recorder import Recorder, Recording
@@ -65,7 +64,7 @@ class Runs:
     """
 
     def __init__(
-        self, database: Database, registry: Registry, recorder: Recorder, limit: int, budget: MemoryBudget
+        self, database: Database, registry: Registry, recorder: Recorder, limit: int, budget: FairBudget
     ) -> None:
         """Creates the service without opening the database.
 
@@ -74,7 +73,7 @@ class Runs:
             registry: the hosted components, whose databases keep sessions as well.
             recorder: records the traces of runs.
             limit: the number of concurrent runs, which is divided among callers.
-            budget: counts the events in memory.
+            budget: divides the bytes of events in memory among the callers that started the runs.
         """
         self._writer = DatabaseWriter(database, budget)
         self.sessions = Sessions(self._writer, self, ComponentDatabases(registry))
@@ -99,7 +98,7 @@ class Runs:
     @property
     def event_bytes(self) -> int:
         """Returns how many bytes of events are in memory."""
-        return self._writer.budget.used_bytes
+        return self._writer.budget.used
 
     async def open(self) -> None:
         """Opens the database and finalizes the runs that an earlier process left unfinished; a no-op when it is open.

@@ -32,7 +32,7 @@ TEXT, CONTINUATION, PING = 1, 0, 9
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("guarded")
-    flags = ("--authorization", "--max-websockets", "8")
+    flags = ("--authorization", "--max-websockets", "8", "--unknown-processor-share", "1")
     with start_hosted(folder, *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
         yield service
         assert service.stop() == 0

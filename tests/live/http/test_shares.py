@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from support.services.hosted import start_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.services.process import RunningService
 
@@ -91,3 +93,18 @@ def test_exports_and_responses_that_wait(guarded: RunningService) -> None:
             searched = guarded.http.post("/traces/search", json={}, headers=as_caller("eager", *SCOPES))
             assert searched.status_code == 200, searched.text
         assert statuses(guarded, opened, 1, "GET", "/traces/export?format=ndjson", "eager") == [200]
+
+
+def test_events_of_runs(tmp_path: Path) -> None:
+    """A run of `slow` holds its message; the budget has room for one more that is large, and for small ones."""
+    flags = ("--authorization", "--event-buffer-bytes", "40000")
+    background = b"stream=false&background=true&message="
+    asked = "POST", "/agents/slow/runs"
+    with start_hosted(tmp_path, *flags, JWT_JWKS_FILE=jwks_file(tmp_path)) as service, ExitStack() as opened:
+        assert statuses(service, opened, 1, *asked, "greedy", background + b"x" * 30_000) == [202]
+        until = time.monotonic() + 30
+        while statuses(service, opened, 1, *asked, "greedy", background + b"x") == [202]:
+            assert time.monotonic() < until, "the run never had its event"
+        assert statuses(service, opened, 3, *asked, "greedy", background + b"x") == [503] * 3
+        assert statuses(service, opened, 3, *asked, "modest", background + b"x") == [202] * 3
+        assert service.stop() == 0

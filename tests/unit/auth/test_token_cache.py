@@ -72,3 +72,24 @@ def test_the_cache_never_changes_a_result() -> None:
         chosen = rng.choice(given)
         without_memory = TokenVerifier(AuthorizationConfig(), keys, clock)
         assert is_accepted(verifying, chosen) == is_accepted(without_memory, chosen)
+
+
+def test_a_token_is_known_from_its_first_verification_until_it_is_rejected() -> None:
+    clock = Clock()
+    verifying = TokenVerifier(AuthorizationConfig(), verifier()._keys, clock)  # noqa: SLF001
+    given, forged = forge(), forge(signing=key("other"))
+    assert not verifying.knows(given)
+    assert is_accepted(verifying, given)
+    assert not is_accepted(verifying, forged)
+    assert (verifying.knows(given), verifying.knows(forged)) == (True, False)
+    clock.now = NOW + 300
+    assert verifying.knows(given), "it is verified again, but its caller is no stranger"
+    assert is_accepted(verifying, given)
+    clock.now = CLAIMS["exp"] + 100
+    assert not is_accepted(verifying, given)
+    assert not verifying.knows(given), "or a token that has ended would be a way around the budget"
+
+
+def test_nothing_that_is_no_token_is_known() -> None:
+    for given in ("", "x", "a.b.c", "x" * 100_000, "\ud800"):
+        assert not verifier().knows(given)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import jwt
 import pytest
 
+from spanwise.auth.identity import MAX_TOKEN_BYTES
 from spanwise.auth.minting import SIGNING_ALGORITHMS, SigningKey
-from spanwise.auth.tokens import MAX_TOKEN_BYTES
 from spanwise.errors import UnauthenticatedError
 from support.clients.forged_tokens import CLAIMS, NOW, forge, key, public_pem, rejection, segment, verifier
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.auth.tokens import MAX_TOKEN_BYTES
+from spanwise.auth.identity import MAX_TOKEN_BYTES
+from spanwise.auth.processor_budget import BURST_SECONDS
 from spanwise.fair_budget import SHARE_FACTOR
 from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS
 from spanwise.http.server import MAX_HEADER_BYTES
 from spanwise.http.websocket import protocol
 from spanwise.settings import TABLE
+from spanwise.strict_json import MAX_DEPTH
 from spanwise.traces.download import MAX_DOWNLOADS
 from support.paths import ROOT, SOURCES
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
 LIMITING = re.compile(
-    r"max_(?!bytes$)\w+|\w+_(buffer_bytes|queue_size|deadline_seconds|threads|per_second)|drain_seconds"
+    r"max_(?!bytes$)\w+|\w+_(buffer_bytes|queue_size|deadline_seconds|threads|processor_share)|drain_seconds"
 )
 KIBIBYTE, MEBIBYTE = 1024, 1024 * 1024
 
@@ -39,20 +41,44 @@ def messages() -> Iterator[str]:
                         yield from (str(part.value).strip() for part in values if isinstance(part, ast.Constant))
 
 
-def test_every_budget_that_is_divided_is_listed() -> None:
+DIVIDED, UNKNOWN, UNDIVIDED = "Shares", "Clients that nobody knows", "Undivided"
+
+
+def rows(section: str) -> list[list[str]]:
+    """Returns the cells of the table in a section of the page."""
+    (text,) = [part for part in PAGE.split("\n## ") if part.startswith(section)]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_every_budget_that_is_divided_is_listed_as_one_and_no_other() -> None:
     found = list(messages())
-    assert len(found) >= 8
-    assert [text for text in found if text not in PAGE] == []
+    assert len(found) >= 10
+    divided = [row for row in rows(DIVIDED) + rows(UNKNOWN) if "divided by" in row[1] or row in rows(DIVIDED)]
+    ends = " ".join(row[2] for row in divided)
+    for text in found:
+        assert text in ends, f"`{text}` is not said to be divided"
+    texts = re.findall(r"`((?:too many|more than) [^`]+)`", " ".join(row[2] for row in rows(DIVIDED)))
+    assert [text for text in texts if not any(part in text for part in found)] == []
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE if LIMITING.fullmatch(name)])
-def test_every_setting_of_a_limit_is_listed(name: str) -> None:
-    assert f"`{name}`" in PAGE
+def test_every_setting_of_a_limit_is_listed_and_it_is_said_whose_it_is(name: str) -> None:
+    """As the budget of one row: divided among callers, or among clients that nobody knows, or not divided."""
+    listed = [section for section in (DIVIDED, UNKNOWN, UNDIVIDED) for row in rows(section) if f"`{name}`" in row[1]]
+    named_as_a_deadline = [row for row in rows(DIVIDED) if f"`{name}`" in row[2]]
+    assert len(listed) == 1 or (name.endswith("deadline_seconds") and named_as_a_deadline), (name, listed)
+
+
+def test_what_is_not_divided_has_a_reason() -> None:
+    assert all(len(row) == 4 and len(row[3]) > 10 for row in rows(UNDIVIDED)), rows(UNDIVIDED)
+    assert all(len(row) == 3 for section in (DIVIDED, UNKNOWN) for row in rows(section))
 
 
 FIGURES = {
     "64 KiB, 100 lines; 32 KiB always pass": MAX_HEADER_BYTES == 64 * KIBIBYTE,
-    "| token | 8 KiB |": MAX_TOKEN_BYTES == 8 * KIBIBYTE,
+    "| token | 8 KiB; its JSON 32 levels deep": (MAX_TOKEN_BYTES, MAX_DEPTH) == (8 * KIBIBYTE, 32),
+    "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
     "It may hold three times what is left": SHARE_FACTOR == 3,
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
     "4 MiB, divided by address; 10 s without": (PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS) == (4 * MEBIBYTE, 10),

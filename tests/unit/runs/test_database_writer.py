@@ -11,9 +11,9 @@ import pytest
 
 from spanwise.database import SessionKey, SqliteDatabase
 from spanwise.errors import StoreError, UnavailableError
+from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.runs.active_run import MAX_BYTES, MAX_CHUNK_BYTES, MAX_EVENTS, MAX_TAIL_BYTES, ActiveRun
 from spanwise.runs.database_writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, DatabaseWriter
-from spanwise.runs.memory_budget import MemoryBudget
 from spanwise.runs.subscription import Subscription, next_index
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def event(run_id: str, index: int) -> tuple[str, int, str, bytes]:
 
 async def opened(folder: Path, max_bytes: int = 1024 * MEBIBYTE) -> tuple[Faulty, DatabaseWriter]:
     database = Faulty(folder / "runs.db")
-    writer = DatabaseWriter(database, MemoryBudget(max_bytes))
+    writer = DatabaseWriter(database, FairBudget(max_bytes, "too many bytes of events at once"))
     await writer.open()
     return database, writer
 
@@ -52,12 +52,12 @@ def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: 
         database, writer = await opened(tmp_path)
         database.fails = True
         for index in range(3):
-            writer.add_event(event("a", index))
+            writer.add_event(event("a", index), writer.budget.hold())
             await writer.flushed()
         assert [each[1] for each in writer.unstored_events("a")] == [0, 1, 2]
         assert [entry.index async for entry in Subscription(writer, "a", None).events_after(0)] == [1, 2]
         database.fails = False
-        writer.add_event(event("a", 3))
+        writer.add_event(event("a", 3), writer.budget.hold())
         await writer.flushed()
         assert writer.unstored_events("a") == []
         found = await writer.transact(lambda stored: stored.events("a", -1, 10))
@@ -87,18 +87,18 @@ def test_a_waiting_run_is_never_far_ahead_of_the_database_even_of_a_failing_one(
 
     async def emit(writer: DatabaseWriter) -> None:
         for index in range(100):
-            writer.add_event(("a", index, "RunContent", b"x" * size))
+            writer.add_event(("a", index, "RunContent", b"x" * size), writer.budget.hold())
             await writer.caught_up()
 
     async def scene() -> int:
         database = kind(tmp_path / "runs.db")
-        writer = DatabaseWriter(database, MemoryBudget(1024 * MEBIBYTE))
+        writer = DatabaseWriter(database, FairBudget(1024 * MEBIBYTE, "full"))
         await writer.open()
         emitting = asyncio.create_task(emit(writer))
         if isinstance(database, Slow):
             await asyncio.sleep(0.1)
             assert not emitting.done()
-            assert MAX_PENDING_BYTES < writer.budget.used_bytes <= MAX_PENDING_BYTES + size
+            assert MAX_PENDING_BYTES < writer.budget.used <= MAX_PENDING_BYTES + size
             database.goes_on.set()
         else:
             database.fails = True
@@ -106,7 +106,7 @@ def test_a_waiting_run_is_never_far_ahead_of_the_database_even_of_a_failing_one(
         await writer.flushed()
         unstored = len(writer.unstored_events("a"))
         writer.discard_unstored("a")
-        assert writer.budget.used_bytes == 0
+        assert writer.budget.used == 0
         await writer.close()
         return unstored
 
@@ -118,8 +118,8 @@ def test_one_run_that_cannot_be_stored_does_not_block_others(tmp_path: Path) -> 
         database, writer = await opened(tmp_path)
         database.poisoned = "bad"
         for index in range(5):
-            writer.add_event(event("bad", index))
-            writer.add_event(event("good", index))
+            writer.add_event(event("bad", index), writer.budget.hold())
+            writer.add_event(event("good", index), writer.budget.hold())
         await writer.flushed()
         assert len(await writer.transact(lambda stored: stored.events("good", -1, 10))) == 5
         assert len(writer.unstored_events("bad")) == 5
@@ -164,7 +164,7 @@ def test_a_run_reports_lost_events(tmp_path: Path) -> None:
         database, writer = await opened(tmp_path)
         database.fails = True
         for index in range(MAX_UNSTORED_EVENTS + 1):
-            writer.add_event(event("a", index))
+            writer.add_event(event("a", index), writer.budget.hold())
         await writer.flushed()
         with pytest.raises(StoreError, match="events of run a could not be stored"):
             writer.unstored_events("a")
@@ -222,19 +222,61 @@ def test_a_full_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: P
         assert sum(len(entry.body) for entry in active.events_after(2999 - 256, 256) or ()) <= MAX_TAIL_BYTES
         await writer.flushed()
         budget.expect_available()
-        assert budget.used_bytes <= MAX_TAIL_BYTES
+        assert budget.used <= MAX_TAIL_BYTES
         active.end()
         following = Subscription(writer, "a", active).events_after(-1)
         first = await anext(following)
-        assert budget.used_bytes > MAX_TAIL_BYTES
+        assert budget.used > MAX_TAIL_BYTES
         assert [first.index] + [entry.index async for entry in following] == list(range(3000))
         del active, following
         # The thread of the database holds what it was asked last until it is asked again.
         await writer.transact(lambda _: None)
-        assert budget.used_bytes == 0
+        assert budget.used == 0
         await writer.close()
 
     asyncio.run(scene())
+
+
+def test_one_caller_s_events_keep_no_other_caller_out(tmp_path: Path) -> None:
+    def expect_share(caller: str, *, is_free: bool) -> None:
+        current_caller.set(caller)
+        if is_free:
+            writer.budget.expect_available()
+        else:
+            with pytest.raises(UnavailableError, match="too many bytes of events at once"):
+                writer.budget.expect_available()
+
+    async def scene() -> None:
+        runs = {}
+        for caller in ("greedy", "modest"):
+            current_caller.set(caller)
+            runs[caller] = ActiveRun((caller, SessionKey("", "s")), 0, writer, keeps_events=False)
+        current_caller.set("modest")  # whoever emits or reads, the bytes are those of the caller that started the run
+        while writer.budget.allows("greedy"):
+            runs["greedy"].emit({"event": "RunContent", "content": "x" * 1000})
+        assert 3 * MEBIBYTE // 4 <= writer.budget.held("greedy") < MEBIBYTE
+        assert writer.budget.held("modest") == 0
+        expect_share("greedy", is_free=False)
+        expect_share("modest", is_free=True)
+        for _ in range(30):
+            runs["modest"].emit({"event": "RunContent", "content": "x" * 1000})
+        runs["greedy"].emit({"event": "RunContent", "content": "x" * 1000})
+        await writer.flushed()
+        assert writer.budget.held("greedy") <= MAX_TAIL_BYTES, "it holds less of what is stored"
+        assert len(runs["modest"].events_after(-1, 100) or ()) == 30, "and the other one does not"
+        expect_share("greedy", is_free=True)
+        runs.clear()
+        await writer.transact(lambda _: None)
+        assert writer.budget.used == 0
+        await writer.close()
+
+    async def whole() -> None:
+        nonlocal writer
+        _, writer = await opened(tmp_path, MEBIBYTE)
+        await scene()
+
+    writer: DatabaseWriter
+    asyncio.run(whole())
 
 
 def test_the_memory_of_events_is_always_returned(tmp_path: Path) -> None:
@@ -262,10 +304,10 @@ def test_the_memory_of_events_is_always_returned(tmp_path: Path) -> None:
         for run_id, each in active.items():
             writer.discard_unstored(run_id)
             each.end()
-        assert writer.budget.used_bytes > 0
+        assert writer.budget.used > 0
         del each
         active.clear()
-        assert writer.budget.used_bytes == 0
+        assert writer.budget.used == 0
         await writer.close()
 
     asyncio.run(scene())

@@ -21,6 +21,8 @@ async def show_metrics(_request: Request, _body: bytes, backend: Backend) -> Res
         backend.metrics.requests,
         backend.metrics.seconds,
         backend.metrics.errors,
+        backend.unknown_callers.seconds,
+        backend.unknown_callers.rejections,
         *_gauges(backend),
         *await backend.traces.measure(),
     ]

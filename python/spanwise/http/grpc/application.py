@@ -13,6 +13,7 @@ from spanwise.http.grpc.responses import CONTENT_TYPE, grpc_error_response
 from spanwise.http.grpc.services import ROUTES
 from spanwise.http.metrics import NO_ROUTE
 from spanwise.http.middleware.request_id import RequestId
+from spanwise.http.middleware.unknown_callers import UnknownCallers
 from spanwise.http.requests.json import media_type
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response
 from spanwise.http.routing.responder import responder
@@ -36,7 +37,11 @@ def grpc_application(backend: Backend, max_message_bytes: int) -> ASGIApp:
         backend: the parts of the service.
         max_message_bytes: the largest message, as sent.
     """
-    return RequestId(_Calls(backend, max_message_bytes))
+    calls: ASGIApp = _Calls(backend, max_message_bytes)
+    if backend.authorizer.mode != "none":
+        public = frozenset(route.path for route in ROUTES if route.is_public)
+        calls = UnknownCallers(calls, backend.authorizer, backend.unknown_callers, public, grpc_error_response)
+    return RequestId(calls)
 
 
 class _Calls:

@@ -254,8 +254,7 @@ class SocketSession:
     async def _authenticate(self, token: object) -> None:
         authorization = [f"Bearer {token}"] if isinstance(token, str) else []
         try:
-            authorizer = self.backend.authorizer
-            self.set_identity(await authorizer.authenticate(self.websocket, authorization, self.audited(None)))
+            self.set_identity(await self._verified(authorization))
         except UnauthenticatedError as error:
             self._failed_authentications += 1
             kind = "expired" if isinstance(error, ExpiredTokenError) else "invalid_token"
@@ -270,6 +269,23 @@ class SocketSession:
         self._authorization = authorization
         text = "Authentication successful. You can now send commands."
         await self.send_event("authenticated", message=text, user_id=self.user_id)
+
+    async def _verified(self, authorization: list[str]) -> Identity:
+        """Returns whose token it is. An unknown caller has a share of the processor time for all of them.
+
+        Raises:
+            UnauthenticatedError: the token is not valid.
+            UnavailableError: the share is used up.
+        """
+        authorizer, budget = self.backend.authorizer, self.backend.unknown_callers
+        if authorizer.knows(authorization):
+            return await authorizer.authenticate(self.websocket, authorization, self.audited(None))
+        caller = caller_key(self.websocket, None)
+        await budget.admit(caller)
+        state = self.websocket.state
+        state.is_known = False
+        verifying = authorizer.authenticate(self.websocket, authorization, self.audited(None))
+        return await budget.run(caller, verifying, lambda: state.is_known)
 
     def audited(self, resource: str | None) -> AuditedRequest:
         """Returns the current request as the audit log describes it."""

@@ -1,0 +1,93 @@
+"""Bounds the processor time of requests whose caller is not known, and rejects more of them as cheaply as possible.
+
+A request is one of an unknown caller if its token was not verified before, or if it has none where one is needed. In
+the flood of an address those are 503 without a look at the token, while callers that are known, and those that come
+from elsewhere, are served. See `docs/reference/limits.md#clients-that-nobody-knows`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import HTTPConnection, Request
+from starlette.websockets import WebSocket
+
+from spanwise.errors import UnavailableError
+from spanwise.http.requests.caller import caller_key
+from spanwise.http.responses.errors import json_error_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from spanwise.auth.processor_budget import ProcessorBudget
+    from spanwise.http.authorization import Authorizer
+    from spanwise.http.routing.route import ErrorWriter
+
+_AUTHORIZATION = b"authorization"
+
+
+class UnknownCallers:
+    """Serves requests of unknown callers within a `ProcessorBudget`."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        authorizer: Authorizer,
+        budget: ProcessorBudget,
+        public_paths: frozenset[str],
+        error_response: ErrorWriter = json_error_response,
+    ) -> None:
+        """Wraps `app`.
+
+        Args:
+            app: the application.
+            authorizer: knows whose token was verified before.
+            budget: the processor time for all others.
+            public_paths: the paths that need no token.
+            error_response: returns the response of a rejected request.
+        """
+        self._app = app
+        self._authorizer = authorizer
+        self._budget = budget
+        self._public_paths = public_paths
+        self._error_response = error_response
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one connection."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        given = [value.decode("latin-1") for name, value in scope["headers"] if name == _AUTHORIZATION]
+        is_public = scope["path"].removeprefix(scope.get("root_path", "")) in self._public_paths
+        if (is_public and not given) or self._authorizer.knows(given):
+            await self._app(scope, receive, send)
+            return
+        caller = caller_key(HTTPConnection(scope), None)
+        try:
+            await self._budget.admit(caller)
+        except UnavailableError as error:
+            if is_public:
+                await self._app(_without_token(scope), receive, send)
+            else:
+                await self._reject(error, scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        await self._budget.run(caller, self._app(scope, receive, send), lambda: state.get("is_known", False))
+
+    async def _reject(self, error: UnavailableError, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the error. HTTP/1 closes the connection: the next request on it would be read before it is rejected."""
+        if scope["type"] == "websocket":
+            response = json_error_response(HTTPConnection(scope), error)
+        else:
+            response = self._error_response(Request(scope), error)
+        if scope.get("http_version") != "2":
+            response.headers["Connection"] = "close"
+        if scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).send_denial_response(response)
+        else:
+            await response(scope, receive, send)
+
+
+def _without_token(scope: Scope) -> Scope:
+    """Returns a request as it would be without its token: a public page is served to everybody."""
+    return {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != _AUTHORIZATION]}

@@ -1,0 +1,181 @@
+"""The laws of the processor time for unknown callers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.auth.processor_budget import BURST_SECONDS, REFILL_SECONDS, ProcessorBudget
+from spanwise.errors import UnavailableError
+from support.clients.forged_tokens import Clock
+
+MILLISECOND = 1_000_000
+COSTS = st.integers(1, 3 * MILLISECOND)
+SHARES = st.sampled_from([0.05, 0.1, 0.5, 1.0])
+
+
+def ask(budget: ProcessorBudget, caller: str, cost: int) -> bool:
+    """Takes processor time if the budget allows it; returns whether it did."""
+    admission = budget.admit(caller)
+    try:
+        while True:
+            admission.send(None)  # nobody else waits for a turn
+    except StopIteration:
+        budget.count(caller, cost)
+        return True
+    except UnavailableError:
+        return False
+
+
+@given(SHARES, st.lists(st.tuples(st.sampled_from("abc"), COSTS, st.integers(0, 40)), min_size=1, max_size=200))
+def test_all_callers_together_take_a_share_of_one_core(share: float, asked: list[tuple[str, int, int]]) -> None:
+    """Plus one burst, and the request by which each caller may exceed its share."""
+    clock = Clock(0)
+    budget = ProcessorBudget(share, clock)
+    used = 0
+    for caller, cost, milliseconds in asked:
+        clock.now += milliseconds / 1000
+        used += cost if ask(budget, caller, cost) else 0
+        assert used <= share * (clock.now + BURST_SECONDS) * 1000 * MILLISECOND + 3 * 3 * MILLISECOND
+
+
+@given(SHARES, st.integers(1, 6))
+def test_others_are_served_whatever_some_addresses_ask(share: float, flooding: int) -> None:
+    clock = Clock(0)
+    budget = ProcessorBudget(share, clock)
+    cost = int(share * BURST_SECONDS * 1000 * MILLISECOND) // 100
+    for step in range(30):
+        clock.now = step * REFILL_SECONDS
+        for _ in range(30):
+            for number in range(flooding):
+                ask(budget, f"flood {number}", cost)
+        assert ask(budget, f"new {step}", 0), step
+
+
+@given(SHARES)
+def test_one_address_gets_most_of_it_and_all_of_it_comes_back(share: float) -> None:
+    clock = Clock(0)
+    budget = ProcessorBudget(share, clock)
+    whole = share * BURST_SECONDS * 1000 * MILLISECOND
+    cost = int(whole / 200)
+    for _ in range(3):
+        taken = 0
+        while ask(budget, "a", cost):
+            taken += cost
+        assert 0.74 * whole < taken < 0.76 * whole
+        assert not ask(budget, "a", cost)
+        clock.now += BURST_SECONDS
+
+
+class Recording(ProcessorBudget):
+    """A budget that records what is counted."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0, Clock(0))
+        self.counted: list[tuple[str, int]] = []
+
+    def count(self, caller: str, nanoseconds: int) -> None:
+        self.counted.append((caller, nanoseconds))
+        super().count(caller, nanoseconds)
+
+
+def test_steps_are_counted_until_the_caller_is_known() -> None:
+    budget = Recording()
+    known = [False]
+
+    async def request() -> str:
+        until = time.thread_time_ns() + MILLISECOND
+        while time.thread_time_ns() < until:
+            pass
+        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+        known[0] = True
+        await asyncio.sleep(0)
+        return "response"
+
+    assert asyncio.run(budget.run("a", request(), lambda: known[0])) == "response"
+    assert [caller for caller, _ in budget.counted] == ["a", "a"]
+    assert budget.counted[0][1] >= MILLISECOND
+    total = sum(nanoseconds for _, nanoseconds in budget.counted) / 1e9
+    assert list(budget.seconds.samples()) == [f"spanwise_unknown_callers_processor_seconds_total {total:.17g}"]
+
+
+def test_errors_and_cancellations_pass_and_are_counted() -> None:
+    budget = ProcessorBudget(1.0, Clock(0))
+    ended = []
+
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise KeyError("x")
+
+    async def endless() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("endless")
+
+    async def scenario() -> None:
+        with pytest.raises(KeyError):
+            await budget.run("a", failing(), lambda: False)
+        task = asyncio.create_task(budget.run("a", endless(), lambda: False))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    asyncio.run(scenario())
+    assert ended == ["endless"]
+    assert list(budget.seconds.samples())
+
+
+def test_known_callers_are_served_between_any_two_unknown_ones() -> None:
+    budget = ProcessorBudget(1.0, Clock(0))
+    served: list[str] = []
+
+    async def unknown() -> None:
+        await budget.admit("a")
+        served.append("unknown")
+
+    async def known() -> None:
+        while served.count("unknown") < 50:
+            await asyncio.sleep(0)
+            served.append("known")
+
+    async def scenario() -> None:
+        await asyncio.gather(*(unknown() for _ in range(50)), known())
+
+    asyncio.run(scenario())
+    assert ("unknown", "unknown") not in set(itertools.pairwise(served))
+
+
+def test_those_that_wait_for_their_turn_see_what_others_used() -> None:
+    budget = ProcessorBudget(1.0, Clock(0))
+    whole = round(BURST_SECONDS * 1000) * MILLISECOND
+
+    async def unknown() -> bool:
+        try:
+            await budget.admit("a")
+        except UnavailableError:
+            return False
+        budget.count("a", whole // 10)
+        return True
+
+    async def scenario() -> list[bool]:
+        return await asyncio.gather(*(unknown() for _ in range(30)))
+
+    assert asyncio.run(scenario()).count(True) == 8, "three quarters, and one that exceeds them"
+
+
+def test_a_rejection_is_counted() -> None:
+    budget = ProcessorBudget(0.1, Clock(0))
+    assert ask(budget, "a", 1000 * MILLISECOND)
+    for _ in range(3):
+        assert not ask(budget, "a", 1)
+    assert list(budget.rejections.samples()) == ["spanwise_unknown_callers_rejected_total 3"]

@@ -1,4 +1,4 @@
-"""DSPy, instrumented by OpenInference."""
+"""DSPy, instrumented by OpenInference; the tokens come from the instrumentation of LiteLLM, which DSPy calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 # recipe
 import dspy
 from openinference.instrumentation.dspy import DSPyInstrumentor
+from openinference.instrumentation.litellm import LiteLLMInstrumentor
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
@@ -16,6 +17,7 @@ provider = TracerProvider()
 provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 trace.set_tracer_provider(provider)
 DSPyInstrumentor().instrument()
+LiteLLMInstrumentor().instrument()
 # end of recipe
 
 from openinference.instrumentation import using_attributes  # noqa: E402

@@ -22,9 +22,9 @@ AutogenAgentChatInstrumentor().instrument()
 OpenAIInstrumentor().instrument()
 # end of recipe
 
-from autogen_agentchat.conditions import MaxMessageTermination  # noqa: E402
-from autogen_agentchat.teams import RoundRobinGroupChat  # noqa: E402
-from openinference.instrumentation import using_attributes  # noqa: E402
+from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.teams import RoundRobinGroupChat
+from openinference.instrumentation import using_attributes
 
 QUESTION = "What is the weather in Paris?"
 model = OpenAIChatCompletionClient(model="gpt-4.1-2025-04-14", max_retries=0)

@@ -1,4 +1,4 @@
-"""CrewAI, instrumented by OpenInference: crews with the instrumentation of CrewAI, models with that of the OpenAI SDK."""
+"""CrewAI, instrumented by OpenInference; its models by the instrumentation of the OpenAI SDK."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CrewAIInstrumentor().instrument()
 OpenAIInstrumentor().instrument()
 # end of recipe
 
-from crewai.flow.flow import Flow, listen, start  # noqa: E402
-from crewai.tools import tool  # noqa: E402
-from openinference.instrumentation import using_attributes  # noqa: E402
+from crewai.flow.flow import Flow, listen, start
+from crewai.tools import tool
+from openinference.instrumentation import using_attributes
 
 model = LLM(model="openai/gpt-4.1", max_retries=0)
 

@@ -20,7 +20,7 @@ DSPyInstrumentor().instrument()
 LiteLLMInstrumentor().instrument()
 # end of recipe
 
-from openinference.instrumentation import using_attributes  # noqa: E402
+from openinference.instrumentation import using_attributes
 
 QUESTION = "What is the weather in Paris?"
 dspy.configure(lm=dspy.LM("openai/gpt-4.1", cache=False, num_retries=0), adapter=dspy.ChatAdapter())

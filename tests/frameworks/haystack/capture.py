@@ -21,13 +21,13 @@ trace.set_tracer_provider(provider)
 HaystackInstrumentor().instrument()
 # end of recipe
 
-from typing import Annotated  # noqa: E402
+from typing import Annotated
 
-from haystack.components.retrievers.in_memory import InMemoryBM25Retriever  # noqa: E402
-from haystack.dataclasses import ChatMessage  # noqa: E402
-from haystack.document_stores.in_memory import InMemoryDocumentStore  # noqa: E402
-from haystack.tools import tool  # noqa: E402
-from openinference.instrumentation import using_attributes  # noqa: E402
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+from haystack.dataclasses import ChatMessage
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+from haystack.tools import tool
+from openinference.instrumentation import using_attributes
 
 QUESTION = "What is the weather in Paris?"
 

@@ -20,10 +20,10 @@ trace.set_tracer_provider(provider)
 LangChainInstrumentor().instrument()
 # end of recipe
 
-from langchain_core.messages import HumanMessage  # noqa: E402 - after the recipe, as in a program
-from langchain_core.tools import tool  # noqa: E402
-from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
-from langgraph.graph import END, START, MessagesState, StateGraph  # noqa: E402
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
 
 QUESTION = {"messages": [{"role": "user", "content": "What is the weather in Paris?"}]}
 model = ChatOpenAI(model="gpt-4.1", max_retries=0)

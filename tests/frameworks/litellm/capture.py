@@ -48,9 +48,7 @@ def completion_session() -> None:
     """The user and the session as LiteLLM names them."""
     for question in ("What is the weather in Paris?", "And tomorrow?"):
         messages = [{"role": "user", "content": question}]
-        litellm.completion(
-            model="openai/gpt-4.1", messages=messages, user="ada", metadata={"session_id": "session-7"}
-        )
+        litellm.completion(model="openai/gpt-4.1", messages=messages, user="ada", metadata={"session_id": "session-7"})
 
 
 def completion_async() -> None:

@@ -20,10 +20,9 @@ trace.set_tracer_provider(provider)
 LlamaIndexInstrumentor().instrument()
 # end of recipe
 
-from llama_index.core import Document, VectorStoreIndex  # noqa: E402
-from llama_index.core.embeddings import MockEmbedding  # noqa: E402
-from llama_index.core.node_parser import SimpleNodeParser  # noqa: E402
-from openinference.instrumentation import using_attributes  # noqa: E402
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.embeddings import MockEmbedding
+from openinference.instrumentation import using_attributes
 
 QUESTION = "What is the weather in Paris?"
 model = OpenAI(model="gpt-4.1", max_retries=0)

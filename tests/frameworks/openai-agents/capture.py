@@ -19,9 +19,9 @@ trace.set_tracer_provider(provider)
 OpenAIAgentsInstrumentor().instrument()
 # end of recipe
 
-from agents import OpenAIChatCompletionsModel, SQLiteSession, set_default_openai_client  # noqa: E402
-from openai import AsyncOpenAI  # noqa: E402
-from openinference.instrumentation import using_attributes  # noqa: E402
+from agents import OpenAIChatCompletionsModel, SQLiteSession, set_default_openai_client
+from openai import AsyncOpenAI
+from openinference.instrumentation import using_attributes
 
 QUESTION = "What is the weather in Paris?"
 client = AsyncOpenAI(max_retries=0)

@@ -18,7 +18,7 @@ trace.set_tracer_provider(provider)
 SmolagentsInstrumentor().instrument()
 # end of recipe
 
-from openinference.instrumentation import using_attributes  # noqa: E402
+from openinference.instrumentation import using_attributes
 
 QUESTION = "What is the weather in Paris?"
 model = OpenAIModel("gpt-4.1", client_kwargs={"max_retries": 0}, retry=False)

@@ -78,6 +78,7 @@ pub const TABLE: [Line; 30] = [
             "gcp.vertex.agent.session_id",
             "metadata#session_id",
             "metadata#thread_id",
+            "llm.invocation_parameters#metadata.session_id",
         ],
     ),
     line(
@@ -95,6 +96,7 @@ pub const TABLE: [Line; 30] = [
             "gcp.vertex.agent.user_id",
             "llm.user",
             "metadata#user_id",
+            "llm.invocation_parameters#user",
         ],
     ),
     line(Attribute::AgentId, "agent_id", &["agno.agent.id", "gen_ai.agent.id"]),

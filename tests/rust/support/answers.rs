@@ -43,7 +43,7 @@ pub(crate) fn answers(snapshot: &Arc<Snapshot>, traces: &[TraceId]) -> Answers {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let limit = 100;
         for page in 1..=2 {
-            let request = PageRequest { page, limit };
+            let request = PageRequest::new(page, limit).expect("a page");
             let level = if source == "{}" { Detail::Full } else { Detail::Summary };
             answers.push((
                 format!("runs {page} {source}"),

@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, event, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanwise.database.checksums import verified
+from spanwise.database.commit_count import lost_text, lost_transactions, noted_beside
 from spanwise.database.tables import FORMAT, tables
 from spanwise.errors import RecordDamagedError
 
@@ -55,6 +56,7 @@ def check_file(path: Path) -> dict[str, int]:
     Raises:
         RecordDamagedError: the file is damaged, or is no database of runs; the message names what was found first.
     """
+    noted = noted_beside(path)  # before the file is read, which may grow meanwhile
     engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", connect_args={"check_same_thread": False})
     event.listen(engine, "connect", lambda connection, _record: keep_undecodable_text(connection))
     try:
@@ -62,6 +64,8 @@ def check_file(path: Path) -> dict[str, int]:
             found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             if found != FORMAT:
                 raise RecordDamagedError(f"the database of runs `{path}` has version {found}, expected {FORMAT}")
+            if lost := lost_transactions(connection, noted):
+                raise RecordDamagedError(lost_text(path, lost))
             if problems := _structural_problems(connection):
                 raise RecordDamagedError(f"the database of runs `{path}` is damaged: {'; '.join(problems)}")
             return {table.name: _verified_rows(connection, table) for table in tables.sorted_tables}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
+from spanwise.database.commit_count import CommitCount, changes_of
 from spanwise.database.integrity import keep_undecodable_text, rebuild_damaged_indexes
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
@@ -17,6 +19,10 @@ from spanwise.database.upgrade import UPGRADED_FORMAT, upgrade
 from spanwise.errors import ConfigurationError, RecordDamagedError, StoreLockedError, UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
     from spanwise.database.records import RunRecord
 
 MAX_CHECKED_BYTES = 1024**3
@@ -39,6 +45,7 @@ class SqliteDatabase(SqlDatabase):
         self._scheme, is_address, _ = str(path).partition("://")
         self._is_address = bool(is_address)
         self._lock: int | None = None
+        self._commits: CommitCount | None = None
 
     def open(self) -> list[RunRecord]:
         """Opens the file, creating it if necessary, and returns the runs that an earlier process left unfinished.
@@ -56,6 +63,7 @@ class SqliteDatabase(SqlDatabase):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._acquire_lock()
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            self._commits = CommitCount(self.path)
             self._engine = create_engine(f"sqlite:///{self.path}", connect_args={"check_same_thread": False})
             event.listen(self._engine, "connect", _configure)
             self._expect_format()
@@ -70,9 +78,24 @@ class SqliteDatabase(SqlDatabase):
     def close(self) -> None:
         """Closes the file and releases the lock."""
         super().close()
+        if self._commits is not None:
+            self._commits.close()
+            self._commits = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        """Begins a transaction, which gets a number if it changes something."""
+        number, commits = 0, self._commits
+        assert commits is not None, "opened before it is used"  # noqa: S101  # callers open it first
+        with super()._begun() as connection:
+            before = changes_of(connection)
+            yield connection
+            if changes_of(connection) > before:
+                number = commits.count(connection)
+        commits.note(number)
 
     def _acquire_lock(self) -> None:
         """Locks a file of its own: closing any handle of the database file would release SQLite's locks on it."""
@@ -101,6 +124,8 @@ class SqliteDatabase(SqlDatabase):
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 upgrade(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
+            if self._commits is not None:
+                self._commits.begin(connection, self.path)
             if self.path.stat().st_size <= MAX_CHECKED_BYTES:
                 rebuild_damaged_indexes(connection, self.path)
 

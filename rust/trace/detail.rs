@@ -24,6 +24,7 @@ use crate::time::format_duration;
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    let trace = &*trace.assembled();
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
         let row = TraceRow::in_forest(trace, &forest);
@@ -45,6 +46,7 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    let trace = &*trace.assembled();
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
         let row = TraceRow::in_forest(trace, &forest);
@@ -62,6 +64,7 @@ pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if the stored span cannot be decoded; `out` is then unchanged.
 pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<bool> {
+    let trace = &*trace.assembled();
     let spans = trace.spans();
     let Ok(index) = spans.binary_search_by(|span| span.span_id.cmp(&span_id)) else { return Ok(false) };
     all_or_nothing(out, |out| {

@@ -10,21 +10,25 @@ use roaring::RoaringBitmap;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::storage::committer::Committer;
-use crate::storage::snapshot::SnapshotPart;
+use crate::storage::snapshot::{RowKind, SnapshotPart};
 use crate::storage::state::command::Command;
 
 impl Committer {
-    /// Deletes the traces that the filter matches and returns how many. Other commands are deferred.
+    /// Deletes the rows of a kind that the filter matches and returns how many. Other commands are deferred.
     ///
     /// # Errors
     /// As [`Committer::seal_head`] and [`Committer::commit_manifest`].
-    pub(super) fn delete(&mut self, filter: &Filter, commands: &Receiver<Command>) -> Result<u64> {
+    pub(super) fn delete(
+        &mut self,
+        filter: &Filter,
+        kind: RowKind,
+        commands: &Receiver<Command>,
+    ) -> Result<u64> {
         self.seal_head(commands)?;
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
             let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
-            let rows = part.rows(filter, &|| false)?;
-            Ok(rows.from(0).collect::<RoaringBitmap>())
+            part.rows_of(kind, filter)
         });
         let matched = matched.collect::<Result<Vec<_>>>()?;
         let count = matched.iter().map(RoaringBitmap::len).sum();

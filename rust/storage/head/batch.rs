@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ahash::HashMap;
 use arrow_array::RecordBatch;
+use roaring::RoaringBitmap;
 
 use crate::index::RowSessions;
 use crate::otlp::TraceId;
@@ -23,7 +24,9 @@ pub(crate) struct HeadEntry {
 impl HeadEntry {
     pub(crate) fn new(trace: Trace) -> Self {
         let row = TraceRow::of(&trace);
-        let bytes = trace.spans().iter().map(|span| span.wire.bytes.len() as u64).sum();
+        let spans = trace.spans().iter().map(|span| span.wire.bytes.len() as u64);
+        let fragments = trace.fragments().iter().map(|fragment| fragment.event.len() as u64);
+        let bytes = spans.chain(fragments).sum();
         Self { trace, row, bytes }
     }
 
@@ -32,7 +35,8 @@ impl HeadEntry {
     pub(crate) fn memory(&self) -> u64 {
         const BYTES_PER_TRACE: u64 = 740;
         const BYTES_PER_SPAN: u64 = 330;
-        self.bytes + BYTES_PER_TRACE + BYTES_PER_SPAN * self.trace.spans().len() as u64
+        let fragments = size_of_val(self.trace.fragments()) as u64;
+        self.bytes + BYTES_PER_TRACE + BYTES_PER_SPAN * self.trace.spans().len() as u64 + fragments
     }
 }
 
@@ -43,6 +47,8 @@ pub(crate) struct HeadBatch {
     entries: Vec<Arc<HeadEntry>>,
     /// A hash map, because every commit looks up each of its traces in every batch, nearly always in vain.
     by_trace_id: HashMap<TraceId, u32>,
+    /// The rows of traces that have fragments alone.
+    without_spans: RoaringBitmap,
     /// The sessions of the rows, once a search has asked for them.
     sessions: OnceLock<RowSessions>,
     /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
@@ -60,7 +66,10 @@ impl HeadBatch {
         let rows: Vec<&TraceRow> = entries.iter().map(|entry| &entry.row).collect();
         let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
         let batch = to_batch(&rows);
-        Self { batch, entries, by_trace_id, sessions: OnceLock::new(), known_sessions: Mutex::default() }
+        let without_spans = (0..).zip(&rows).filter(|(_, row)| row.total_spans == 0).map(|(row, _)| row);
+        let without_spans = without_spans.collect();
+        let known_sessions = Mutex::default();
+        Self { batch, entries, by_trace_id, without_spans, sessions: OnceLock::new(), known_sessions }
     }
 
     pub(crate) fn batch(&self) -> &RecordBatch {
@@ -69,6 +78,11 @@ impl HeadBatch {
 
     pub(crate) fn entries(&self) -> &[Arc<HeadEntry>] {
         &self.entries
+    }
+
+    /// Returns the rows of traces that have fragments alone, which no search returns.
+    pub(crate) fn without_spans(&self) -> &RoaringBitmap {
+        &self.without_spans
     }
 
     pub(crate) fn sessions(&self) -> &RowSessions {

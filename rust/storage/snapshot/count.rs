@@ -4,7 +4,15 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::storage::snapshot::Snapshot;
+use crate::storage::snapshot::{RowKind, Snapshot};
+
+/// Returns how many rows of a kind the filter matches.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn count_of(snapshot: &Snapshot, kind: RowKind, filter: &Filter) -> Result<u64> {
+    snapshot.parts().iter().map(|part| Ok(part.rows_of(kind, filter)?.len())).sum()
+}
 
 /// Returns how many traces of `snapshot` the filter matches.
 ///

@@ -4,6 +4,7 @@ mod backup;
 mod committer;
 mod damage;
 mod fault_injection;
+mod fragments;
 mod golden;
 mod history;
 mod limits;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanwise.auth.scopes import Need
-from spanwise.http.endpoints import docs, health, info, metrics, openapi, traces
+from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, traces
 from spanwise.http.media_types import HTML, PLAIN_TEXT
 from spanwise.http.openapi.operation import Operation, ResponseSpec
 from spanwise.http.responses.errors import otlp_error_response
@@ -20,6 +20,8 @@ from spanwise.models import (
     Health,
     HealthQuery,
     Info,
+    LogExportResponse,
+    MetricExportResponse,
     Overview,
     SearchRequest,
     SessionPage,
@@ -185,6 +187,36 @@ TABLE: tuple[Route, ...] = (
             "export_traces",
             "Ingests spans from an OTLP export request",
             (ExportResponse,),
+            query=StoreQuery,
+            is_otlp=True,
+        ),
+        _WRITE,
+        body="ingest",
+        write_error=otlp_error_response,
+    ),
+    Route(
+        "POST",
+        "/v1/logs",
+        otlp.ingest_logs,
+        Operation(
+            "export_logs",
+            "Ingests log records that carry content of spans from an OTLP export request, and drops others",
+            (LogExportResponse,),
+            query=StoreQuery,
+            is_otlp=True,
+        ),
+        _WRITE,
+        body="ingest",
+        write_error=otlp_error_response,
+    ),
+    Route(
+        "POST",
+        "/v1/metrics",
+        otlp.drop_metrics,
+        Operation(
+            "export_metrics",
+            "Accepts the metrics of an OTLP export request and drops them",
+            (MetricExportResponse,),
             query=StoreQuery,
             is_otlp=True,
         ),

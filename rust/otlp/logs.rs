@@ -87,7 +87,8 @@ impl LogChecker {
             }
         };
         self.reserve(decoded_bytes)?;
-        match fragment_of(ids, record, self.now_nanos) {
+        let position = u32::try_from(self.logs.fragments.len()).unwrap_or(u32::MAX);
+        match fragment_of(ids, record, position, self.now_nanos) {
             Ok(fragment) => self.logs.fragments.push(fragment),
             Err(reason) => self.reject(&reason),
         }
@@ -166,7 +167,12 @@ impl<'a> LogRef<'a> {
 }
 
 /// Returns the fragment that a log record becomes.
-fn fragment_of((trace_id, span_id): (TraceId, SpanId), record: &[u8], now_nanos: u64) -> Checked<Fragment> {
+fn fragment_of(
+    (trace_id, span_id): (TraceId, SpanId),
+    record: &[u8],
+    position: u32,
+    now_nanos: u64,
+) -> Checked<Fragment> {
     let record = proto::LogRecord::decode(record).map_err(|error| wire::describe_error(&error))?;
     let event = event_of(record);
     if event.attributes.len() > MAX_ATTRIBUTES {
@@ -175,7 +181,7 @@ fn fragment_of((trace_id, span_id): (TraceId, SpanId), record: &[u8], now_nanos:
     if event.time_unix_nano > now_nanos.saturating_add(MAX_AHEAD_NANOS) {
         return Err(too_far_ahead("event", event.time_unix_nano));
     }
-    Ok(Fragment::new(trace_id, span_id, &event))
+    Ok(Fragment::new(trace_id, span_id, &event, position))
 }
 
 /// Returns a log record as the span event that it would have been: with its attributes, then the members of its body.

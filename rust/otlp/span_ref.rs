@@ -150,7 +150,7 @@ pub(super) fn fixed(field: &WireField<'_>) -> Result<u64, String> {
     field.content.try_into().map(u64::from_le_bytes).map_err(wrong)
 }
 
-fn varint(field: &WireField<'_>) -> Result<u64, String> {
+pub(super) fn varint(field: &WireField<'_>) -> Result<u64, String> {
     expect(field, WireType::Varint)?;
     prost::encoding::decode_varint(&mut &*field.content).map_err(|error| describe_error(&error))
 }

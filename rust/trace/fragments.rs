@@ -20,19 +20,25 @@ impl Trace {
         &rest[..rest.partition_point(|fragment| fragment.span_id == span_id)]
     }
 
+    /// Returns the trace's copy of a fragment, if it has one.
+    pub fn fragment(&self, fragment: &Fragment) -> Option<&Fragment> {
+        let index = self.fragments.binary_search_by(|known| known.key().cmp(&fragment.key())).ok()?;
+        Some(&self.fragments[index])
+    }
+
     /// Whether the trace has neither spans nor fragments.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.fragments.is_empty()
     }
 
-    /// Returns this trace with `arrivals` added. Equal fragments are one, so the result does not depend on the order or
-    /// repetition of arrivals.
+    /// Returns this trace with `arrivals` added. Of copies of a fragment the one with the lowest position is kept, so the
+    /// result does not depend on the order or repetition of arrivals.
     #[must_use]
     pub fn with_fragments(&self, arrivals: impl IntoIterator<Item = Fragment>) -> Self {
         let mut fragments = self.fragments.clone();
         fragments.extend(arrivals);
         fragments.sort_unstable();
-        fragments.dedup();
+        fragments.dedup_by(|one, kept| one.key() == kept.key());
         let Self { trace_id, created_at, spans, .. } = self;
         Self { trace_id: *trace_id, created_at: *created_at, spans: spans.clone(), fragments }
     }

@@ -244,17 +244,18 @@ fn remove_surplus_fragments(
     limits: TraceLimits,
 ) -> u64 {
     let (mut count, arrived) = (present.map_or(0, |trace| trace.fragments().len()), fragments.len());
-    let present = |span_id| present.map_or(&[][..], |trace: &Trace| trace.fragments_of(span_id));
-    let mut new: HashMap<SpanId, HashSet<Fragment>> = HashMap::default();
+    let mut new: HashMap<SpanId, HashSet<(u64, Bytes)>> = HashMap::default();
     fragments.retain(|fragment| {
-        let known = present(fragment.span_id);
+        let key = (fragment.time, fragment.event.clone());
         let new = new.entry(fragment.span_id).or_default();
-        if known.binary_search(fragment).is_ok() || new.contains(fragment) {
+        let is_known = present.is_some_and(|trace| trace.fragment(fragment).is_some());
+        if is_known || new.contains(&key) {
             return true;
         }
-        let fits = known.len() + new.len() < limits.fragments_of_span && count < limits.fragments;
+        let of_span = present.map_or(0, |trace| trace.fragments_of(fragment.span_id).len());
+        let fits = of_span + new.len() < limits.fragments_of_span && count < limits.fragments;
         if fits {
-            new.insert(fragment.clone());
+            new.insert(key);
             count += 1;
         }
         fits
@@ -274,8 +275,10 @@ fn merge_arrivals(group: &mut GroupTrace, trace_id: TraceId, received: i64, arri
         let copy = present.span(span.span_id);
         copy.is_none_or(|copy| span.supersedes(copy))
     });
-    let is_new = |fragment| present.fragments().binary_search(fragment).is_err();
-    let has_new_fragments = fragments.iter().any(is_new);
+    let has_new_fragments = fragments.iter().any(|fragment| {
+        let copy = present.fragment(fragment);
+        copy.is_none_or(|copy| fragment.position < copy.position)
+    });
     if has_new_spans {
         if present.spans().is_empty() {
             // A trace begins with its first span.

@@ -72,7 +72,7 @@ impl Model {
 
     fn ingest_logs(&mut self, records: &[proto::LogRecord]) {
         for fragment in logs(records).fragments {
-            self.fragments.entry(fragment.trace_id).or_default().insert(fragment);
+            self.fragments.entry(fragment.trace_id).or_default().insert(Fragment { position: 0, ..fragment });
         }
     }
 

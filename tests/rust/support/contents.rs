@@ -46,7 +46,8 @@ pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
     contents
 }
 
-/// For every trace with fragments, whether searches return it, and its fragments.
+/// For every trace with fragments, whether searches return it, and its fragments, all at position 0: tests send them in
+/// requests of any size.
 pub(crate) type FragmentContents = BTreeMap<TraceId, (bool, Vec<Fragment>)>;
 
 /// Returns the fragments in a snapshot, those of traces without spans included.
@@ -60,7 +61,11 @@ pub(crate) fn fragments(snapshot: &Snapshot) -> FragmentContents {
         {
             let trace = part.trace(row as usize).expect("a readable document");
             assert_eq!(trace.spans().is_empty(), is_waiting);
-            let held = (!is_waiting, trace.fragments().to_vec());
+            let fragments = trace.fragments().iter().cloned();
+            let held = (
+                !is_waiting,
+                fragments.map(|fragment| Fragment { position: 0, ..fragment }).collect::<Vec<_>>(),
+            );
             if !held.1.is_empty() {
                 assert!(found.insert(trace.trace_id, held).is_none(), "{} has two live rows", trace.trace_id);
             }

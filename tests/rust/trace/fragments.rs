@@ -9,10 +9,9 @@ use spanwise::trace::{Trace, TraceRow, detail};
 use super::made::{RECEIVED, message, span, span_id, text, trace_id};
 use spanwise::otlp::Fragment;
 
-/// Returns the event `name` of span `id` at `time`, in nanoseconds since 1970.
+/// Returns the event `name` of span `id` at `time`, in nanoseconds since 1970, first in its request.
 fn fragment(id: u64, time: u64, name: &str) -> Fragment {
-    let event = event(time, name);
-    Fragment::new(trace_id(), span_id(id), &event)
+    Fragment::new(trace_id(), span_id(id), &event(time, name), 0)
 }
 
 fn event(time: u64, name: &str) -> proto::span::Event {
@@ -20,17 +19,18 @@ fn event(time: u64, name: &str) -> proto::span::Event {
     proto::span::Event { time_unix_nano: time, name: name.into(), attributes, dropped_attributes_count: 0 }
 }
 
-/// Something of a trace that arrives: a span with its length, or an event.
+/// Something of a trace that arrives: a span with its length, or an event with its time, name and position.
 #[derive(Debug, Clone)]
 enum Arrival {
     Span(u64, u64),
-    Fragment(u64, u64, u8),
+    Fragment(u64, u64, u8, u32),
 }
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let arrival = prop_oneof![
         (1..5_u64, 0..3_u64).prop_map(|(id, length)| Arrival::Span(id, length)),
-        (1..6_u64, 0..4_u64, 0..3_u8).prop_map(|(id, time, name)| Arrival::Fragment(id, time, name)),
+        (1..6_u64, 0..4_u64, 0..3_u8, 0..3_u32)
+            .prop_map(|(id, time, name, position)| Arrival::Fragment(id, time, name, position)),
     ];
     vec(arrival, 0..24)
 }
@@ -42,7 +42,10 @@ fn with(trace: &Trace, arrivals: &[Arrival]) -> Trace {
             made.end_time_unix_nano = 1_000 + length;
             trace.with([span(&made)])
         }
-        Arrival::Fragment(id, time, name) => trace.with_fragments([fragment(id, time, &format!("e{name}"))]),
+        Arrival::Fragment(id, time, name, position) => {
+            let fragment = fragment(id, time, &format!("e{name}"));
+            trace.with_fragments([Fragment { position, ..fragment }])
+        }
     })
 }
 
@@ -145,4 +148,18 @@ fn a_trace_of_fragments_alone_has_their_times() {
     let row = TraceRow::of(&nothing().with_fragments([fragment(1, 7_000, "a"), fragment(2, 3_000, "b")]));
     assert_eq!((row.total_spans, row.start_time, row.end_time, row.created_at), (0, 3, 7, RECEIVED));
     assert_eq!((row.name.as_str(), row.is_error), ("", false));
+}
+
+#[test]
+fn events_of_one_time_are_in_the_order_of_their_request() {
+    let names = ["user", "assistant", "choice"];
+    let fragments = (0..).zip(names).map(|(position, name)| Fragment { position, ..fragment(1, 5, name) });
+    let trace = nothing().with([span(&message(1, 0, 5))]).with_fragments(fragments);
+    let read = Trace::from_document(trace_id(), RECEIVED, trace.document().into()).expect("a document");
+    let shown = |trace: &Trace| {
+        let events = trace.assembled().spans()[0].message().expect("a span").events;
+        events.into_iter().map(|event| event.name).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&trace), names);
+    assert_eq!(shown(&read), names);
 }

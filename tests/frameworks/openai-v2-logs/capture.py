@@ -5,9 +5,11 @@ Run with an interpreter that has `openai`, `httpx`, `opentelemetry-instrumentati
 
     python capture.py
 
-It starts a stub of the model's API and a receiver on loopback, runs each case in a process of its own, and writes the
-bodies of its requests to `exports/`, with `manifest.json`.
+It starts a stub of the model's API and a receiver on loopback, runs each case of `program.py` in a process of its own,
+and writes the bodies of its requests to `exports/`, with `manifest.json`.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -17,8 +19,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
+from typing import ClassVar
 
 EXPORTS = Path(__file__).parent / "exports"
+PROGRAM = Path(__file__).parent / "program.py"
 PACKAGES = ("openai", "opentelemetry-instrumentation-openai-v2", "opentelemetry-util-genai", "opentelemetry-sdk")
 LEGACY = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
 EVENTS = {
@@ -27,39 +31,35 @@ EVENTS = {
     "OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT": "true",
 }
 CASES = {"tool": LEGACY, "stream": LEGACY, "operation-details": EVENTS}
-SYSTEM = {"role": "system", "content": "You know the weather."}
-QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
 ANSWER = "It rains in Paris, at 14 degrees."
 CALL = {
     "id": "call_1",
     "type": "function",
     "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'},
 }
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
-    },
-}
 
 
 class Model(BaseHTTPRequestHandler):
     """A model that asks for the weather if it has a tool and no result of it, and answers otherwise."""
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         has_result = any(message["role"] == "tool" for message in request["messages"])
         is_call = "tools" in request and not has_result
-        message = {"role": "assistant", "content": None, "tool_calls": [CALL]} if is_call else {
-            "role": "assistant",
-            "content": ANSWER,
-        }
+        message = (
+            {"role": "assistant", "content": None, "tool_calls": [CALL]}
+            if is_call
+            else {
+                "role": "assistant",
+                "content": ANSWER,
+            }
+        )
         finish = "tool_calls" if is_call else "stop"
         usage = {"prompt_tokens": 21, "completion_tokens": 9, "total_tokens": 30}
-        head = {"id": "chatcmpl-1", "created": 1, "model": "gpt-4.1-2025-04-14"}
+        head: dict[str, object] = {"id": "chatcmpl-1", "created": 1, "model": "gpt-4.1-2025-04-14"}
         if request.get("stream"):
             deltas = [{"role": "assistant", "content": "It rains in "}, {"content": "Paris, at 14 degrees."}]
+            chunks: list[dict[str, object]]
             chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
             chunks.append({"index": 0, "delta": {}, "finish_reason": "stop"})
             events = [head | {"object": "chat.completion.chunk", "choices": [chunk]} for chunk in chunks]
@@ -70,80 +70,36 @@ class Model(BaseHTTPRequestHandler):
         response = head | {"object": "chat.completion", "choices": choices, "usage": usage}
         return self._respond(json.dumps(response).encode(), "application/json")
 
-    def _respond(self, body, content_type):
+    def _respond(self, body: bytes, content_type: str) -> None:
         self.send_response(200)
         self.send_header("content-type", content_type)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_):
-        pass
+    def log_message(self, *_: object) -> None:
+        """Writes no log."""
 
 
 class Receiver(Model):
     """Keeps the requests of exporters."""
 
-    requests: list = []
+    requests: ClassVar[list[tuple[str, str, str | None, bytes]]] = []
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         encoding = self.headers.get("content-encoding")
         self.requests.append((self.path, self.headers["content-type"], encoding, body))
         self._respond(b"", self.headers["content-type"])
 
 
-def serve(handler):
+def serve(handler: type[Model]) -> tuple[ThreadingHTTPServer, str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}"
 
 
-def run(case, model):
-    """Runs one case as an instrumented program with default processors and exporters."""
-    from openai import OpenAI
-    from opentelemetry import trace
-    from opentelemetry._logs import LogRecord, set_logger_provider
-    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
-    from opentelemetry.metrics import set_meter_provider
-    from opentelemetry.sdk._logs import LoggerProvider
-    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-    tracers, loggers = TracerProvider(), LoggerProvider()
-    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
-    meters = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())])
-    trace.set_tracer_provider(tracers)
-    set_logger_provider(loggers)
-    set_meter_provider(meters)
-    OpenAIInstrumentor().instrument()
-    client = OpenAI(base_url=f"{model}/v1", api_key="none")
-    messages = [SYSTEM, QUESTION]
-    with trace.get_tracer("app").start_as_current_span("answer"):
-        loggers.get_logger("app").emit(LogRecord(timestamp=1, body="a plain log record"))
-        if case == "stream":
-            options = {"include_usage": True}
-            stream = client.chat.completions.create(
-                model="gpt-4.1", messages=messages, stream=True, stream_options=options
-            )
-            list(stream)
-        else:
-            first = client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[TOOL])
-            messages.append(first.choices[0].message.model_dump(exclude_none=True))
-            messages.append({"role": "tool", "tool_call_id": "call_1", "content": "rain, 14 degrees"})
-            client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[TOOL])
-    for provider in (loggers, tracers, meters):
-        provider.shutdown()
-
-
-def capture():
+def capture() -> None:
     EXPORTS.mkdir(exist_ok=True)
     for old in EXPORTS.iterdir():
         old.unlink()
@@ -153,17 +109,19 @@ def capture():
     for case, variables in CASES.items():
         Receiver.requests.clear()
         environment = os.environ | variables | {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver}
-        subprocess.run([sys.executable, __file__, case, model], env=environment, check=True)
+        subprocess.run([sys.executable, PROGRAM, case, model], env=environment, check=True)
         for number, (path, content_type, encoding, body) in enumerate(Receiver.requests, 1):
             name = f"{case}-{number:02}-{path.rsplit('/', 1)[1]}.pb"
             (EXPORTS / name).write_bytes(body)
-            files.append({
-                "case": case,
-                "file": name,
-                "path": path,
-                "content_type": content_type,
-                "content_encoding": encoding,
-            })
+            files.append(
+                {
+                    "case": case,
+                    "file": name,
+                    "path": path,
+                    "content_type": content_type,
+                    "content_encoding": encoding,
+                }
+            )
     for server in (model_server, receiver_server):
         server.shutdown()
     manifest = {"packages": {name: version(name) for name in PACKAGES}, "files": files}
@@ -171,7 +129,4 @@ def capture():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        run(*sys.argv[1:])
-    else:
-        capture()
+    capture()

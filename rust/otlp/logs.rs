@@ -53,9 +53,10 @@ pub fn decode_logs(
     let mut checker = LogChecker { now_nanos, logs: DecodedLogs::default(), received: 0, decoded_bytes: 0 };
     match encoding {
         Encoding::Protobuf => wire::walk_records(&body, |record| checker.add(Ok(record)))?,
-        Encoding::Json => {
-            json::walk_logs(&body, |record| checker.add(record.as_deref().map_err(Clone::clone)))?
-        }
+        Encoding::Json => json::walk_logs(&body, |record| match record {
+            Ok(record) => checker.add(Ok(&record)),
+            Err(reason) => checker.add(Err(reason)),
+        })?,
     }
     Ok(checker.finish())
 }
@@ -71,25 +72,16 @@ struct LogChecker {
 impl LogChecker {
     fn add(&mut self, record: Checked<&[u8]>) -> Result<()> {
         self.received += 1;
-        let kept = record.and_then(|record| match LogRef::of(record)?.content_ids() {
-            None => Ok(None),
-            Some(ids) => survey(Shape::LogRecord, record).map(|survey| Some((ids, record, survey.bytes))),
-        });
-        let (ids, record, decoded_bytes) = match kept {
-            Ok(Some(kept)) => kept,
-            Ok(None) => {
-                self.logs.dropped += 1;
-                return Ok(());
+        match record.and_then(|record| Ok((record, measure(record)?))) {
+            Ok((_, None)) => self.logs.dropped += 1,
+            Ok((record, Some((ids, decoded_bytes)))) => {
+                self.reserve(decoded_bytes)?;
+                let position = u32::try_from(self.logs.fragments.len()).unwrap_or(u32::MAX);
+                match fragment_of(ids, record, position, self.now_nanos) {
+                    Ok(fragment) => self.logs.fragments.push(fragment),
+                    Err(reason) => self.reject(&reason),
+                }
             }
-            Err(reason) => {
-                self.reject(&reason);
-                return Ok(());
-            }
-        };
-        self.reserve(decoded_bytes)?;
-        let position = u32::try_from(self.logs.fragments.len()).unwrap_or(u32::MAX);
-        match fragment_of(ids, record, position, self.now_nanos) {
-            Ok(fragment) => self.logs.fragments.push(fragment),
             Err(reason) => self.reject(&reason),
         }
         Ok(())
@@ -121,6 +113,13 @@ impl LogChecker {
         };
         self.logs
     }
+}
+
+/// Returns the ids of the span that a log record carries content of, and the record's size once decoded, in bytes; `None`
+/// if it carries none.
+fn measure(record: &[u8]) -> Checked<Option<((TraceId, SpanId), usize)>> {
+    let Some(ids) = LogRef::of(record)?.content_ids() else { return Ok(None) };
+    survey(Shape::LogRecord, record).map(|survey| Some((ids, survey.bytes)))
 }
 
 /// What decides whether a log record is kept.

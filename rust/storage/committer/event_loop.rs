@@ -178,12 +178,10 @@ impl Committer {
             return;
         }
         let (requests, replies): (Vec<_>, Vec<_>) = group.requests.into_iter().unzip();
+        let limits = TraceLimits::OF_REQUESTS;
         match self.rejection() {
             Some(error) => reject_all(&replies, &error),
-            None => {
-                let limits = TraceLimits::OF_REQUESTS;
-                self.write_group(merge_group(self.newest_state(), requests, limits), replies);
-            }
+            None => self.write_group(merge_group(self.newest_state(), requests, limits), replies),
         }
     }
 

@@ -97,7 +97,9 @@ fn write_ahead() {
     assert_eq!(paths.len(), 2, "one with spans, one with fragments");
     let path = &paths[0];
     fuzz("write-ahead", contents, |content| {
-        paths.iter().for_each(|path| assert_detected(&store, &held, path, content));
+        for path in &paths {
+            assert_detected(&store, &held, path, content);
+        }
         let forged = store.deep_clone();
         let mut content = content.to_vec();
         if content.len() >= 56 {

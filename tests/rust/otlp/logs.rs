@@ -1,5 +1,6 @@
 //! Log records become fragments of spans; all others are dropped.
 
+use bytes::Bytes;
 use prost::Message as _;
 use serde_json::{Value as Json, json};
 use spanwise::otlp::proto::any_value::Value;
@@ -56,7 +57,7 @@ fn the_event_name_may_be_an_attribute() {
 
 #[test]
 fn a_body_without_members_is_an_attribute() {
-    let record = LogRecord { body: value(Value::StringValue("hello".into())), ..log(1, 1, 1) };
+    let record = LogRecord { body: Some(value(Value::StringValue("hello".into()))), ..log(1, 1, 1) };
     assert_eq!(event(&record).attributes, [text("body", "hello")]);
 }
 
@@ -72,7 +73,7 @@ fn what_belongs_to_no_span_is_dropped() {
         LogRecord { event_name: String::new(), ..log(1, 1, 1) },
         LogRecord { event_name: "exception".into(), ..log(1, 1, 1) },
         LogRecord { event_name: "gen_ai".into(), ..log(1, 1, 1) },
-        LogRecord { trace_id: Default::default(), ..log(1, 1, 1) },
+        LogRecord { trace_id: Bytes::default(), ..log(1, 1, 1) },
         LogRecord { span_id: vec![0; 8].into(), ..log(1, 1, 1) },
         LogRecord { span_id: vec![1; 7].into(), ..log(1, 1, 1) },
     ];
@@ -83,7 +84,7 @@ fn what_belongs_to_no_span_is_dropped() {
 #[test]
 fn invalid_records_are_rejected_and_the_others_are_kept() {
     let many = (0..1_000).map(|number| text(&number.to_string(), "x")).collect::<Vec<_>>();
-    let members = value(Value::KvlistValue(KeyValueList { values: many.clone() }));
+    let members = Some(value(Value::KvlistValue(KeyValueList { values: many.clone() })));
     let invalid = [
         (
             LogRecord { time_unix_nano: u64::MAX, ..log(1, 1, 1) },
@@ -119,13 +120,13 @@ fn json_and_protobuf_are_equal() {
     second["observedTimeUnixNano"] = json!(5);
     second["body"] = json!({"stringValue": "plain"});
     let index =
-        proto::KeyValue { key: "index".into(), value: value(Value::IntValue(0)), ..Default::default() };
+        proto::KeyValue { key: "index".into(), value: Some(value(Value::IntValue(0))), ..Default::default() };
     let records = [
         LogRecord {
             event_name: "gen_ai.choice".into(),
             severity_number: 9,
             attributes: vec![text("gen_ai.system", "openai")],
-            body: value(Value::KvlistValue(KeyValueList { values: vec![index] })),
+            body: Some(value(Value::KvlistValue(KeyValueList { values: vec![index] }))),
             ..log(10, 11, 3)
         },
         LogRecord { event_name: String::new(), ..log(10, 11, 0) },
@@ -186,4 +187,19 @@ fn a_sender_of_spans_cannot_write_fragments() {
     let decoded = decode_protobuf(request).expect("a good request");
     assert_eq!((decoded.spans.len(), decoded.message), (1, None));
     assert_eq!(decode_protobuf(clean.clone()).expect("a good request").message, Some(clean.into()));
+}
+
+#[test]
+fn the_encoding_of_a_fragment_does_not_change() {
+    let record = LogRecord { event_name: "gen_ai.x".into(), time_unix_nano: 7, body: None, ..log(1, 2, 0) };
+    let mut fragment = fragment(&record);
+    fragment.position = 300;
+    let mut encoded = Vec::new();
+    otlp::fragment::append_fragments(&mut encoded, [&fragment]);
+    let event = [&[0x09, 7, 0, 0, 0, 0, 0, 0, 0, 0x12, 8][..], b"gen_ai.x"].concat();
+    let ids =
+        [&[0x0a, 16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0x12, 8], &2_u64.to_be_bytes()];
+    let message = [&ids.concat()[..], &[0x1a, 19], &event, &[0x20, 0xac, 0x02]].concat();
+    assert_eq!(encoded, [&[0x82, 0xb5, 0x0a, 52][..], &message].concat());
+    assert_eq!(otlp::fragment::fragments_of(&encoded.into()).expect("a fragment"), [fragment]);
 }

@@ -8,13 +8,17 @@ use spanwise::otlp::{self, DecodedLogs, Fragment};
 use crate::support::spans::{EPOCH, MILLISECOND, span};
 
 /// Returns a value of OTLP.
-pub(crate) fn value(value: Value) -> Option<proto::AnyValue> {
-    Some(proto::AnyValue { value: Some(value) })
+pub(crate) fn value(value: Value) -> proto::AnyValue {
+    proto::AnyValue { value: Some(value) }
 }
 
 /// Returns a key with a text.
 pub(crate) fn text(key: &str, text: &str) -> proto::KeyValue {
-    proto::KeyValue { key: key.into(), value: value(Value::StringValue(text.into())), ..Default::default() }
+    proto::KeyValue {
+        key: key.into(),
+        value: Some(value(Value::StringValue(text.into()))),
+        ..Default::default()
+    }
 }
 
 /// Returns message number `number` of a span of trace number `trace` as a log record, `number` milliseconds after
@@ -25,7 +29,7 @@ pub(crate) fn log(trace: u64, id: u64, number: u64) -> proto::LogRecord {
     proto::LogRecord {
         time_unix_nano: EPOCH + number * MILLISECOND,
         event_name: "gen_ai.user.message".into(),
-        body: value(Value::KvlistValue(proto::KeyValueList { values: content })),
+        body: Some(value(Value::KvlistValue(proto::KeyValueList { values: content }))),
         trace_id: named.trace_id,
         span_id: named.span_id,
         ..proto::LogRecord::default()

@@ -1,4 +1,4 @@
-//! Ingest: the body of an OTLP request becomes spans that a store can merge into traces.
+//! Ingest: the body of an OTLP request becomes spans, or fragments of spans, that a store can merge into traces.
 //!
 //! Until its spans are as small as they came, a request may take many times the memory of its body. So a request first
 //! waits for a permit, then is decoded ([`crate::otlp`]), and each of its spans is read ([`Span::from_wire`]).
@@ -9,7 +9,8 @@ use std::thread::available_parallelism;
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::otlp::{self, DecodedRequest, limits, wire};
+use crate::otlp::fragment::append_fragments;
+use crate::otlp::{self, DecodedLogs, DecodedRequest, Fragment, limits, wire};
 use crate::semaphore::{Permit, Semaphore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::Span;
@@ -40,6 +41,33 @@ impl RequestSpans {
         let spans = spans.collect::<Result<Vec<_>>>()?;
         let encoded = message.unwrap_or_else(|| wire::join(spans.iter().map(|span| &span.wire)).into());
         Ok(Self { received, spans, encoded, rejected, reason })
+    }
+}
+
+/// The fragments of one request.
+#[derive(Debug)]
+pub struct RequestFragments {
+    /// When the request was received: microseconds since 1970.
+    pub received: i64,
+    /// The log records that are kept, in order of arrival.
+    pub fragments: Vec<Fragment>,
+    /// The fragments as one `TracesData` message.
+    pub encoded: Bytes,
+    /// How many log records carry nothing that belongs to a span.
+    pub dropped: u64,
+    /// How many log records were rejected.
+    pub rejected: u64,
+    /// Why the first of them was rejected, or empty.
+    pub reason: String,
+}
+
+impl RequestFragments {
+    /// Returns the fragments of a decoded request that was received at `received`, microseconds since 1970.
+    pub fn new(received: i64, logs: DecodedLogs) -> Self {
+        let DecodedLogs { fragments, dropped, rejected, reason } = logs;
+        let mut encoded = Vec::new();
+        append_fragments(&mut encoded, &fragments);
+        Self { received, fragments, encoded: encoded.into(), dropped, rejected, reason }
     }
 }
 
@@ -84,6 +112,23 @@ impl RequestDecoder {
         let body = Bytes::copy_from_slice(body);
         let request = otlp::decode(body, content_type, content_encoding, now_nanos())?;
         Ok((RequestSpans::new(received, request)?, permits))
+    }
+
+    /// As [`RequestDecoder::decode`], for a request with log records.
+    ///
+    /// # Errors
+    /// As [`otlp::decode`].
+    pub fn decode_logs(
+        &self,
+        body: &[u8],
+        content_type: &str,
+        content_encoding: Option<&str>,
+    ) -> Result<(RequestFragments, DecodePermits<'_>)> {
+        let received = now_micros();
+        let permits = self.acquire(limits::max_decode_bytes(body.len(), content_encoding))?;
+        let body = Bytes::copy_from_slice(body);
+        let logs = otlp::decode_logs(body, content_type, content_encoding, now_nanos())?;
+        Ok((RequestFragments::new(received, logs), permits))
     }
 
     fn acquire(&self, bytes: u64) -> Result<DecodePermits<'_>> {

@@ -11,9 +11,12 @@ __all__ = [
     "Download",
     "Filter",
     "IngestReport",
+    "LogIngestReport",
+    "MetricDropReport",
     "Page",
     "TraceStore",
     "__version__",
+    "drop_metrics",
     "filter_schema",
     "otlp_spans",
     "otlp_status",
@@ -100,6 +103,50 @@ class IngestReport:
         """The content type of the response."""
 
 @final
+class LogIngestReport:
+    """The result of ingesting one OTLP request with log records."""
+
+    @property
+    def kept_records(self) -> int:
+        """Number of records that carry content of a span and were stored."""
+
+    @property
+    def dropped_records(self) -> int:
+        """Number of records that carry none."""
+
+    @property
+    def rejected_records(self) -> int:
+        """Number of records that carry content of a span, but are invalid or exceed a limit."""
+
+    @property
+    def reason(self) -> str:
+        """Why the first record was rejected; empty if none was."""
+
+    @property
+    def response(self) -> bytes:
+        """The response body, in the encoding of the request."""
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the response."""
+
+@final
+class MetricDropReport:
+    """The result of dropping one OTLP request with metrics."""
+
+    @property
+    def dropped_metrics(self) -> int:
+        """Number of metrics in the request."""
+
+    @property
+    def response(self) -> bytes:
+        """The response body, in the encoding of the request."""
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the response."""
+
+@final
 class Page:
     """One page of a search."""
 
@@ -152,6 +199,13 @@ class TraceStore:
             PayloadTooLargeError: the body, or its decoded form, exceeds its limit.
             UnavailableError: the store is overloaded; nothing was stored.
             StoreStoppedError: the store accepts no writes until it is reopened.
+        """
+
+    def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
+        """Stores the log records of one OTLP request that carry content of spans; returns once they are durable.
+
+        Raises:
+            SpanwiseError: as `ingest`.
         """
 
     def search_runs(
@@ -256,6 +310,15 @@ def span_schema() -> Any:
 
 def trace_schema() -> Any:
     """Returns the Arrow schema of trace rows."""
+
+def drop_metrics(body: bytes, content_type: str, content_encoding: str | None = None) -> MetricDropReport:
+    """Counts the metrics of one OTLP request, of which nothing is stored.
+
+    Raises:
+        DecodeError: the body cannot be decoded.
+        UnsupportedMediaTypeError: the content type or encoding is not supported.
+        PayloadTooLargeError: the decompressed body exceeds its limit.
+    """
 
 def otlp_status(message: str, content_type: str, status: int) -> bytes:
     """Returns the `google.rpc.Status` body for a rejected OTLP request."""

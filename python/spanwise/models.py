@@ -299,6 +299,23 @@ class ExportResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
     partial_success: ExportPartialSuccess | UnsetType = UNSET
 
 
+class LogExportPartialSuccess(Struct, frozen=True, rename="camel"):
+    """The rejected part of an OTLP request with log records."""
+
+    rejected_log_records: Annotated[str, Meta(description="The number of rejected log records, as a string.")] = "0"
+    error_message: Annotated[str, Meta(description="Why the first of them was rejected.")] = ""
+
+
+class LogExportResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The response to an OTLP request with log records."""
+
+    partial_success: LogExportPartialSuccess | UnsetType = UNSET
+
+
+class MetricExportResponse(Struct, frozen=True):
+    """The response to an OTLP request with metrics."""
+
+
 class FilterField(Struct, frozen=True):
     """A filterable field with its operators."""
 

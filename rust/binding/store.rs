@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
@@ -10,9 +11,9 @@ use super::detach::detached;
 use super::filter::PyFilter;
 use crate::bulk::{self, Format};
 use crate::error::Error;
-use crate::otlp::{Encoding, SpanId, TraceId, response};
+use crate::otlp::{self, Encoding, Signal, SpanId, TraceId, response};
 use crate::search::{self, CancellationToken, Detail, Page, PageRequest, Sort};
-use crate::storage::{Options, Snapshot, TraceStore};
+use crate::storage::{LogIngestReport, Options, Snapshot, TraceStore};
 use crate::trace::conventions;
 
 /// Cancels a running search.
@@ -41,6 +42,25 @@ pub(super) struct PyIngestReport {
     accepted_spans: u64,
     rejected_spans: u64,
     reason: String,
+    response: Vec<u8>,
+    content_type: &'static str,
+}
+
+/// The result of ingesting one OTLP request with log records.
+#[pyclass(module = "spanwise._engine", name = "LogIngestReport", frozen, get_all)]
+pub(super) struct PyLogIngestReport {
+    kept_records: u64,
+    dropped_records: u64,
+    rejected_records: u64,
+    reason: String,
+    response: Vec<u8>,
+    content_type: &'static str,
+}
+
+/// The result of dropping one OTLP request with metrics.
+#[pyclass(module = "spanwise._engine", name = "MetricDropReport", frozen, get_all)]
+pub(super) struct PyMetricDropReport {
+    dropped_metrics: u64,
     response: Vec<u8>,
     content_type: &'static str,
 }
@@ -160,8 +180,32 @@ impl PyTraceStore {
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
-                response: response::success(encoding, ingested.rejected, &ingested.reason),
+                response: response::success(encoding, Signal::Traces, ingested.rejected, &ingested.reason),
                 reason: ingested.reason,
+                content_type: encoding.media_type(),
+            })
+        })
+    }
+
+    /// Stores what the log records of one OTLP request say of spans; returns once it is durable.
+    #[pyo3(signature = (body, content_type, content_encoding = None))]
+    fn ingest_logs(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        content_type: &str,
+        content_encoding: Option<&str>,
+    ) -> PyResult<PyLogIngestReport> {
+        detached(py, || {
+            let encoding = Encoding::of(content_type)?;
+            let LogIngestReport { stored, dropped } =
+                self.store()?.ingest_log_body(body, content_type, content_encoding)?;
+            Ok(PyLogIngestReport {
+                kept_records: stored.accepted,
+                dropped_records: dropped,
+                rejected_records: stored.rejected,
+                response: response::success(encoding, Signal::Logs, stored.rejected, &stored.reason),
+                reason: stored.reason,
                 content_type: encoding.media_type(),
             })
         })
@@ -310,6 +354,24 @@ impl PyTraceStore {
             OpenStore::Reader(_) => Ok(()),
         })
     }
+}
+
+/// Counts the metrics of one OTLP request, of which nothing is stored.
+#[pyfunction]
+#[pyo3(signature = (body, content_type, content_encoding = None))]
+pub(super) fn drop_metrics(
+    py: Python<'_>,
+    body: &[u8],
+    content_type: &str,
+    content_encoding: Option<&str>,
+) -> PyResult<PyMetricDropReport> {
+    detached(py, || {
+        let encoding = Encoding::of(content_type)?;
+        let dropped_metrics =
+            otlp::count_metrics(Bytes::copy_from_slice(body), content_type, content_encoding)?;
+        let response = response::success(encoding, Signal::Metrics, 0, "");
+        Ok(PyMetricDropReport { dropped_metrics, response, content_type: encoding.media_type() })
+    })
 }
 
 /// Returns the `google.rpc.Status` body for a rejected OTLP request.

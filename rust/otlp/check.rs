@@ -198,7 +198,7 @@ fn invalid_id(name: &str, bytes: &[u8], expected: usize) -> String {
     }
 }
 
-fn too_far_ahead(name: &str, nanos: u64) -> String {
+pub(super) fn too_far_ahead(name: &str, nanos: u64) -> String {
     let mut instant = String::new();
     let micros = i64::try_from(nanos / NANOS_PER_MICRO).expect("a thousandth of 64 bits");
     write_instant(&mut instant, micros);

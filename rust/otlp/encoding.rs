@@ -11,6 +11,17 @@ pub enum Encoding {
     Json,
 }
 
+/// The signal that a request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Spans.
+    Traces,
+    /// Log records.
+    Logs,
+    /// Metrics.
+    Metrics,
+}
+
 impl Encoding {
     /// Returns the encoding that a `Content-Type` header names; case and parameters are ignored.
     ///

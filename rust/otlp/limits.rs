@@ -42,6 +42,7 @@ pub fn max_decode_bytes(sent: usize, content_encoding: Option<&str>) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Span,
+    LogRecord,
     Event,
     Link,
     Status,
@@ -61,31 +62,41 @@ impl Shape {
             (Self::Span, 9)
             | (Self::Event | Self::Scope, 3)
             | (Self::Link, 4)
+            | (Self::LogRecord, 6)
             | (Self::Resource | Self::KeyValueList, 1) => FieldKind::Part(Self::KeyValue),
             (Self::Span, 11) => FieldKind::Part(Self::Event),
             (Self::Span, 13) => FieldKind::Part(Self::Link),
             (Self::Span, 15) => FieldKind::Part(Self::Status),
             (Self::Resource, 3) => FieldKind::Part(Self::EntityRef),
-            (Self::KeyValue, 2) | (Self::ArrayValue, 1) => FieldKind::Part(Self::AnyValue),
+            (Self::KeyValue, 2) | (Self::ArrayValue, 1) | (Self::LogRecord, 5) => {
+                FieldKind::Part(Self::AnyValue)
+            }
             (Self::AnyValue, 5) => FieldKind::Part(Self::ArrayValue),
             (Self::AnyValue, 6) => FieldKind::Part(Self::KeyValueList),
             (Self::Span, 3 | 5)
+            | (Self::LogRecord, 3 | 12)
             | (Self::Event | Self::Status, 2)
             | (Self::Link, 3)
             | (Self::EntityRef, 1..=4)
             | (Self::Scope, 1 | 2)
             | (Self::KeyValue | Self::AnyValue, 1) => FieldKind::Text,
-            (Self::Span, 1 | 2 | 4) | (Self::Link, 1 | 2) | (Self::AnyValue, 7) => FieldKind::Bytes,
+            (Self::Span, 1 | 2 | 4)
+            | (Self::LogRecord, 9 | 10)
+            | (Self::Link, 1 | 2)
+            | (Self::AnyValue, 7) => FieldKind::Bytes,
             (Self::Span, 6 | 10 | 12 | 14)
+            | (Self::LogRecord, 2 | 7)
             | (Self::Event | Self::Scope, 4)
             | (Self::Link, 5)
             | (Self::Status | Self::KeyValue, 3)
             | (Self::Resource, 2)
             | (Self::AnyValue, 2 | 3 | 8) => FieldKind::Number(WireType::Varint),
-            (Self::Span, 7 | 8) | (Self::Event, 1) | (Self::AnyValue, 4) => {
+            (Self::Span, 7 | 8) | (Self::LogRecord, 1 | 11) | (Self::Event, 1) | (Self::AnyValue, 4) => {
                 FieldKind::Number(WireType::SixtyFourBit)
             }
-            (Self::Span, 16) | (Self::Link, 6) => FieldKind::Number(WireType::ThirtyTwoBit),
+            (Self::Span, 16) | (Self::LogRecord, 8) | (Self::Link, 6) => {
+                FieldKind::Number(WireType::ThirtyTwoBit)
+            }
             _ => return None,
         };
         Some(kind)
@@ -95,6 +106,7 @@ impl Shape {
     fn own_bytes(self) -> usize {
         match self {
             Self::Span => size_of::<super::AcceptedSpan>() + size_of::<proto::Span>(),
+            Self::LogRecord => size_of::<super::Fragment>() + size_of::<proto::LogRecord>(),
             Self::Event => size_of::<proto::span::Event>(),
             Self::Link => size_of::<proto::span::Link>(),
             Self::Status => size_of::<proto::Status>(),

@@ -1,16 +1,19 @@
-//! Decodes OTLP requests into checked spans.
+//! Decodes OTLP requests into checked spans, and into fragments of spans.
 //!
 //! A body is inflated within a limit, split into spans as protobuf or JSON, and each span is checked by itself: an
-//! accepted span is kept as the bytes it arrived in, a rejected one is counted and described. The format is OTLP
-//! 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
+//! accepted span is kept as the bytes it arrived in, a rejected one is counted and described. Of log records those are
+//! kept that carry content of a span; of metrics nothing is. The format is OTLP 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
 
 pub mod check;
 pub mod decoded;
 pub mod encoding;
+pub mod fragment;
 pub mod ids;
 pub mod inflate;
 mod json;
 pub mod limits;
+pub mod logs;
+pub mod metrics;
 #[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated")]
 #[rustfmt::skip]
 pub mod proto;
@@ -20,8 +23,11 @@ pub mod span_ref;
 pub mod wire;
 
 pub use decoded::{AcceptedSpan, DecodedRequest};
-pub use encoding::Encoding;
+pub use encoding::{Encoding, Signal};
+pub use fragment::Fragment;
 pub use ids::{SpanId, TraceId};
+pub use logs::{DecodedLogs, decode_logs};
+pub use metrics::count_metrics;
 pub use request::{decode, split_message};
 pub use span_ref::SpanRef;
 pub use wire::{Origin, WireSpan};

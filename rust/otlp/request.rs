@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{DecodedRequest, Encoding, WireSpan, check, inflate, json, wire};
+use super::{DecodedRequest, Encoding, WireSpan, check, fragment, inflate, json, wire};
 use crate::error::Result;
 
 /// Decodes a request body into its spans and checks each of them by itself. `content_type` and `content_encoding`
@@ -26,7 +26,9 @@ pub fn decode(
         Encoding::Protobuf => wire::walk(&body, |span| checker.add(Ok(span)))?,
         Encoding::Json => json::walk(&body, |span| checker.add(span))?,
     }
-    Ok(checker.finish(Some(body).filter(|_| encoding == Encoding::Protobuf)))
+    // Fragments are the engine's own: only log records become such.
+    let is_stored = encoding == Encoding::Protobuf && !fragment::has_fragments(&body);
+    Ok(checker.finish(Some(body).filter(|_| is_stored)))
 }
 
 /// Returns the spans of a message of any size, unchecked; the number of spans that cannot be converted to protobuf;

@@ -5,11 +5,11 @@
 use prost::Message as _;
 use serde_json::json;
 
-use super::{Encoding, proto};
+use super::{Encoding, Signal, proto};
 
-/// Returns an encoded `ExportTraceServiceResponse`. `partial_success` is left unset if nothing was rejected and
-/// `reason` is empty.
-pub fn success(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
+/// Returns the encoded `Export<Signal>ServiceResponse`; in protobuf those of all signals are the same bytes.
+/// `partial_success` is left unset if nothing was rejected and `reason` is empty.
+pub fn success(encoding: Encoding, signal: Signal, rejected: u64, reason: &str) -> Vec<u8> {
     let is_whole = rejected == 0 && reason.is_empty();
     match encoding {
         Encoding::Protobuf => {
@@ -23,9 +23,12 @@ pub fn success(encoding: Encoding, rejected: u64, reason: &str) -> Vec<u8> {
         Encoding::Json => {
             // The JSON mapping of protobuf writes 64-bit integers as text.
             let count = rejected.to_string();
-            json!({"partialSuccess": {"rejectedSpans": count, "errorMessage": reason}})
-                .to_string()
-                .into_bytes()
+            let counted = match signal {
+                Signal::Traces => "rejectedSpans",
+                Signal::Logs => "rejectedLogRecords",
+                Signal::Metrics => "rejectedDataPoints",
+            };
+            json!({"partialSuccess": {counted: count, "errorMessage": reason}}).to_string().into_bytes()
         }
     }
 }

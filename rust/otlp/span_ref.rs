@@ -99,7 +99,7 @@ impl<'a> SpanRef<'a> {
     }
 }
 
-fn read_attribute(message: &[u8]) -> Result<AttributeRef<'_>, String> {
+pub(super) fn read_attribute(message: &[u8]) -> Result<AttributeRef<'_>, String> {
     let mut attribute = AttributeRef::default();
     for field in WireFields::of(message) {
         let field = field.map_err(|error| describe_error(&error))?;
@@ -139,18 +139,18 @@ fn read_status(message: &[u8], code: &mut i32) -> Result<(), String> {
     Ok(())
 }
 
-fn bytes<'a>(field: &WireField<'a>) -> Result<&'a [u8], String> {
+pub(super) fn bytes<'a>(field: &WireField<'a>) -> Result<&'a [u8], String> {
     expect(field, WireType::LengthDelimited)?;
     Ok(field.content)
 }
 
-fn fixed(field: &WireField<'_>) -> Result<u64, String> {
+pub(super) fn fixed(field: &WireField<'_>) -> Result<u64, String> {
     expect(field, WireType::SixtyFourBit)?;
     let wrong = |_| format!("field {} of {} bytes", field.number, field.content.len());
     field.content.try_into().map(u64::from_le_bytes).map_err(wrong)
 }
 
-fn varint(field: &WireField<'_>) -> Result<u64, String> {
+pub(super) fn varint(field: &WireField<'_>) -> Result<u64, String> {
     expect(field, WireType::Varint)?;
     prost::encoding::decode_varint(&mut &*field.content).map_err(|error| describe_error(&error))
 }

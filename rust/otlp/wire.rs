@@ -64,6 +64,11 @@ impl<'a> WireFields<'a> {
         Self { rest: message }
     }
 
+    /// Returns how many bytes of the message are still to be read.
+    pub(super) fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Returns the next field if it has the most common form: a number below 16, and either less than 16 KiB of
     /// length-delimited content or eight fixed bytes.
     fn read_common(&mut self) -> Option<WireField<'a>> {
@@ -165,8 +170,24 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
     Ok(())
 }
 
+/// Calls `visit` with each record of an encoded message of another signal, `LogsData` or `MetricsData`, in order: they
+/// have the layout of `TracesData`.
+///
+/// # Errors
+/// As for [`walk`].
+pub(super) fn walk_records(data: &[u8], mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    for of_resource in contents(data, 1) {
+        for of_scope in contents(of_resource?, 2) {
+            for record in contents(of_scope?, 2) {
+                visit(record?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Returns the content of every field of `message` with this number.
-fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> {
+pub(super) fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> {
     WireFields::of(message).filter_map(move |field| match field {
         Ok(WireField { number, .. }) if number != wanted => None,
         Ok(WireField { wire_type: WireType::LengthDelimited, content, .. }) => Some(Ok(content)),
@@ -178,7 +199,7 @@ fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Result<&[u8]>> 
 }
 
 /// Returns the content of the last field with this number, which is the one that counts; empty if there is none.
-fn last_content(message: &[u8], wanted: u32) -> Result<&[u8]> {
+pub(super) fn last_content(message: &[u8], wanted: u32) -> Result<&[u8]> {
     contents(message, wanted).try_fold([].as_slice(), |_, content| content)
 }
 
@@ -191,8 +212,8 @@ pub(super) fn describe_error(error: &DecodeError) -> String {
     error.to_string().replacen("failed to decode Protobuf message", "malformed protobuf", 1)
 }
 
-fn malformed(found: impl std::fmt::Display) -> Error {
-    Error::Decode(format!("expected OTLP trace data as protobuf, got {found}"))
+pub(super) fn malformed(found: impl std::fmt::Display) -> Error {
+    Error::Decode(format!("expected OTLP data as protobuf, got {found}"))
 }
 
 /// Copies each of `spans` into memory of its own, so that nothing keeps the original message alive.
@@ -272,7 +293,7 @@ impl ResourceGroup<'_> {
 }
 
 /// Returns the encoded size of a length-delimited field with a number below 16.
-fn field_size(content: usize) -> usize {
+pub(super) fn field_size(content: usize) -> usize {
     1 + encoded_len_varint(content as u64) + content
 }
 
@@ -280,7 +301,7 @@ fn present_size(content: &[u8]) -> usize {
     if content.is_empty() { 0 } else { field_size(content.len()) }
 }
 
-fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
+pub(super) fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(content as u64, message);
 }

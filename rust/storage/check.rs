@@ -79,7 +79,7 @@ fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut Che
     }
     (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
     report.segments += 1;
-    report.sealed_traces += record.rows - deleted.len();
+    report.sealed_traces += record.rows - (&deleted | segment.without_spans()).len();
     report.deleted_rows += deleted.len();
     report.bytes += record.files().map(|(_, file)| file.bytes).sum::<u64>();
     Ok(())

@@ -36,6 +36,8 @@ pub struct Options {
     pub retain_seconds: Option<u64>,
     /// The oldest traces are deleted while the stored documents of sealed traces have more bytes than this.
     pub retain_bytes: Option<u64>,
+    /// Fragments of a trace of which no span has come are deleted this many seconds after the first was received.
+    pub retain_fragment_seconds: u64,
     /// Spans are rejected while the disk of a local store has fewer free bytes than this; 0 never rejects.
     pub min_free_bytes: u64,
     /// The folder of cached segment indexes, which belongs to this store alone. By default `cache` in a local store's
@@ -68,6 +70,7 @@ impl Default for Options {
             max_segments: 64,
             retain_seconds: None,
             retain_bytes: None,
+            retain_fragment_seconds: 86_400,
             min_free_bytes: 1 << 30,
             cache_dir: None,
             cache_bytes: 4 << 30,

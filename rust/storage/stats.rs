@@ -55,7 +55,7 @@ impl Stats {
     pub(crate) fn of(published: &Published, waiting_bytes: u64, is_running: bool) -> Self {
         let progress = published.progress.load_full();
         let snapshot = published.snapshot.load_full();
-        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.deletion_vector().len());
+        let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.invisible().len());
         Self {
             traces: live.sum(),
             segments: progress.segments as u64,

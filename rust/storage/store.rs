@@ -7,8 +7,7 @@ use crossbeam_channel::Sender;
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::ingest::{DecodePermits, RequestDecoder, RequestSpans};
-use crate::otlp::DecodedRequest;
+use crate::ingest::RequestDecoder;
 use crate::storage::backup::{self, BackupReport};
 use crate::storage::check::{self, CheckReport};
 use crate::storage::manifest::ImportRecord;
@@ -18,41 +17,28 @@ use crate::storage::objects::lock::FolderLock;
 use crate::storage::open::{self, recover};
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::IndexCache;
-use crate::storage::snapshot::Snapshot;
 use crate::storage::snapshot::count::{count, is_in_head};
 use crate::storage::snapshot::published::Published;
+use crate::storage::snapshot::{RowKind, Snapshot};
 use crate::storage::state::bulk_load::{BulkLoad, ImportProgress};
 use crate::storage::state::command::{self, Command, Reply};
-use crate::storage::state::merge_spans::GroupedSpans;
 use crate::storage::stats::Stats;
 use crate::storage::threads::Threads;
-use crate::time::now_micros;
 use crate::trace::Trace;
-
-/// What became of the spans of one request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct IngestReport {
-    /// Spans that are durable now.
-    pub accepted: u64,
-    /// Spans that were rejected.
-    pub rejected: u64,
-    /// Why the first of them was rejected, or empty.
-    pub reason: String,
-}
 
 /// A durable store of traces with one writer. Clones are the same store.
 #[derive(Debug, Clone)]
 pub struct TraceStore {
-    inner: Arc<StoreInner>,
+    pub(super) inner: Arc<StoreInner>,
 }
 
 #[derive(Debug)]
-struct StoreInner {
+pub(super) struct StoreInner {
     objects: Arc<dyn Objects>,
     cache: IndexCache,
     commands: Sender<Command>,
     published: Arc<Published>,
-    decoder: RequestDecoder,
+    pub(super) decoder: RequestDecoder,
     max_waiting_bytes: u64,
     waiting_bytes: AtomicU64,
     is_closed: AtomicBool,
@@ -119,45 +105,6 @@ impl TraceStore {
         open::open_read_only(location.open_existing()?.as_ref(), &options).map(Arc::new)
     }
 
-    /// Decodes the body of an OTLP request, stores its spans, and returns once they are durable and searchable.
-    /// `content_type` and `content_encoding` are the headers of the request.
-    ///
-    /// # Errors
-    /// As [`crate::otlp::decode`] and [`TraceStore::ingest`].
-    pub fn ingest_body(
-        &self,
-        body: &[u8],
-        content_type: &str,
-        content_encoding: Option<&str>,
-    ) -> Result<IngestReport> {
-        let (request, permits) = self.inner.decoder.decode(body, content_type, content_encoding)?;
-        self.append(request, Some(permits))
-    }
-
-    /// Stores the spans of a decoded request and returns once they are durable and searchable.
-    ///
-    /// # Errors
-    /// [`Error::Busy`]: nothing was stored, try again later. [`Error::Stopped`]: reopen the store first.
-    /// [`Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored. [`Error::Closed`].
-    pub fn ingest(&self, request: DecodedRequest) -> Result<IngestReport> {
-        self.append(RequestSpans::new(now_micros(), request)?, None)
-    }
-
-    /// Stores the spans of a request. The permits are released once its bytes count as waiting to be written.
-    fn append(&self, request: RequestSpans, permits: Option<DecodePermits<'_>>) -> Result<IngestReport> {
-        self.inner.expect_open()?;
-        let RequestSpans { received, spans, encoded, rejected, reason } = request;
-        if spans.is_empty() {
-            return Ok(IngestReport { accepted: 0, rejected, reason });
-        }
-        let request = GroupedSpans::new(received, spans, encoded);
-        let _waiting = self.inner.admit(request.encoded.len() as u64)?;
-        drop(permits);
-        let outcome = self.inner.execute(|reply| Command::Ingest { request, reply })?;
-        let reason = if reason.is_empty() { outcome.reason } else { reason };
-        Ok(IngestReport { accepted: outcome.accepted, rejected: rejected + outcome.surplus, reason })
-    }
-
     /// Stores whole traces past the head and the WAL, as a segment of their own. Each is merged with what is stored
     /// of it as [`TraceStore::ingest`] would, but keeps the earlier `created_at`. They are durable and searchable
     /// once this returns, together with how far the import `source` has come: `so_far`, or `None` to forget it.
@@ -218,10 +165,11 @@ impl TraceStore {
             return Ok(matching);
         }
         // A deletion needs its traces in segments. Requests do not wait for a flush.
-        if is_in_head(&snapshot, filter)? {
+        let kind = RowKind::Trace;
+        if is_in_head(&snapshot, kind, filter)? {
             self.flush()?;
         }
-        self.inner.execute(|reply| Command::Delete { filter: filter.clone(), reply })
+        self.inner.execute(|reply| Command::Delete { filter: filter.clone(), kind, reply })
     }
 
     /// Seals the head, then merges segments into as few as their sizes allow, and returns once that is done. Ingest and
@@ -277,12 +225,12 @@ impl TraceStore {
 }
 
 impl StoreInner {
-    fn expect_open(&self) -> Result<()> {
+    pub(super) fn expect_open(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Sends the committer a command and waits for its reply.
-    fn execute<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
+    pub(super) fn execute<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
         command::execute(&self.commands, command).unwrap_or_else(|| {
             self.expect_open()?;
             Err(Error::Stopped("the committing thread has died".into()))
@@ -290,7 +238,7 @@ impl StoreInner {
     }
 
     /// Counts bytes as waiting until the returned value is dropped. One request alone is always admitted.
-    fn admit(&self, bytes: u64) -> Result<WaitingBytes<'_>> {
+    pub(super) fn admit(&self, bytes: u64) -> Result<WaitingBytes<'_>> {
         let before = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
         let admitted = WaitingBytes { total: &self.waiting_bytes, bytes };
         if before > 0 && before + bytes > self.max_waiting_bytes {
@@ -314,7 +262,7 @@ impl Drop for StoreInner {
 }
 
 /// The bytes of a request that wait to be written.
-struct WaitingBytes<'a> {
+pub(super) struct WaitingBytes<'a> {
     total: &'a AtomicU64,
     bytes: u64,
 }

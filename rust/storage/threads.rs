@@ -70,7 +70,7 @@ impl Threads {
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&received))?;
-        let others = [writing, sealing, merging].into_iter().chain(reclaiming).chain(retaining).collect();
+        let others = [writing, sealing, merging, retaining].into_iter().chain(reclaiming).collect();
         Ok((Self { committer, others, is_closing, retention }, commands))
     }
 

@@ -56,6 +56,7 @@ const PREVIEW_CHARACTERS: usize = 200;
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    let trace = &*trace.assembled();
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
         let row = TraceRow::in_forest(trace, &forest);
@@ -77,6 +78,7 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    let trace = &*trace.assembled();
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
         let row = TraceRow::in_forest(trace, &forest);
@@ -94,6 +96,7 @@ pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
 pub fn write_preview(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
+    let trace = &*trace.assembled();
     all_or_nothing(out, |out| {
         let forest = Forest::of(trace.spans());
         let row = TraceRow::in_forest(trace, &forest);
@@ -127,6 +130,7 @@ fn preview(text: &str) -> Cow<'_, str> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if the stored span cannot be decoded; `out` is then unchanged.
 pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<bool> {
+    let trace = &*trace.assembled();
     let spans = trace.spans();
     let Ok(index) = spans.binary_search_by(|span| span.span_id.cmp(&span_id)) else { return Ok(false) };
     all_or_nothing(out, |out| {

@@ -1,6 +1,6 @@
 //! Builds traces from spans: the row a trace is searched by, its document, and its tree.
 //!
-//! A [`Trace`] is an immutable set of spans. From it are derived the row that searches read ([`row`]), the document
+//! A [`Trace`] is an immutable set of spans, and of fragments of spans. From it are derived the row that searches read ([`row`]), the document
 //! that is stored, and the tree that is shown ([`tree`], [`detail`]). The attribute names that instrumented
 //! programs use are listed in one table ([`conventions`]).
 
@@ -9,6 +9,7 @@ pub mod conventions;
 mod damaged;
 pub mod detail;
 mod extra;
+mod fragments;
 mod json;
 mod messages;
 mod node;
@@ -29,12 +30,16 @@ pub use row::TraceRow;
 pub use span::Span;
 
 use crate::error::Result;
-use crate::otlp::{SpanId, TraceId, wire};
+use crate::otlp::fragment::{append_fragments, fragments_of};
+use crate::otlp::{Fragment, SpanId, TraceId, wire};
 
 /// Maximum number of spans of a trace.
 pub const MAX_SPANS: usize = 100_000;
+/// Maximum number of fragments of a trace.
+pub const MAX_FRAGMENTS: usize = 100_000;
 
-/// All spans received for one trace, each once.
+/// All spans and fragments received for one trace, each once. Whatever reads a span with its events reads that of the
+/// [`Trace::assembled`] trace.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// The trace's id.
@@ -43,12 +48,14 @@ pub struct Trace {
     pub created_at: i64,
     /// The spans, ordered by id.
     spans: Vec<Arc<Span>>,
+    /// The fragments, ordered by span, time and content.
+    fragments: Vec<Fragment>,
 }
 
 impl Trace {
     /// Returns a trace without spans, first received at `created_at` (microseconds since 1970).
     pub fn new(trace_id: TraceId, created_at: i64) -> Self {
-        Self { trace_id, created_at, spans: Vec::new() }
+        Self { trace_id, created_at, spans: Vec::new(), fragments: Vec::new() }
     }
 
     /// Returns the spans, ordered by id.
@@ -74,7 +81,7 @@ impl Trace {
         });
         newest.dedup_by_key(|span| span.span_id);
         if self.spans.is_empty() {
-            return Self { trace_id: self.trace_id, created_at: self.created_at, spans: newest };
+            return self.with_spans(newest);
         }
         let mut spans = Vec::with_capacity(self.spans.len() + newest.len());
         let mut arrived = newest.into_iter().peekable();
@@ -88,12 +95,19 @@ impl Trace {
             }
         }
         spans.extend(arrived);
-        Self { trace_id: self.trace_id, created_at: self.created_at, spans }
+        self.with_spans(spans)
     }
 
-    /// Returns the trace's document: an encoded OTLP `TracesData` message.
+    fn with_spans(&self, spans: Vec<Arc<Span>>) -> Self {
+        let Self { trace_id, created_at, fragments, .. } = self;
+        Self { trace_id: *trace_id, created_at: *created_at, spans, fragments: fragments.clone() }
+    }
+
+    /// Returns the trace's document: an encoded OTLP `TracesData` message, with the fragments in a field of their own.
     pub fn document(&self) -> Vec<u8> {
-        wire::join(self.spans.iter().map(|span| &span.wire))
+        let mut document = wire::join(self.spans.iter().map(|span| &span.wire));
+        append_fragments(&mut document, &self.fragments);
+        document
     }
 
     /// Returns the trace stored in `document`.
@@ -101,10 +115,11 @@ impl Trace {
     /// # Errors
     /// [`crate::error::Error::Decode`] if the document was not written by [`Trace::document`].
     pub fn from_document(trace_id: TraceId, created_at: i64, document: Bytes) -> Result<Self> {
+        let fragments = fragments_of(&document)?;
         let spans = wire::split(document)?
             .into_iter()
             .map(|wire| Span::from_wire(wire).map(Arc::new))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Self::new(trace_id, created_at).with(spans))
+        Ok(Self::new(trace_id, created_at).with(spans).with_fragments(fragments))
     }
 }

@@ -58,12 +58,14 @@ pub struct TraceRow {
 }
 
 impl TraceRow {
-    /// Returns the row of `trace`, which must have at least one span.
+    /// Returns the row of `trace`. Without spans, when its fragments happened and when they were received is all that the
+    /// row says.
     pub fn of(trace: &Trace) -> Self {
-        Self::in_forest(trace, &Forest::of(trace.spans()))
+        let trace = trace.assembled();
+        Self::in_forest(&trace, &Forest::of(trace.spans()))
     }
 
-    /// Returns the row of `trace`; `forest` is the forest of its spans.
+    /// Returns the row of an assembled `trace`; `forest` is the forest of its spans.
     pub(super) fn in_forest(trace: &Trace, forest: &Forest) -> Self {
         let spans = trace.spans();
         let run = run_root(spans, forest);
@@ -72,9 +74,11 @@ impl TraceRow {
         let near = |id: fn(&SpanSummary) -> &Option<Box<str>>| {
             run.and_then(|run| nearest(spans, forest, run, |summary| text(id(summary))))
         };
-        let start_time = micros(spans.iter().map(|span| span.start).min().unwrap_or(0));
         let latest = |span: &Arc<Span>| span.start.max(span.effective_end());
-        let end_time = micros(spans.iter().map(latest).max().unwrap_or(0));
+        // The fragments of an assembled trace have no spans around them.
+        let times = || trace.fragments().iter().map(|fragment| fragment.time);
+        let start_time = micros(spans.iter().map(|span| span.start).chain(times()).min().unwrap_or(0));
+        let end_time = micros(spans.iter().map(latest).chain(times()).max().unwrap_or(0));
         let [input_tokens, output_tokens] = tokens::totals(spans, forest);
         let errors = spans.iter().filter(|span| span.is_error).count();
         Self {

@@ -12,7 +12,7 @@ from spanwise.traces.store_options import ingest_obstacle, open_store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise._engine import Filter, IngestReport, TraceStore
+    from spanwise._engine import Filter, IngestReport, LogIngestReport, TraceStore
     from spanwise.settings import Settings
 
 Result = TypeVar("Result")
@@ -88,6 +88,14 @@ class LazyStore:
             SpanwiseError: see `Traces.ingest`.
         """
         return self._write(lambda store: store.ingest(body, content_type, content_encoding))
+
+    def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None) -> LogIngestReport:
+        """Returns the report on one OTLP request with log records. Blocks: call it in a thread, after `opened`.
+
+        Raises:
+            SpanwiseError: see `Traces.ingest`.
+        """
+        return self._write(lambda store: store.ingest_logs(body, content_type, content_encoding))
 
     def delete(self, compiled: Filter, *, dry_run: bool) -> int:
         """Returns how many traces were deleted, or would be. Blocks: call it in a thread, after `opened`.

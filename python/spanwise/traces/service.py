@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise._engine import set_conventions, set_page_memory_limit
+from spanwise._engine import drop_metrics, set_conventions, set_page_memory_limit
 from spanwise.errors import ConfigurationError
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
@@ -19,9 +20,11 @@ from spanwise.traces.view import View
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spanwise._engine import IngestReport, TraceStore
+    from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport, TraceStore
     from spanwise.metrics import Family
     from spanwise.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 
 class Traces:
@@ -47,6 +50,9 @@ class Traces:
         self._downloads = Downloads()
         self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)
         self._spans = Counter("spanwise_ingest_spans_total", "Spans received by OTLP.", "outcome")
+        self._log_records = Counter("spanwise_ingest_log_records_total", "Log records received by OTLP.", "outcome")
+        self._metrics = Counter("spanwise_ingest_metrics_total", "Metrics received by OTLP.", "outcome")
+        self._reported_drops: set[str] = set()
         self._ingested_bytes = Counter("spanwise_ingest_bytes_total", "Bytes of stored OTLP requests, as sent.")
 
     @property
@@ -120,6 +126,57 @@ class Traces:
         self._ingested_bytes.add(by=len(body))
         return report
 
+    async def ingest_logs(
+        self, body: bytes, content_type: str, content_encoding: str | None, store_id: str | None
+    ) -> LogIngestReport:
+        """Stores the log records of one OTLP request that carry content of spans, and returns once they are durable.
+
+        Args:
+            body: the request body, as received.
+            content_type: its media type, protobuf or JSON.
+            content_encoding: its compression, if any.
+            store_id: one of `ids`; None for the first store.
+
+        Raises:
+            SpanwiseError: as `ingest`.
+        """
+        store = self._store(store_id)
+        store.opened()
+        report = await self._writes.run(lambda: store.ingest_logs(body, content_type, content_encoding))
+        self._log_records.add("kept", by=report.kept_records)
+        self._log_records.add("dropped", by=report.dropped_records)
+        self._log_records.add("rejected", by=report.rejected_records)
+        if report.kept_records:
+            self._ingested_bytes.add(by=len(body))
+        if report.dropped_records:
+            self._report_drop("log records that carry no content of a span")
+        return report
+
+    async def drop_metrics(self, body: bytes, content_type: str, content_encoding: str | None) -> MetricDropReport:
+        """Counts the metrics of one OTLP request, of which nothing is stored.
+
+        Args:
+            body: the request body, as received.
+            content_type: its media type, protobuf or JSON.
+            content_encoding: its compression, if any.
+
+        Raises:
+            DecodeError: the body does not match its content type.
+            UnsupportedMediaTypeError: the content type or encoding is not supported.
+            PayloadTooLargeError: the decompressed body exceeds its size limit.
+            UnavailableError: too many requests wait; the same request may succeed later.
+        """
+        report = await self._writes.run(lambda: drop_metrics(body, content_type, content_encoding))
+        self._metrics.add("dropped", by=report.dropped_metrics)
+        if report.dropped_metrics:
+            self._report_drop("metrics")
+        return report
+
+    def _report_drop(self, what: str) -> None:
+        if what not in self._reported_drops:
+            self._reported_drops.add(what)
+            _log.warning("%s are accepted and dropped; this is said once", what)
+
     async def measure(self) -> list[Family]:
         """Returns the metrics: counters, and gauges of the pools and stores."""
         pools = {"search": self._searches.pool, "export": self._downloads.pool, "ingest": self._writes}
@@ -128,6 +185,8 @@ class Traces:
         stats = await asyncio.to_thread(self._stats)
         return [
             self._spans,
+            self._log_records,
+            self._metrics,
             self._ingested_bytes,
             self._searches.seconds,
             Gauge("spanwise_pool_tasks", "Running and queued tasks.", "pool", admitted),

@@ -1,10 +1,11 @@
 //! A JSON request body, read piece by piece; errors name the byte at which they occur.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{Deserializer as _, SeqAccess, Visitor};
+use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::super::check::{Checked, clip};
@@ -22,6 +23,13 @@ impl<'a> Body<'a> {
     pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Checked<T> {
         let object = serde_json::from_str(part).map_err(|error| self.locate(part, &error));
         object.map(|Object(read)| read)
+    }
+
+    /// Returns the member `name` of the object `part`, if it has one; null is none.
+    pub(super) fn member(self, part: &'a str, name: &'static str) -> Checked<Option<&'a RawValue>> {
+        let mut object = serde_json::Deserializer::from_str(part);
+        let member = object.deserialize_map(Member { name, of: PhantomData });
+        member.and_then(|member| object.end().map(|()| member)).map_err(|error| self.locate(part, &error))
     }
 
     /// Calls `visit` with each element of `list`, if there is a list.
@@ -55,7 +63,7 @@ impl<'a> Body<'a> {
 
 /// Returns the error for a body that is not JSON, or whose resource and scope lists are malformed.
 pub(super) fn malformed(found: &str) -> Error {
-    Error::Decode(format!("expected OTLP trace data as JSON: {}", clip(found)))
+    Error::Decode(format!("expected OTLP data as JSON: {}", clip(found)))
 }
 
 /// Passes the elements of a list to `visit` one by one, without collecting them.
@@ -80,5 +88,31 @@ impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<()>> Visitor<'a> for Elements
             }
         }
         Ok(())
+    }
+}
+
+/// Reads one member of an object and skips the others.
+struct Member<'a> {
+    name: &'static str,
+    of: PhantomData<&'a ()>,
+}
+
+impl<'a> Visitor<'a> for Member<'a> {
+    type Value = Option<&'a RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(self, mut members: M) -> std::result::Result<Self::Value, M::Error> {
+        let mut found = None;
+        while let Some(name) = members.next_key::<Cow<'a, str>>()? {
+            if name != self.name {
+                members.next_value::<IgnoredAny>()?;
+            } else if found.replace(members.next_value::<Option<&'a RawValue>>()?).is_some() {
+                return Err(M::Error::duplicate_field(self.name));
+            }
+        }
+        Ok(found.flatten())
     }
 }

@@ -1,4 +1,4 @@
-//! The OTLP messages that are read as a whole: spans, resources and scopes.
+//! The OTLP messages that are read as a whole: spans, log records, resources and scopes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -85,6 +85,24 @@ pub(super) struct Span<'a> {
     links: Option<List<Link<'a>>>,
     dropped_links_count: Option<Integer<u32>>,
     status: Option<Object<Status>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LogRecord<'a> {
+    time_unix_nano: Option<Integer<u64>>,
+    observed_time_unix_nano: Option<Integer<u64>>,
+    severity_number: Option<i32>,
+    severity_text: Option<String>,
+    #[serde(borrow)]
+    body: Option<&'a RawValue>,
+    #[serde(borrow)]
+    attributes: Option<List<KeyValue<'a>>>,
+    dropped_attributes_count: Option<Integer<u32>>,
+    flags: Option<Integer<u32>>,
+    trace_id: Option<Id>,
+    span_id: Option<Id>,
+    event_name: Option<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -180,6 +198,26 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
                 message: status.message.unwrap_or_default(),
                 code: status.code.unwrap_or_default(),
             }),
+        })
+    }
+}
+
+impl<'a> IntoProtobuf<'a> for LogRecord<'a> {
+    type Protobuf = proto::LogRecord;
+
+    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::LogRecord> {
+        Ok(proto::LogRecord {
+            time_unix_nano: integer(self.time_unix_nano),
+            observed_time_unix_nano: integer(self.observed_time_unix_nano),
+            severity_number: self.severity_number.unwrap_or_default(),
+            severity_text: self.severity_text.unwrap_or_default(),
+            body: self.body.map(|value| body.read(value.get())).transpose()?,
+            attributes: attributes(self.attributes, body)?,
+            dropped_attributes_count: integer(self.dropped_attributes_count),
+            flags: integer(self.flags),
+            trace_id: id(self.trace_id),
+            span_id: id(self.span_id),
+            event_name: self.event_name.unwrap_or_default(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Converts OTLP/JSON to spans in protobuf.
+//! Converts OTLP/JSON to spans and log records in protobuf.
 //!
 //! The mapping follows <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding": names in camel case,
 //! ids in hexadecimal, enum values as numbers, 64-bit integers as numbers or decimal text, unknown members ignored,
@@ -61,6 +61,45 @@ pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Checked<WireSpan>) -> Resu
     let body = Body { text };
     let data: TracesData<'_> = body.read(text).map_err(|reason| malformed(&reason))?;
     body.each(data.resource_spans, |Object(group)| walk_resource(body, &group, &mut visit))
+}
+
+/// Calls `visit` with each log record of a JSON `LogsData`, in order: encoded as protobuf, or the reason it cannot be.
+///
+/// # Errors
+/// As [`walk`].
+pub(super) fn walk_logs(body: &[u8], mut visit: impl FnMut(Checked<Bytes>) -> Result<()>) -> Result<()> {
+    walk_records(body, ["resourceLogs", "scopeLogs", "logRecords"], |body, record| {
+        visit(encode::<message::LogRecord<'_>>(body, record.get()))
+    })
+}
+
+/// Calls `visit` for each metric of a JSON `MetricsData`.
+///
+/// # Errors
+/// As [`walk`]; [`crate::error::Error::Decode`] if a metric is no object.
+pub(super) fn walk_metrics(body: &[u8], mut visit: impl FnMut()) -> Result<()> {
+    walk_records(body, ["resourceMetrics", "scopeMetrics", "metrics"], |body, metric| {
+        body.member(metric.get(), "name").map_err(|reason| malformed(&reason))?;
+        visit();
+        Ok(())
+    })
+}
+
+/// Calls `visit` with each element of the lists that are named last in `names`, in objects of the lists that are named
+/// before it, in order.
+fn walk_records<'a>(
+    body: &'a [u8],
+    [resources, scopes, records]: [&'static str; 3],
+    mut visit: impl FnMut(Body<'a>, &'a RawValue) -> Result<()>,
+) -> Result<()> {
+    let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
+    let body = Body { text };
+    let list = |part: &'a str, name| body.member(part, name).map_err(|reason| malformed(&reason));
+    body.each(list(text, resources)?, |group: &'a RawValue| {
+        body.each(list(group.get(), scopes)?, |scope: &'a RawValue| {
+            body.each(list(scope.get(), records)?, |record: &'a RawValue| visit(body, record))
+        })
+    })
 }
 
 fn walk_resource<'a>(

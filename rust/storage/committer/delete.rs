@@ -15,23 +15,28 @@ use roaring::RoaringBitmap;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::storage::committer::Committer;
-use crate::storage::snapshot::SnapshotPart;
+use crate::storage::snapshot::{RowKind, SnapshotPart};
 use crate::storage::state::command::Command;
 
 impl Committer {
-    /// Deletes the traces of segments that the filter matches and returns how many. Other commands are deferred.
+    /// Deletes the rows of a kind that segments have and the filter matches, and returns how many. Other commands are
+    /// deferred.
     ///
     /// # Errors
     /// As [`Committer::seal_head`] and [`Committer::commit_manifest`].
-    pub(super) fn delete(&mut self, filter: &Filter, commands: &Receiver<Command>) -> Result<u64> {
-        if self.has_more_of_a_match(filter)? {
+    pub(super) fn delete(
+        &mut self,
+        filter: &Filter,
+        kind: RowKind,
+        commands: &Receiver<Command>,
+    ) -> Result<u64> {
+        if self.has_more_of_a_match(filter, kind)? {
             self.seal_head(commands)?;
         }
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
             let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
-            let rows = part.rows(filter, &|| false)?;
-            Ok(rows.from(0).collect::<RoaringBitmap>())
+            part.rows_of(kind, filter)
         });
         let matched = matched.collect::<Result<Vec<_>>>()?;
         let count = matched.iter().map(RoaringBitmap::len).sum();
@@ -44,11 +49,11 @@ impl Committer {
         Ok(count)
     }
 
-    /// Whether the head has a matching trace of which a segment has the earlier spans.
-    fn has_more_of_a_match(&self, filter: &Filter) -> Result<bool> {
+    /// Whether the head has a matching trace of which a segment has an earlier row.
+    fn has_more_of_a_match(&self, filter: &Filter, kind: RowKind) -> Result<bool> {
         for part in self.state.generations.iter().flat_map(|generation| &generation.parts) {
             let rows = SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone());
-            let mut matching = rows.rows(filter, &|| false)?.from(0).collect::<Vec<_>>().into_iter();
+            let mut matching = rows.rows_of(kind, filter)?.into_iter();
             if matching.any(|row| self.state.is_in_segment(part.batch.trace(row as usize).trace_id)) {
                 return Ok(true);
             }

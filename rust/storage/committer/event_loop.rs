@@ -7,8 +7,7 @@ use crossbeam_channel::{Receiver, select};
 
 use crate::storage::committer::Committer;
 use crate::storage::state::command::{Command, Reply, reject_all};
-use crate::storage::state::merge_spans::{GroupedSpans, IngestOutcome, merge_group};
-use crate::trace::MAX_SPANS;
+use crate::storage::state::merge_spans::{GroupedRequest, IngestOutcome, TraceLimits, merge_group};
 
 /// A group is written once it has this many bytes, however many requests still wait.
 const MAX_GROUP_BYTES: usize = 16 << 20;
@@ -22,7 +21,7 @@ const MAX_IDLE: Duration = Duration::from_secs(3_600);
 /// Requests that are committed together.
 #[derive(Default)]
 struct Group {
-    requests: Vec<(GroupedSpans, Reply<IngestOutcome>)>,
+    requests: Vec<(GroupedRequest, Reply<IngestOutcome>)>,
     /// The bytes of their spans.
     bytes: usize,
 }
@@ -81,9 +80,9 @@ impl Committer {
                 self.commit_and_quiesce(group);
                 self.flush(reply);
             }
-            Command::Delete { filter, reply } => {
+            Command::Delete { filter, kind, reply } => {
                 self.commit_and_quiesce(group);
-                let deleted = self.delete(&filter, commands);
+                let deleted = self.delete(&filter, kind, commands);
                 self.reply_after_reclaim(reply, deleted);
             }
             Command::BulkLoad { load, reply } => {
@@ -179,9 +178,10 @@ impl Committer {
             return;
         }
         let (requests, replies): (Vec<_>, Vec<_>) = group.requests.into_iter().unzip();
+        let limits = TraceLimits::OF_REQUESTS;
         match self.rejection() {
             Some(error) => reject_all(&replies, &error),
-            None => self.write_group(merge_group(self.newest_state(), requests, MAX_SPANS), replies),
+            None => self.write_group(merge_group(self.newest_state(), requests, limits), replies),
         }
     }
 

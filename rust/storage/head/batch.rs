@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_buffer::ScalarBuffer;
+use roaring::RoaringBitmap;
 
 use crate::index::{RowSessions, order_of};
 use crate::otlp::TraceId;
@@ -27,7 +28,9 @@ pub(crate) struct HeadEntry {
 impl HeadEntry {
     pub(crate) fn new(trace: Trace) -> Self {
         let row = TraceRow::of(&trace);
-        let bytes = trace.spans().iter().map(|span| span.wire.bytes.len() as u64).sum();
+        let spans = trace.spans().iter().map(|span| span.wire.bytes.len() as u64);
+        let fragments = trace.fragments().iter().map(|fragment| fragment.event.len() as u64);
+        let bytes = spans.chain(fragments).sum();
         Self { trace, row, bytes }
     }
 
@@ -36,7 +39,8 @@ impl HeadEntry {
     pub(crate) fn memory(&self) -> u64 {
         const BYTES_PER_TRACE: u64 = 740;
         const BYTES_PER_SPAN: u64 = 330;
-        self.bytes + BYTES_PER_TRACE + BYTES_PER_SPAN * self.trace.spans().len() as u64
+        let fragments = size_of_val(self.trace.fragments()) as u64;
+        self.bytes + BYTES_PER_TRACE + BYTES_PER_SPAN * self.trace.spans().len() as u64 + fragments
     }
 }
 
@@ -47,6 +51,8 @@ pub(crate) struct HeadBatch {
     entries: Vec<Arc<HeadEntry>>,
     /// A hash map, because every commit looks up each of its traces in every batch, nearly always in vain.
     by_trace_id: HashMap<TraceId, u32>,
+    /// The rows of traces that have fragments alone.
+    without_spans: RoaringBitmap,
     /// The sessions of the rows, once a search has asked for them.
     sessions: OnceLock<RowSessions>,
     /// The rows in order of each integer, once a search has asked for it.
@@ -66,7 +72,9 @@ impl HeadBatch {
         let rows: Vec<&TraceRow> = entries.iter().map(|entry| &entry.row).collect();
         let by_trace_id = entries.iter().map(|entry| entry.trace.trace_id).zip(0u32..).collect();
         let batch = to_batch(&rows);
+        let without_spans = (0..).zip(&rows).filter(|(_, row)| row.total_spans == 0).map(|(row, _)| row);
         Self {
+            without_spans: without_spans.collect(),
             batch,
             entries,
             by_trace_id,
@@ -82,6 +90,11 @@ impl HeadBatch {
 
     pub(crate) fn entries(&self) -> &[Arc<HeadEntry>] {
         &self.entries
+    }
+
+    /// Returns the rows of traces that have fragments alone, which no search returns.
+    pub(crate) fn without_spans(&self) -> &RoaringBitmap {
+        &self.without_spans
     }
 
     pub(crate) fn sessions(&self) -> &RowSessions {

@@ -141,6 +141,11 @@ impl SegmentRecord {
         format!("segments/{}/hidden-{number}.roaring", self.id)
     }
 
+    /// Returns the path of a further file of the segment.
+    pub(crate) fn file_path(&self, name: &str) -> String {
+        format!("segments/{}/{name}", self.id)
+    }
+
     /// Returns what is wrong with the names in the record, which become parts of paths.
     pub(super) fn verify(&self) -> std::result::Result<(), String> {
         const OWN: [&str; 3] = ["traces.parquet", "spans.otlp.zst", "spans.dict"];
@@ -174,10 +179,9 @@ impl SegmentRecord {
         files.into_iter().chain(dictionary).chain(deleted).chain(self.further_files())
     }
 
-    /// Returns the paths, sizes and checksums of the files that this program does not know.
+    /// Returns the paths, sizes and checksums of the further files, known or not.
     pub(crate) fn further_files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
-        let path = |name: &String| format!("segments/{}/{name}", self.id);
-        let files: Vec<_> = self.files.iter().map(|(name, file)| (path(name), *file)).collect();
+        let files: Vec<_> = self.files.iter().map(|(name, file)| (self.file_path(name), *file)).collect();
         files.into_iter()
     }
 }

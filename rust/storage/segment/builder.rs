@@ -6,11 +6,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use roaring::RoaringBitmap;
 use ulid::Ulid;
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
+use crate::storage::segment::deletion_vector::WITHOUT_SPANS;
 use crate::storage::segment::documents::DocumentLocation;
 use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::segment::{Segment, encode_rows};
@@ -71,7 +75,24 @@ pub(crate) fn write_rows(
     let content = encode_rows(rows, places).map_err(|error| Error::storage(&path, error))?;
     record.rows = rows.num_rows() as u64;
     record.traces = write_file(objects, &path, &content)?;
-    Ok(())
+    write_without_spans(objects, record, rows)
+}
+
+/// Writes which of a segment's rows are those of traces that have fragments alone, if any are.
+fn write_without_spans(objects: &dyn Objects, record: &mut SegmentRecord, rows: &RecordBatch) -> Result<()> {
+    let path = record.file_path(WITHOUT_SPANS);
+    let totals = rows.column_by_name("total_spans").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let totals = totals.ok_or_else(|| Error::storage(&path, "expected a column `total_spans`"))?;
+    let without_spans = (0..).zip(totals.values()).filter(|(_, total)| **total == 0).map(|(row, _)| row);
+    let without_spans: RoaringBitmap = without_spans.collect();
+    if without_spans.is_empty() {
+        return Ok(());
+    }
+    let mut content = Vec::with_capacity(without_spans.serialized_size());
+    without_spans.serialize_into(&mut content).map_err(|error| Error::storage(&path, error))?;
+    // Recorded before it is written, so that it is deleted if writing fails.
+    record.files.insert(WITHOUT_SPANS.to_owned(), FileRecord::of(&content));
+    write_file(objects, &path, &content).map(drop)
 }
 
 /// Writes the dictionary of a segment's documents and records it; an empty dictionary is none.

@@ -16,8 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
+use roaring::RoaringBitmap;
 
 pub(crate) use self::deletion_vector::read_deletion_vector;
+use self::deletion_vector::read_without_spans;
 use self::documents::{Dictionary, DocumentLocation, Documents};
 use self::index_cache::IndexCache;
 pub(crate) use self::rows::encode_rows;
@@ -41,6 +43,8 @@ pub(crate) struct Segment {
     /// Held while the index is rebuilt.
     rebuilding: Mutex<()>,
     documents: Documents,
+    /// The rows of traces that have fragments alone.
+    without_spans: RoaringBitmap,
 }
 
 impl Segment {
@@ -65,6 +69,7 @@ impl Segment {
             index: ArcSwap::from_pointee(index),
             rebuilding: Mutex::new(()),
             documents,
+            without_spans: read_without_spans(objects, record)?,
         })
     }
 
@@ -114,6 +119,11 @@ impl Segment {
         self.index.load().rows()
     }
 
+    /// Returns the rows of traces that have fragments alone, which no search returns.
+    pub(crate) fn without_spans(&self) -> &RoaringBitmap {
+        &self.without_spans
+    }
+
     /// Returns the size of the index in bytes.
     pub(crate) fn index_bytes(&self) -> u64 {
         self.index.load().bytes()
@@ -155,7 +165,13 @@ impl Segment {
         let damage = |message: String| Error::damage(&self.documents.path, location.offset, message);
         let trace = Trace::from_document(trace_id, created_at, document)
             .map_err(|error| damage(error.to_string()))?;
-        if trace.spans().is_empty() || trace.spans().iter().any(|span| span.trace_id != trace_id) {
+        let has_spans = u32::try_from(row).is_ok_and(|row| !self.without_spans.contains(row));
+        if trace.is_empty() || trace.spans().is_empty() == has_spans {
+            return Err(damage(format!("expected the document of trace {trace_id}")));
+        }
+        if trace.fragments().iter().any(|fragment| fragment.trace_id != trace_id)
+            || trace.spans().iter().any(|span| span.trace_id != trace_id)
+        {
             return Err(damage(format!("expected the spans of trace {trace_id}")));
         }
         Ok(trace)

@@ -4,7 +4,15 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::storage::snapshot::Snapshot;
+use crate::storage::snapshot::{RowKind, Snapshot};
+
+/// Returns how many rows of a kind the filter matches.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn count_of(snapshot: &Snapshot, kind: RowKind, filter: &Filter) -> Result<u64> {
+    snapshot.parts().iter().map(|part| Ok(part.rows_of(kind, filter)?.len())).sum()
+}
 
 /// Returns how many traces of `snapshot` the filter matches.
 ///
@@ -15,11 +23,11 @@ pub(crate) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
     parts.map(|part| Ok(part.rows(filter, &|| false)?.count() as u64)).sum()
 }
 
-/// Whether the filter matches a trace of the head.
+/// Whether the filter matches a row of a kind in the head.
 ///
 /// # Errors
 /// As [`count`].
-pub(crate) fn is_in_head(snapshot: &Snapshot, filter: &Filter) -> Result<bool> {
+pub(crate) fn is_in_head(snapshot: &Snapshot, kind: RowKind, filter: &Filter) -> Result<bool> {
     let mut head = snapshot.parts().iter().filter(|part| !part.is_sealed());
-    head.try_fold(false, |found, part| Ok(found || part.rows(filter, &|| false)?.count() > 0))
+    head.try_fold(false, |found, part| Ok(found || !part.rows_of(kind, filter)?.is_empty()))
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
+pub(crate) use self::part::RowKind;
 pub use self::part::SnapshotPart;
 use crate::error::Result;
 use crate::index::Projection;
@@ -17,7 +18,8 @@ use crate::otlp::TraceId;
 use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
 use crate::storage::segment::Segment;
 
-/// One state of the store. Every trace has exactly one row in it that is not deleted.
+/// One state of the store. Every trace has exactly one row in it that is not deleted, which is visible once the trace has
+/// a span.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     parts: Vec<SnapshotPart>,

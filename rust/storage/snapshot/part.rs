@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::{Bits, LiveRows, Projection, RowSet};
 use crate::otlp::TraceId;
+use crate::otlp::fragment::has_fragments;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::segment::Segment;
@@ -21,6 +22,17 @@ use crate::trace::Trace;
 pub struct SnapshotPart {
     source: PartSource,
     deletion_vector: Arc<RoaringBitmap>,
+    /// The deleted rows and those of traces without spans.
+    invisible: Arc<RoaringBitmap>,
+}
+
+/// A kind of rows that are not deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// Those of traces, which searches return.
+    Trace,
+    /// Those of traces that have fragments alone, which wait for their spans.
+    Fragments,
 }
 
 /// Where the rows of a part come from.
@@ -37,11 +49,13 @@ impl SnapshotPart {
     }
 
     pub(crate) fn head(batch: Arc<HeadBatch>, deletion_vector: Arc<RoaringBitmap>) -> Self {
-        Self { source: PartSource::Head(batch), deletion_vector }
+        let invisible = invisible(&deletion_vector, batch.without_spans());
+        Self { source: PartSource::Head(batch), deletion_vector, invisible }
     }
 
     pub(crate) fn sealed(segment: Arc<Segment>, deletion_vector: Arc<RoaringBitmap>) -> Self {
-        Self { source: PartSource::Sealed(segment), deletion_vector }
+        let invisible = invisible(&deletion_vector, segment.without_spans());
+        Self { source: PartSource::Sealed(segment), deletion_vector, invisible }
     }
 
     /// Returns whether this is a segment, and not a batch of the head.
@@ -77,19 +91,39 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the rows that `filter` matches and that are not deleted, unless `is_cancelled` returns true meanwhile.
+    /// Returns the visible rows that `filter` matches, unless `is_cancelled` returns true meanwhile.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; damage found while an index is rebuilt.
     pub fn rows(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<LiveRows> {
-        let rows = match &self.source {
+        Ok(LiveRows::new(self.matching(filter, is_cancelled)?, &self.invisible))
+    }
+
+    /// Returns the rows of a kind that `filter` matches.
+    ///
+    /// # Errors
+    /// As [`SnapshotPart::rows`].
+    pub(crate) fn rows_of(&self, kind: RowKind, filter: &Filter) -> Result<RoaringBitmap> {
+        if kind == RowKind::Trace {
+            return Ok(self.rows(filter, &|| false)?.from(0).collect());
+        }
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            return Ok(waiting);
+        }
+        let matching = LiveRows::new(self.matching(filter, &|| false)?, &self.deletion_vector);
+        Ok(waiting.iter().filter(|row| matching.contains(*row)).collect())
+    }
+
+    /// Returns the rows that `filter` matches, invisible ones included.
+    fn matching(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<RowSet> {
+        Ok(match &self.source {
             PartSource::Sealed(segment) => {
                 let index = segment.index(filter.projection(Projection::SORT_KEY))?;
                 filter.rows(&index, is_cancelled).ok_or(Error::Cancelled)?
             }
             PartSource::Head(batch) => RowSet::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
-        };
-        Ok(LiveRows::new(rows, &self.deletion_vector))
+        })
     }
 
     /// Returns whether `filter` matches a row.
@@ -117,8 +151,19 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the rows that are deleted or superseded. They are never returned or counted.
-    pub fn deletion_vector(&self) -> &RoaringBitmap {
+    /// Returns the rows that no search returns or counts: those that are deleted or superseded, and those of traces
+    /// that have fragments alone.
+    pub fn invisible(&self) -> &RoaringBitmap {
+        &self.invisible
+    }
+
+    /// Returns the rows of traces that have fragments alone, and wait for their spans.
+    pub fn waiting(&self) -> RoaringBitmap {
+        self.invisible.as_ref() - self.deletion_vector.as_ref()
+    }
+
+    /// Returns the rows that are deleted or superseded.
+    pub(crate) fn deletion_vector(&self) -> &RoaringBitmap {
         &self.deletion_vector
     }
 
@@ -126,13 +171,13 @@ impl SnapshotPart {
         self.deletion_vector.clone()
     }
 
-    /// Returns the row of a trace, unless it is deleted.
+    /// Returns the row of a trace, if it is visible.
     pub fn find(&self, trace_id: TraceId) -> Option<usize> {
         let row = match &self.source {
             PartSource::Sealed(segment) => segment.find(trace_id),
             PartSource::Head(batch) => batch.find(trace_id),
         }?;
-        (!self.deletion_vector.contains(row)).then_some(row as usize)
+        (!self.invisible.contains(row)).then_some(row as usize)
     }
 
     /// Returns which segments contain the sessions of a batch of the head, or `None` for a segment.
@@ -165,15 +210,18 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the document of a row: an encoded OTLP `TracesData` message.
+    /// Returns the document of a row, an encoded OTLP `TracesData` message, in which fragments are events of their spans.
     ///
     /// # Errors
     /// As [`SnapshotPart::trace`].
     pub fn document(&self, row: usize) -> Result<Bytes> {
-        match &self.source {
-            PartSource::Sealed(segment) => segment.document(row),
-            PartSource::Head(batch) => Ok(batch.trace(row).document().into()),
+        if let PartSource::Sealed(segment) = &self.source {
+            let document = segment.document(row)?;
+            if !has_fragments(&document) {
+                return Ok(document);
+            }
         }
+        Ok(self.trace(row)?.assembled().document().into())
     }
 
     /// Returns the decoded size of a row's document in bytes.
@@ -183,4 +231,9 @@ impl SnapshotPart {
             PartSource::Head(batch) => batch.document_bytes(row),
         }
     }
+}
+
+/// Returns the deleted rows and those of traces without spans; most often there are none of the latter.
+fn invisible(deleted: &Arc<RoaringBitmap>, without_spans: &RoaringBitmap) -> Arc<RoaringBitmap> {
+    if without_spans.is_empty() { deleted.clone() } else { Arc::new(deleted.as_ref() | without_spans) }
 }

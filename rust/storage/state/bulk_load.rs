@@ -132,6 +132,10 @@ pub(crate) fn merge_loaded(present: &Trace, loaded: &Trace) -> (Trace, u64) {
         });
         merged = present.with(fitting.cloned().collect::<Vec<_>>());
     }
-    merged.created_at = present.created_at.min(loaded.created_at);
+    // A trace begins with its first span, not with a fragment of one.
+    merged.created_at = match present.spans() {
+        [] => loaded.created_at,
+        _ => present.created_at.min(loaded.created_at),
+    };
     (merged, surplus as u64)
 }

@@ -5,21 +5,22 @@ use crossbeam_channel::{Sender, bounded};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::storage::segment::builder::NewSegment;
+use crate::storage::snapshot::RowKind;
 use crate::storage::state::bulk_load::BulkLoad;
-use crate::storage::state::merge_spans::{GroupedSpans, IngestOutcome};
+use crate::storage::state::merge_spans::{GroupedRequest, IngestOutcome};
 
 /// Where the result of a command is sent.
 pub(crate) type Reply<T> = Sender<Result<T>>;
 
 /// What the committer is to do.
 pub(crate) enum Command {
-    /// Make these spans durable.
-    Ingest { request: GroupedSpans, reply: Reply<IngestOutcome> },
+    /// Make these spans and fragments durable.
+    Ingest { request: GroupedRequest, reply: Reply<IngestOutcome> },
     /// Seal the whole head.
     Flush(Reply<()>),
-    /// Delete the traces that the filter matches; the reply is how many. Those that only the head has stay: who wants
-    /// them deleted flushes first.
-    Delete { filter: Filter, reply: Reply<u64> },
+    /// Delete the rows of this kind that the filter matches; the reply is how many. Those that only the head has stay: who
+    /// wants them deleted flushes first.
+    Delete { filter: Filter, kind: RowKind, reply: Reply<u64> },
     /// Merge all segments that can be merged.
     Compact { purge: bool, reply: Reply<()> },
     /// Make a segment of loaded traces live.

@@ -13,50 +13,103 @@ use bytes::Bytes;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::error::Result;
-use crate::otlp::{TraceId, wire};
+use crate::otlp::fragment::append_fragments;
+use crate::otlp::limits::MAX_EVENTS;
+use crate::otlp::{Fragment, SpanId, TraceId, wire};
 use crate::storage::head::batch::HeadEntry;
 use crate::storage::state::{RowLocation, StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
-use crate::trace::{Span, Trace};
+use crate::trace::{MAX_FRAGMENTS, MAX_SPANS, Span, Trace};
 
-/// The spans of one request, grouped by trace.
+/// Limits of a trace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TraceLimits {
+    /// Spans of a trace.
+    pub(crate) spans: usize,
+    /// Fragments of a trace.
+    pub(crate) fragments: usize,
+    /// Fragments of a span.
+    pub(crate) fragments_of_span: usize,
+}
+
+impl TraceLimits {
+    /// The limits that requests are held to.
+    pub(crate) const OF_REQUESTS: Self =
+        Self { spans: MAX_SPANS, fragments: MAX_FRAGMENTS, fragments_of_span: MAX_EVENTS };
+    /// No limits: a replay rejects nothing.
+    pub(crate) const NONE: Self =
+        Self { spans: usize::MAX, fragments: usize::MAX, fragments_of_span: usize::MAX };
+}
+
+/// What one request brings, grouped by trace.
 #[derive(Debug)]
-pub(crate) struct GroupedSpans {
+pub(crate) struct GroupedRequest {
     /// When the request was received: microseconds since 1970.
     pub(crate) received: i64,
-    /// The spans of each trace, each in order of arrival.
-    traces: Vec<(TraceId, Vec<Arc<Span>>)>,
-    /// The spans as one `TracesData` message, as the WAL keeps them.
+    traces: Vec<(TraceId, Arrivals)>,
+    /// Everything as one `TracesData` message, as the WAL keeps it.
     pub(crate) encoded: Bytes,
 }
 
-impl GroupedSpans {
-    /// Groups the spans of a request, so that the committer does not have to.
-    pub(crate) fn new(received: i64, spans: Vec<Arc<Span>>, encoded: Bytes) -> Self {
-        let mut traces: Vec<(TraceId, Vec<Arc<Span>>)> = Vec::new();
-        let mut positions = HashMap::default();
-        // The spans of a trace usually are neighbours.
-        let mut last = 0;
+/// What a request brings for one trace, in order of arrival.
+#[derive(Debug, Default)]
+struct Arrivals {
+    spans: Vec<Arc<Span>>,
+    fragments: Vec<Fragment>,
+}
+
+impl Arrivals {
+    fn is_empty(&self) -> bool {
+        self.spans.is_empty() && self.fragments.is_empty()
+    }
+}
+
+impl GroupedRequest {
+    /// Groups what a request brings, so that the committer does not have to.
+    pub(crate) fn new(
+        received: i64,
+        spans: Vec<Arc<Span>>,
+        fragments: Vec<Fragment>,
+        encoded: Bytes,
+    ) -> Self {
+        let mut groups = TraceGroups::default();
         for span in spans {
-            let trace_id = span.trace_id;
-            if traces.get(last).is_none_or(|(known, _)| *known != trace_id) {
-                last = *positions.entry(trace_id).or_insert(traces.len());
-                if last == traces.len() {
-                    traces.push((trace_id, Vec::new()));
-                }
-            }
-            traces[last].1.push(span);
+            groups.of(span.trace_id).spans.push(span);
         }
-        Self { received, traces, encoded }
+        for fragment in fragments {
+            groups.of(fragment.trace_id).fragments.push(fragment);
+        }
+        Self { received, traces: groups.traces, encoded }
+    }
+}
+
+/// Finds the arrivals of a trace.
+#[derive(Default)]
+struct TraceGroups {
+    traces: Vec<(TraceId, Arrivals)>,
+    positions: HashMap<TraceId, usize>,
+    /// The spans of a trace usually are neighbours.
+    last: usize,
+}
+
+impl TraceGroups {
+    fn of(&mut self, trace_id: TraceId) -> &mut Arrivals {
+        if self.traces.get(self.last).is_none_or(|(known, _)| *known != trace_id) {
+            self.last = *self.positions.entry(trace_id).or_insert(self.traces.len());
+            if self.last == self.traces.len() {
+                self.traces.push((trace_id, Arrivals::default()));
+            }
+        }
+        &mut self.traces[self.last].1
     }
 }
 
 /// What became of one request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct IngestOutcome {
-    /// Spans that are stored, or were stored before.
+    /// Spans and fragments that are stored, or were stored before.
     pub(crate) accepted: u64,
-    /// Spans over the limit of their trace.
+    /// Spans and fragments over the limit of their trace.
     pub(crate) surplus: u64,
     /// Why the first of those was rejected, or empty.
     pub(crate) reason: String,
@@ -74,19 +127,23 @@ pub(crate) struct MergedGroup {
     pub(crate) updates: Vec<TraceUpdate>,
 }
 
-/// A trace that a group brings spans of.
+/// A trace that a group brings something of.
 struct GroupTrace {
     /// The row that holds it.
     location: Option<RowLocation>,
-    /// The trace, or why it cannot be read. `None`: it has no span yet.
+    /// The trace, or why it cannot be read. `None`: nothing of it is stored yet.
     trace: Result<Option<Trace>>,
     is_changed: bool,
-    /// Whether known spans of it are written again, because their request brings something new as well.
+    /// Whether something known of it is written again, because its request brings something new as well.
     is_repeated: bool,
 }
 
-/// Merges `requests` into the traces of `state`. A trace may have `max_spans` spans.
-pub(crate) fn merge_group(state: &StoreState, requests: Vec<GroupedSpans>, max_spans: usize) -> MergedGroup {
+/// Merges `requests` into the traces of `state`, which are held to `limits`.
+pub(crate) fn merge_group(
+    state: &StoreState,
+    requests: Vec<GroupedRequest>,
+    limits: TraceLimits,
+) -> MergedGroup {
     let mut traces = read_traces(state, &requests);
     let mut outcomes = Vec::with_capacity(requests.len());
     let mut entries = Vec::new();
@@ -96,7 +153,7 @@ pub(crate) fn merge_group(state: &StoreState, requests: Vec<GroupedSpans>, max_s
             outcomes.push(Err(error.clone()));
             continue;
         }
-        let (outcome, entry) = merge_request(&mut traces, request, max_spans);
+        let (outcome, entry) = merge_request(&mut traces, request, limits);
         outcomes.push(Ok(outcome));
         entries.extend(entry);
     }
@@ -121,7 +178,7 @@ fn parallel_map<T: Send, U: Send>(items: Vec<T>, map: impl Fn(T) -> U + Sync + S
 }
 
 /// Finds each trace of the group once, and reads those that exist.
-fn read_traces(state: &StoreState, requests: &[GroupedSpans]) -> HashMap<TraceId, GroupTrace> {
+fn read_traces(state: &StoreState, requests: &[GroupedRequest]) -> HashMap<TraceId, GroupTrace> {
     let traces = requests.iter().flat_map(|request| &request.traces);
     let trace_ids = traces.map(|(trace_id, _)| *trace_id).collect::<HashSet<_>>();
     let read = parallel_map(trace_ids.into_iter().collect(), |trace_id: TraceId| {
@@ -135,28 +192,32 @@ fn read_traces(state: &StoreState, requests: &[GroupedSpans]) -> HashMap<TraceId
 /// Merges a request into the traces of its group. Returns the WAL entry to write, if the request brings anything new.
 fn merge_request(
     group: &mut HashMap<TraceId, GroupTrace>,
-    request: GroupedSpans,
-    max_spans: usize,
+    request: GroupedRequest,
+    limits: TraceLimits,
 ) -> (IngestOutcome, Option<WalEntry>) {
-    let GroupedSpans { received, mut traces, encoded } = request;
+    let GroupedRequest { received, mut traces, encoded } = request;
     let mut outcome = IngestOutcome::default();
-    for (trace_id, spans) in &mut traces {
+    for (trace_id, Arrivals { spans, fragments }) in &mut traces {
         let present = group[&*trace_id].trace.as_ref().ok().and_then(Option::as_ref);
-        let surplus = remove_surplus(present, spans, max_spans);
+        let surplus = remove_surplus(present, spans, limits.spans);
         if surplus > 0 && outcome.surplus == 0 {
-            outcome.reason = format!("trace {trace_id} has {max_spans} spans already");
+            outcome.reason = format!("trace {trace_id} has {} spans already", limits.spans);
         }
-        outcome.surplus += surplus;
-        outcome.accepted += spans.len() as u64;
+        let surplus_fragments = remove_surplus_fragments(present, fragments, limits);
+        if surplus_fragments > 0 && outcome.surplus + surplus == 0 {
+            outcome.reason = format!(
+                "trace {trace_id} has {} log records already, or one of its spans has {}",
+                limits.fragments, limits.fragments_of_span
+            );
+        }
+        outcome.surplus += surplus + surplus_fragments;
+        outcome.accepted += (spans.len() + fragments.len()) as u64;
     }
-    let spans = match outcome.surplus {
-        0 => encoded,
-        _ => wire::join(traces.iter().flat_map(|(_, spans)| spans).map(|span| &span.wire)).into(),
-    };
+    let spans = if outcome.surplus == 0 { encoded } else { encode(&traces) };
     let (mut is_new, mut known) = (false, Vec::new());
-    for (trace_id, spans) in traces.into_iter().filter(|(_, spans)| !spans.is_empty()) {
+    for (trace_id, arrivals) in traces.into_iter().filter(|(_, arrivals)| !arrivals.is_empty()) {
         let trace = group.get_mut(&trace_id).expect("every trace of the group was looked up");
-        if merge_spans(trace, trace_id, received, spans) {
+        if merge_arrivals(trace, trace_id, received, arrivals) {
             is_new = true;
         } else {
             known.push(trace_id);
@@ -166,6 +227,14 @@ fn merge_request(
         group.entry(trace_id).and_modify(|trace| trace.is_repeated = true);
     }
     (outcome, is_new.then_some(WalEntry { received, spans }))
+}
+
+/// Returns what is left of a request as one `TracesData` message.
+fn encode(traces: &[(TraceId, Arrivals)]) -> Bytes {
+    let arrivals = || traces.iter().map(|(_, arrivals)| arrivals);
+    let mut message = wire::join(arrivals().flat_map(|arrivals| &arrivals.spans).map(|span| &span.wire));
+    append_fragments(&mut message, arrivals().flat_map(|arrivals| &arrivals.fragments));
+    message.into()
 }
 
 /// Removes the spans, in order of arrival, that are over the limit of their trace; returns how many.
@@ -187,17 +256,55 @@ fn remove_surplus(present: Option<&Trace>, spans: &mut Vec<Arc<Span>>, max_spans
     (arrived - spans.len()) as u64
 }
 
-/// Adds spans to a trace; returns whether that changed it.
-fn merge_spans(group: &mut GroupTrace, trace_id: TraceId, received: i64, spans: Vec<Arc<Span>>) -> bool {
+/// Removes the fragments, in order of arrival, that are over the limits of their trace and span; returns how many.
+fn remove_surplus_fragments(
+    present: Option<&Trace>,
+    fragments: &mut Vec<Fragment>,
+    limits: TraceLimits,
+) -> u64 {
+    let (mut count, arrived) = (present.map_or(0, |trace| trace.fragments().len()), fragments.len());
+    let mut new: HashMap<SpanId, HashSet<(u64, Bytes)>> = HashMap::default();
+    fragments.retain(|fragment| {
+        let key = (fragment.time, fragment.event.clone());
+        let new = new.entry(fragment.span_id).or_default();
+        let is_known = present.is_some_and(|trace| trace.fragment(fragment).is_some());
+        if is_known || new.contains(&key) {
+            return true;
+        }
+        let of_span = present.map_or(0, |trace| trace.fragments_of(fragment.span_id).len());
+        let fits = of_span + new.len() < limits.fragments_of_span && count < limits.fragments;
+        if fits {
+            new.insert(key);
+            count += 1;
+        }
+        fits
+    });
+    (arrived - fragments.len()) as u64
+}
+
+/// Adds what a request brings to a trace; returns whether that changed it.
+fn merge_arrivals(group: &mut GroupTrace, trace_id: TraceId, received: i64, arrivals: Arrivals) -> bool {
+    let Arrivals { spans, fragments } = arrivals;
     let Ok(trace) = &mut group.trace else { return false };
     let present = trace.get_or_insert_with(|| Trace::new(trace_id, received));
-    let is_changed = spans.iter().any(|span| {
+    let has_new_spans = spans.iter().any(|span| {
         let copy = present.span(span.span_id);
         copy.is_none_or(|copy| span.supersedes(copy))
     });
-    if is_changed {
+    let has_new_fragments = fragments.iter().any(|fragment| {
+        let copy = present.fragment(fragment);
+        copy.is_none_or(|copy| fragment.position < copy.position)
+    });
+    if has_new_spans {
+        if present.spans().is_empty() {
+            // A trace begins with its first span.
+            present.created_at = received;
+        }
         *present = present.with(spans);
-        group.is_changed = true;
     }
-    is_changed
+    if has_new_fragments {
+        *present = present.with_fragments(fragments);
+    }
+    group.is_changed |= has_new_spans || has_new_fragments;
+    has_new_spans || has_new_fragments
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::error::{Error, Result};
+use crate::otlp::fragment::fragments_of;
 use crate::otlp::wire;
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 use crate::storage::state::StoreState;
-use crate::storage::state::merge_spans::{GroupedSpans, merge_group};
+use crate::storage::state::merge_spans::{GroupedRequest, TraceLimits, merge_group};
 use crate::storage::state::quarantine_wal::quarantine_wal;
 use crate::storage::wal::{self, WalEntry};
 use crate::trace::Span;
@@ -52,8 +53,8 @@ pub(crate) fn replay(
         }
         let requests = std::mem::take(&mut entries).into_par_iter();
         let requests = requests.map(|(number, entry)| decode_entry(number, entry)).collect::<Result<_>>()?;
-        // The limit was enforced when the spans were accepted, and may have been another one then.
-        let merged = merge_group(state, requests, usize::MAX);
+        // The limits were enforced when the spans were accepted, and may have been others then.
+        let merged = merge_group(state, requests, TraceLimits::NONE);
         merged.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
         state.apply(merged.updates, number, object_bytes);
         (group_bytes, object_bytes) = (0, 0);
@@ -65,10 +66,11 @@ pub(crate) fn replay(
     Ok(())
 }
 
-fn decode_entry(number: u64, entry: WalEntry) -> Result<GroupedSpans> {
+fn decode_entry(number: u64, entry: WalEntry) -> Result<GroupedRequest> {
     let damage = |error: Error| Error::damage(wal::path(number), 0, error.to_string());
+    let fragments = fragments_of(&entry.spans).map_err(damage)?;
     let spans = wire::split(entry.spans.clone()).map_err(damage)?;
     let spans = spans.into_iter().map(|span| Span::from_wire(span).map(Arc::new));
     let spans = spans.collect::<Result<Vec<_>>>().map_err(damage)?;
-    Ok(GroupedSpans::new(entry.received, spans, entry.spans))
+    Ok(GroupedRequest::new(entry.received, spans, fragments, entry.spans))
 }

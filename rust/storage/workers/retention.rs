@@ -1,4 +1,5 @@
-//! The retention thread: deletes traces that are too old, and the oldest traces when there are too many bytes.
+//! The retention thread: deletes traces that are too old, the oldest traces when there are too many bytes, and fragments
+//! whose spans have not come.
 //!
 //! A retention deletes like any caller, by the clock of this machine: traces that started before an instant. Their
 //! bytes leave the disk with the merges that follow; segments that are wholly too old are removed at once.
@@ -11,11 +12,12 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::schema::Field;
 use crate::storage::options::Options;
 use crate::storage::segment::Segment;
-use crate::storage::snapshot::Snapshot;
-use crate::storage::snapshot::count::{count, is_in_head};
+use crate::storage::snapshot::count::{count_of, is_in_head};
 use crate::storage::snapshot::published::Published;
+use crate::storage::snapshot::{RowKind, Snapshot};
 use crate::storage::state::command::{Command, execute};
 use crate::time::{now_micros, write_instant};
 
@@ -26,17 +28,23 @@ struct Retention {
     seconds: Option<u64>,
     /// The newest traces, as long as their stored documents have at most this many bytes.
     bytes: Option<u64>,
+    /// Traces without spans whose first fragment was received at most this many seconds ago.
+    fragment_seconds: u64,
 }
 
-/// Starts the retention thread, if the options limit anything. It ends when the other end of `closing` is dropped.
+/// Starts the retention thread. It ends when the other end of `closing` is dropped.
 pub(crate) fn start(
     options: &Options,
     published: Arc<Published>,
     commands: Sender<Command>,
     closing: Receiver<()>,
-) -> std::io::Result<Option<JoinHandle<()>>> {
-    let retention = Retention { seconds: options.retain_seconds, bytes: options.retain_bytes };
-    let Some(interval) = retention.interval() else { return Ok(None) };
+) -> std::io::Result<JoinHandle<()>> {
+    let retention = Retention {
+        seconds: options.retain_seconds,
+        bytes: options.retain_bytes,
+        fragment_seconds: options.retain_fragment_seconds,
+    };
+    let interval = retention.interval();
     let run = move || {
         let mut wait = Duration::ZERO;
         while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -45,42 +53,55 @@ pub(crate) fn start(
             published.retention_error.store(error.map(|error| Arc::new(error.to_string())));
         }
     };
-    std::thread::Builder::new().name("spanwise-retain".into()).spawn(run).map(Some)
+    std::thread::Builder::new().name("spanwise-retain".into()).spawn(run)
 }
 
 impl Retention {
-    /// Returns the time between two checks, or `None` if everything is kept. A hundredth of the age keeps little that
-    /// is too old, and seldom seals the head early.
-    fn interval(self) -> Option<Duration> {
-        let by_age = self.seconds.map(|seconds| Duration::from_secs((seconds / 100).clamp(1, 3_600)));
+    /// Returns the time between two checks. A hundredth of the age keeps little that is too old, and seldom seals the
+    /// head early.
+    fn interval(self) -> Duration {
+        let of_age = |seconds: u64| Duration::from_secs((seconds / 100).clamp(1, 3_600));
         let by_bytes = self.bytes.map(|_| Duration::from_secs(60));
-        by_age.into_iter().chain(by_bytes).min()
+        let limits = self.seconds.map(of_age).into_iter().chain(by_bytes);
+        limits.fold(of_age(self.fragment_seconds), Duration::min)
     }
 
     fn apply(self, snapshot: &Snapshot, commands: &Sender<Command>) -> Result<()> {
-        let by_age = self.seconds.map(|seconds| {
-            let micros = i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
-            now_micros().saturating_sub(micros)
-        });
         let by_bytes = self.bytes.and_then(|bytes| oldest_kept(snapshot, bytes));
-        let Some(oldest) = by_age.into_iter().chain(by_bytes).max() else { return Ok(()) };
-        let filter = started_before(oldest)?;
-        if count(snapshot, &filter)? == 0 {
-            return Ok(());
+        if let Some(oldest) = self.seconds.map(seconds_ago).into_iter().chain(by_bytes).max() {
+            let filter = before(Field::StartTime, oldest)?;
+            delete(snapshot, commands, RowKind::Trace, &filter)?;
+            delete(snapshot, commands, RowKind::Fragments, &filter)?;
         }
-        let ended = || Error::Stopped("the committing thread has ended".into());
-        if is_in_head(snapshot, &filter)? {
-            execute(commands, Command::Flush).ok_or_else(ended)??;
-        }
-        execute(commands, |reply| Command::Delete { filter, reply }).ok_or_else(ended)?.map(drop)
+        let filter = before(Field::CreatedAt, seconds_ago(self.fragment_seconds))?;
+        delete(snapshot, commands, RowKind::Fragments, &filter)
     }
 }
 
-/// Returns the filter of traces that started before `micros`, microseconds since 1970.
-fn started_before(micros: i64) -> Result<Filter> {
+/// Deletes the rows of a kind that the filter matches, if the snapshot has any.
+fn delete(snapshot: &Snapshot, commands: &Sender<Command>, kind: RowKind, filter: &Filter) -> Result<()> {
+    if count_of(snapshot, kind, filter)? == 0 {
+        return Ok(());
+    }
+    let filter = filter.clone();
+    let ended = || Error::Stopped("the committing thread has ended".into());
+    if is_in_head(snapshot, kind, &filter)? {
+        execute(commands, Command::Flush).ok_or_else(ended)??;
+    }
+    execute(commands, |reply| Command::Delete { filter, kind, reply }).ok_or_else(ended)?.map(drop)
+}
+
+/// Returns the instant so many seconds ago, in microseconds since 1970.
+fn seconds_ago(seconds: u64) -> i64 {
+    let micros = i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+    now_micros().saturating_sub(micros)
+}
+
+/// Returns the filter of traces of which `field` is before `micros`, microseconds since 1970.
+fn before(field: Field, micros: i64) -> Result<Filter> {
     let mut instant = String::new();
     write_instant(&mut instant, micros);
-    let source = serde_json::json!({"op": "LT", "key": "start_time", "value": instant});
+    let source = serde_json::json!({"op": "LT", "key": field.key(), "value": instant});
     Ok(Filter::compile(source.to_string().as_bytes())?)
 }
 

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
-use spanwise::otlp::{self, TraceId, wire};
+use spanwise::otlp::fragment::{append_fragments, fragments_of};
+use spanwise::otlp::{self, TraceId, proto, wire};
 use spanwise::storage::SnapshotPart;
 use spanwise::trace::tree::Forest;
 use spanwise::trace::{Span, Trace, detail};
 
 use super::{contents_of, fuzz};
-use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span, with};
+use crate::support::logs::{log, log_body, logs};
+use crate::support::spans::{EPOCH, MILLISECOND, body, failed, request, span, with};
 
 /// Asserts that a request body is rejected, or that its spans can be stored, replayed and rendered.
 fn assert_storable(body: &[u8], content_type: &str) {
@@ -40,6 +42,33 @@ fn assert_storable(body: &[u8], content_type: &str) {
     }
     for (trace_id, spans) in traces {
         assert_rendered(&Trace::new(trace_id, 0).with(spans));
+    }
+}
+
+/// Asserts that a request body with log records is rejected, or that its fragments can be stored, replayed and rendered
+/// with the spans that they name.
+fn assert_log_storable(body: &[u8], content_type: &str) {
+    let now = EPOCH + 365 * 86_400_000 * MILLISECOND;
+    let decoded = match otlp::decode_logs(Bytes::copy_from_slice(body), content_type, None, now) {
+        Ok(decoded) => decoded,
+        Err(Error::Decode(_) | Error::TooLarge(_)) => return,
+        Err(error) => panic!("{error}"),
+    };
+    assert_eq!(decoded.rejected == 0, decoded.reason.is_empty());
+    let mut encoded = Vec::new();
+    append_fragments(&mut encoded, &decoded.fragments);
+    assert_eq!(fragments_of(&encoded.into()).expect("a replay rejects nothing"), decoded.fragments);
+    for fragment in &decoded.fragments {
+        let named = proto::Span {
+            trace_id: fragment.trace_id.as_bytes().to_vec().into(),
+            span_id: fragment.span_id.as_bytes().to_vec().into(),
+            ..span(1, 1, 0)
+        };
+        let span = request(&[named]).spans.remove(0);
+        let span = Arc::new(Span::from_wire(span.wire).expect("an accepted span"));
+        let trace = Trace::new(fragment.trace_id, 0).with([span]).with_fragments([fragment.clone()]);
+        assert_eq!(trace.assembled().spans()[0].message().expect("a span").events.len(), 1);
+        assert_rendered(&trace);
     }
 }
 
@@ -74,6 +103,39 @@ fn otlp_protobuf() {
 #[test]
 fn otlp_json() {
     fuzz("otlp-json", captures("-01.json"), |body| assert_storable(body, "application/json"));
+}
+
+#[test]
+fn logs_protobuf() {
+    let records =
+        [log(1, 1, 1), log(1, 2, 2), proto::LogRecord { event_name: "other".into(), ..log(2, 1, 3) }];
+    let corpus = vec![log_body(&records[..1]).to_vec(), log_body(&records).to_vec()];
+    fuzz("logs-protobuf", corpus, |body| assert_log_storable(body, "application/x-protobuf"));
+}
+
+#[test]
+fn logs_json() {
+    let record = r#"{"timeUnixNano":"1767225600000000000","observedTimeUnixNano":"1","severityNumber":9,
+        "eventName":"gen_ai.choice","body":{"kvlistValue":{"values":[{"key":"index","value":{"intValue":"0"}}]}},
+        "attributes":[{"key":"event.name","value":{"stringValue":"gen_ai.choice"}}],"flags":1,
+        "traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}"#;
+    let body = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{record},{record}]}}]}}]}}"#);
+    fuzz("logs-json", vec![body.into()], |body| assert_log_storable(body, "application/json"));
+}
+
+#[test]
+fn fragments() {
+    // Anything may stand in the field of a document or of a write-ahead log entry; it is damage or fragments.
+    let kept = logs(&[log(1, 1, 1), log(1, 2, 2)]).fragments;
+    let mut document = body(&[span(1, 1, 0)]).to_vec();
+    append_fragments(&mut document, &kept);
+    fuzz("fragments", vec![document], |document| {
+        let document = Bytes::copy_from_slice(document);
+        let Ok(trace) = Trace::from_document(kept[0].trace_id, 0, document) else { return };
+        let again = Trace::from_document(trace.trace_id, 0, trace.document().into()).expect("a document");
+        assert_eq!(again.fragments(), trace.fragments());
+        let _assembled = trace.assembled().document();
+    });
 }
 
 #[test]

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spanwise::error::{Error, Result};
-use spanwise::otlp::WireSpan;
+use spanwise::otlp::{Fragment, WireSpan};
 use spanwise::storage::{Options, TraceStore};
 
 use super::fuzz;
 use crate::support::forge;
+use crate::support::logs::{log, logs};
 use crate::support::memory::Memory;
 use crate::support::spans::{below, request, span, with};
 
@@ -28,14 +29,16 @@ fn small_store() -> Memory {
             store.flush().expect("flushed");
         }
     }
+    store.ingest_logs(logs(&[log(1, 1, 1), log(8, 1, 1)])).expect("ingested");
     store.flush().expect("flushed");
     store.ingest(request(&[span(3, 1, 0), span(2, 2, 0)])).expect("ingested");
+    store.ingest_logs(logs(&[log(3, 1, 1), log(9, 1, 1)])).expect("ingested");
     store.close().expect("closed");
     memory
 }
 
-/// The creation time and the spans of each trace.
-type StoreContent = BTreeMap<String, (i64, Vec<WireSpan>)>;
+/// The creation time, the spans and the fragments of each trace, those that wait for their spans included.
+type StoreContent = BTreeMap<String, (i64, Vec<WireSpan>, Vec<Fragment>)>;
 
 /// Opens the store and reads all of it.
 fn read(memory: &Memory) -> Result<StoreContent> {
@@ -43,13 +46,12 @@ fn read(memory: &Memory) -> Result<StoreContent> {
     let snapshot = store.snapshot();
     let mut held = StoreContent::new();
     for part in snapshot.parts() {
-        for row in (0..part.batch()?.num_rows())
-            .zip(0_u32..)
-            .filter(|(_, row)| !part.deletion_vector().contains(*row))
-        {
+        let hidden = part.invisible() - part.waiting();
+        for row in (0..part.batch()?.num_rows()).zip(0_u32..).filter(|(_, row)| !hidden.contains(*row)) {
             let trace = part.trace(row.0)?;
             let spans = trace.spans().iter().map(|span| span.wire.clone()).collect();
-            held.insert(trace.trace_id.to_string(), (trace.created_at, spans));
+            let held_trace = (trace.created_at, spans, trace.fragments().to_vec());
+            held.insert(trace.trace_id.to_string(), held_trace);
         }
     }
     Ok(held)
@@ -90,11 +92,14 @@ fn objects(store: &Memory, folder: &str, suffix: &str) -> (Vec<String>, Vec<Vec<
 fn write_ahead() {
     let store = small_store();
     let held = read(&store.deep_clone()).expect("a sound store");
-    let (_, contents) = objects(&store, "wal/", ".wal");
-    let path = "wal/00000000000000000005.wal";
-    assert!(store.content(path).len() > 56);
+    let (mut paths, contents) = objects(&store, "wal/", ".wal");
+    paths.retain(|path| store.content(path).len() > 56);
+    assert_eq!(paths.len(), 2, "one with spans, one with fragments");
+    let path = &paths[0];
     fuzz("write-ahead", contents, |content| {
-        assert_detected(&store, &held, path, content);
+        for path in &paths {
+            assert_detected(&store, &held, path, content);
+        }
         let forged = store.deep_clone();
         let mut content = content.to_vec();
         if content.len() >= 56 {
@@ -130,18 +135,23 @@ fn segments() {
     let held = read(&store.deep_clone()).expect("a sound store");
     let (paths, contents) = objects(&store, "segments/", "");
     let manifest = store.paths("manifest/", ".json").pop().expect("a manifest");
-    let kinds = [("traces.parquet", "traces"), ("spans.otlp.zst", "documents"), (".roaring", "hidden")];
+    let kinds = [
+        (0, "traces.parquet", "traces"),
+        (0, "spans.otlp.zst", "documents"),
+        (0, ".roaring", "hidden"),
+        (1, "without-spans.roaring", "without-spans.roaring"),
+    ];
     fuzz("segments", contents, |content| {
         for path in &paths {
             assert_detected(&store, &held, path, content);
         }
-        for (suffix, kind) in kinds {
+        for (segment, suffix, kind) in kinds {
             let forged = store.deep_clone();
             let path = forged.paths("segments/", suffix).remove(0);
             let mut envelope: Value = serde_json::from_slice(&store.content(&manifest)).expect("JSON");
             let mut named = envelope["manifest"].take();
-            forge::record_file(&mut named, 0, kind, content);
-            assert!(path.contains(named["segments"][0]["id"].as_str().expect("an id")));
+            forge::record_file(&mut named, segment, kind, content);
+            assert!(path.contains(named["segments"][segment]["id"].as_str().expect("an id")));
             forged.set(&manifest, forge::sealed_manifest(&Value::from(2), &named.to_string()));
             forged.set(&path, content.to_vec());
             let _anything = allow_damage(read(&forged));

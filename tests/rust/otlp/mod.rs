@@ -5,6 +5,7 @@ mod golden;
 mod inflating;
 mod laws;
 mod limits;
+mod logs;
 mod rendering;
 mod responses;
 mod samples;

@@ -3,6 +3,7 @@
 use prost::Message as _;
 use serde_json::{Value as Json, json};
 use spanwise::otlp::Encoding::{Json as InJson, Protobuf};
+use spanwise::otlp::Signal;
 use spanwise::otlp::proto::{ExportTracePartialSuccess, ExportTraceServiceResponse, RpcStatus};
 use spanwise::otlp::response::{failure, success};
 
@@ -11,18 +12,33 @@ fn json_of(body: &[u8]) -> Json {
 }
 
 #[test]
+fn each_signal_names_what_it_counts() {
+    let counted = [
+        (Signal::Traces, "rejectedSpans"),
+        (Signal::Logs, "rejectedLogRecords"),
+        (Signal::Metrics, "rejectedDataPoints"),
+    ];
+    for (signal, name) in counted {
+        let response = json_of(&success(InJson, signal, 3, "no"));
+        assert_eq!(response, json!({"partialSuccess": {name: "3", "errorMessage": "no"}}));
+        assert_eq!(success(Protobuf, signal, 3, "no"), success(Protobuf, Signal::Traces, 3, "no"));
+    }
+}
+
+#[test]
 fn a_full_success_is_an_empty_message() {
-    assert_eq!(success(Protobuf, 0, ""), b"");
-    assert_eq!(success(InJson, 0, ""), b"{}");
+    assert_eq!(success(Protobuf, Signal::Traces, 0, ""), b"");
+    assert_eq!(success(InJson, Signal::Traces, 0, ""), b"{}");
 }
 
 #[test]
 fn a_partial_success_has_a_count_and_a_reason() {
-    let response = ExportTraceServiceResponse::decode(success(Protobuf, 12, "too \"deep\"").as_slice());
+    let response =
+        ExportTraceServiceResponse::decode(success(Protobuf, Signal::Traces, 12, "too \"deep\"").as_slice());
     let partial_success =
         Some(ExportTracePartialSuccess { rejected_spans: 12, error_message: "too \"deep\"".to_owned() });
     assert_eq!(response.expect("a response"), ExportTraceServiceResponse { partial_success });
-    let response = json_of(&success(InJson, 12, "too \"deep\""));
+    let response = json_of(&success(InJson, Signal::Traces, 12, "too \"deep\""));
     assert_eq!(response, json!({"partialSuccess": {"rejectedSpans": "12", "errorMessage": "too \"deep\""}}));
 }
 

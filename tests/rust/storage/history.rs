@@ -70,8 +70,7 @@ fn present(snapshot: &Snapshot) -> BTreeMap<TraceId, i64> {
         let batch = part.batch().expect("readable rows");
         let ids = batch.column(Field::TraceId.column()).as_string::<i32>();
         let totals = batch.column_by_name("total_spans").expect("a column").as_primitive::<Int64Type>();
-        for row in
-            (0..ids.len()).filter(|row| !part.deletion_vector().contains(u32::try_from(*row).expect("few")))
+        for row in (0..ids.len()).filter(|row| !part.invisible().contains(u32::try_from(*row).expect("few")))
         {
             let trace_id = TraceId::from_hex(ids.value(row)).expect("an id");
             assert!(present.insert(trace_id, totals.value(row)).is_none(), "{trace_id} occurs twice");

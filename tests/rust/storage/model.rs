@@ -1,15 +1,16 @@
 //! Model test: after any sequence of operations, a store equals a map from traces to spans.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use spanwise::bulk::{ImportOptions, import};
-use spanwise::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
+use spanwise::otlp::{Fragment, SpanId, SpanRef, TraceId, WireSpan, proto};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use crate::bulk::batch;
-use crate::support::contents::{address, contents, crashed, id_of, traces_in};
+use crate::support::contents::{FragmentContents, address, contents, crashed, fragments, id_of, traces_in};
+use crate::support::logs::{log, logs};
 use crate::support::spans::{MILLISECOND, request, span};
 
 /// An operation on a store, or an accident.
@@ -17,6 +18,8 @@ use crate::support::spans::{MILLISECOND, request, span};
 enum Operation {
     /// Ingests spans: trace, span, and how much later than usual the span ends, in milliseconds.
     Ingest(Vec<(u64, u64, u64)>),
+    /// Ingests log records: trace, span, and number.
+    Logs(Vec<(u64, u64, u64)>),
     /// Imports spans in two batches.
     Import(Vec<(u64, u64, u64)>),
     Flush,
@@ -34,6 +37,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let arrivals = proptest::collection::vec((1..7_u64, 1..5_u64, 0..3_u64), 1..6);
     let operation = prop_oneof![
         6 => arrivals.clone().prop_map(Operation::Ingest),
+        3 => arrivals.clone().prop_map(Operation::Logs),
         3 => arrivals.prop_map(Operation::Import),
         2 => Just(Operation::Flush),
         2 => proptest::collection::vec(1..7_u64, 1..3).prop_map(Operation::Delete),
@@ -44,10 +48,12 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     proptest::collection::vec(operation, 1..24)
 }
 
-/// The expected content of the store: of each span the copy with the latest end, and when each trace was first received.
+/// The expected content of the store: of each span the copy with the latest end, all fragments, and when each trace was
+/// first received.
 #[derive(Default)]
 struct Model {
     spans: BTreeMap<TraceId, BTreeMap<SpanId, (u64, WireSpan)>>,
+    fragments: BTreeMap<TraceId, BTreeSet<Fragment>>,
     created: BTreeMap<TraceId, i64>,
 }
 
@@ -64,9 +70,18 @@ impl Model {
         }
     }
 
+    fn ingest_logs(&mut self, records: &[proto::LogRecord]) {
+        for fragment in logs(records).fragments {
+            self.fragments.entry(fragment.trace_id).or_default().insert(Fragment { position: 0, ..fragment });
+        }
+    }
+
     /// Returns the number of traces deleted.
     fn delete(&mut self, traces: &[TraceId]) -> u64 {
         let before = self.spans.len();
+        // A filter finds no fragments that wait for their spans.
+        self.fragments
+            .retain(|trace_id, _| !(traces.contains(trace_id) && self.spans.contains_key(trace_id)));
         self.spans.retain(|trace_id, _| !traces.contains(trace_id));
         self.created.retain(|trace_id, _| !traces.contains(trace_id));
         (before - self.spans.len()) as u64
@@ -80,6 +95,10 @@ impl Model {
             assert_eq!(spans, expected);
             assert_eq!(*self.created.entry(trace_id).or_insert(created_at), created_at);
         }
+        let expected = self.fragments.iter().map(|(trace_id, fragments)| {
+            (*trace_id, (self.spans.contains_key(trace_id), fragments.iter().cloned().collect()))
+        });
+        assert_eq!(fragments(&store.snapshot()), expected.collect::<FragmentContents>());
     }
 }
 
@@ -122,6 +141,12 @@ proptest! {
                     let spans = spans_of(arrivals);
                     store.ingest(request(&spans)).expect("ingested");
                     model.ingest(&spans);
+                }
+                Operation::Logs(arrivals) => {
+                    let records: Vec<_> =
+                        arrivals.into_iter().map(|(trace, id, number)| log(trace, id, number)).collect();
+                    store.ingest_logs(logs(&records)).expect("ingested");
+                    model.ingest_logs(&records);
                 }
                 Operation::Flush => store.flush().expect("flushed"),
                 Operation::Delete(traces) => {

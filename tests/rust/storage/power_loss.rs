@@ -11,10 +11,11 @@ use bytes::Bytes;
 use spanwise::bulk::{ImportOptions, import};
 use spanwise::error::{Error, Result};
 use spanwise::storage::objects::Objects as _;
-use spanwise::storage::{Options, TraceStore};
+use spanwise::storage::{Options, Snapshot, TraceStore};
 
 use crate::bulk::batch;
-use crate::support::contents::{Contents, contents, id_of, traces_in};
+use crate::support::contents::{Contents, contents, fragments, id_of, traces_in};
+use crate::support::logs::{fragment, log, logs};
 use crate::support::memory::Memory;
 use crate::support::power_loss::{Accident, UnreliableObjects};
 use crate::support::random::Random;
@@ -31,6 +32,8 @@ const LOSSES: u64 = 3;
 struct Expected {
     /// Spans that were acknowledged and not deleted since.
     spans: BTreeSet<(u64, u64)>,
+    /// Log records that were acknowledged, of traces that are not deleted.
+    records: BTreeSet<(u64, u64)>,
     /// Traces whose deletion was acknowledged and that were not sent since.
     deleted: BTreeSet<u64>,
     /// Traces of requests that failed since the last accident, which may be stored when the store is opened again.
@@ -50,7 +53,8 @@ impl Expected {
                 import(store, batches, &ImportOptions::of("")).map(drop)
             }),
             10..12 => store.flush(),
-            12..14 => self.delete(store, 1 + random.below(8)),
+            12 => self.send_logs(store, random),
+            13 => self.delete(store, 1 + random.below(8)),
             14 => store.compact(false),
             _ => store.compact(true),
         }
@@ -75,6 +79,15 @@ impl Expected {
         Ok(())
     }
 
+    /// Sends a log record of a trace that no deletion finds.
+    fn send_logs(&mut self, store: &TraceStore, random: &mut Random) -> Result<()> {
+        self.next_id += 1;
+        let record = (100 + random.below(4), self.next_id);
+        store.ingest_logs(logs(&[log(record.0, 1, record.1)]))?;
+        self.records.insert(record);
+        Ok(())
+    }
+
     fn delete(&mut self, store: &TraceStore, trace: u64) -> Result<()> {
         // The deletion may take effect even if it fails.
         self.spans.retain(|(deleted, _)| *deleted != trace);
@@ -85,7 +98,13 @@ impl Expected {
         Ok(())
     }
 
-    fn verify(&self, held: &Contents, what: &str) {
+    fn verify(&self, snapshot: &Snapshot, what: &str) {
+        let (held, held_fragments) = (contents(snapshot), fragments(snapshot));
+        for (trace, number) in &self.records {
+            let sent = fragment(&log(*trace, 1, *number));
+            let is_there = held_fragments.get(&sent.trace_id).is_some_and(|(_, held)| held.contains(&sent));
+            assert!(is_there, "{what}: log record {number} of trace {trace} is lost");
+        }
         for (trace, id) in &self.spans {
             let sent = request(&[span(*trace, *id, 0)]).spans.remove(0);
             let is_there = held.get(&sent.trace_id).is_some_and(|(_, spans)| spans.contains(&sent.wire));
@@ -127,10 +146,10 @@ fn run(seed: u64) {
         if let Ok(store) = TraceStore::open_in(Arc::new(machine.clone()), options.clone()) {
             for _ in 0..40 {
                 let had_failed_sync = accident == Accident::FailedSync && machine.had_accident();
-                let before = expected.spans.len();
+                let before = expected.spans.len() + expected.records.len();
                 let outcome = expected.step(&store, &mut random);
                 assert!(!matches!(outcome, Err(Error::Damage { .. })), "{what}: {outcome:?}");
-                let is_acknowledged = expected.spans.len() > before;
+                let is_acknowledged = expected.spans.len() + expected.records.len() > before;
                 assert!(
                     !(had_failed_sync && is_acknowledged),
                     "{what}: acknowledged after a sync had failed"
@@ -147,8 +166,7 @@ fn run(seed: u64) {
         let found = UnreliableObjects::new(objects.clone(), seed, Accident::PowerLoss, u64::MAX);
         let store = TraceStore::open_in(Arc::new(found), options.clone());
         expected.uncertain.clear();
-        expected
-            .verify(&contents(&store.unwrap_or_else(|error| panic!("{what}: {error}")).snapshot()), &what);
+        expected.verify(&store.unwrap_or_else(|error| panic!("{what}: {error}")).snapshot(), &what);
     }
 }
 

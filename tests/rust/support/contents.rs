@@ -8,7 +8,7 @@ use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use spanwise::filter::Filter;
-use spanwise::otlp::{TraceId, WireSpan};
+use spanwise::otlp::{Fragment, TraceId, WireSpan};
 use spanwise::schema::Field;
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use tempfile::TempDir;
@@ -30,8 +30,7 @@ pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
         let totals = batch.column_by_name("total_spans").expect("a column").as_primitive::<Int64Type>();
         let order: Vec<_> = (0..ids.len()).map(|row| (-starts.value(row), ids.value(row))).collect();
         assert!(order.is_sorted(), "rows are sorted newest first");
-        for row in
-            (0..ids.len()).filter(|row| !part.deletion_vector().contains(u32::try_from(*row).expect("few")))
+        for row in (0..ids.len()).filter(|row| !part.invisible().contains(u32::try_from(*row).expect("few")))
         {
             let trace = part.trace(row).expect("a readable document");
             assert_eq!(trace.trace_id.to_string(), ids.value(row));
@@ -45,6 +44,34 @@ pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
         }
     }
     contents
+}
+
+/// For every trace with fragments, whether searches return it, and its fragments, all at position 0: tests send them in
+/// requests of any size.
+pub(crate) type FragmentContents = BTreeMap<TraceId, (bool, Vec<Fragment>)>;
+
+/// Returns the fragments in a snapshot, those of traces without spans included.
+pub(crate) fn fragments(snapshot: &Snapshot) -> FragmentContents {
+    let mut found = FragmentContents::new();
+    for part in snapshot.parts() {
+        let waiting = part.waiting();
+        let rows = (0..u32::try_from(part.count()).expect("few")).map(|row| (row, waiting.contains(row)));
+        for (row, is_waiting) in
+            rows.filter(|(row, is_waiting)| *is_waiting || !part.invisible().contains(*row))
+        {
+            let trace = part.trace(row as usize).expect("a readable document");
+            assert_eq!(trace.spans().is_empty(), is_waiting);
+            let fragments = trace.fragments().iter().cloned();
+            let held = (
+                !is_waiting,
+                fragments.map(|fragment| Fragment { position: 0, ..fragment }).collect::<Vec<_>>(),
+            );
+            if !held.1.is_empty() {
+                assert!(found.insert(trace.trace_id, held).is_none(), "{} has two live rows", trace.trace_id);
+            }
+        }
+    }
+    found
 }
 
 /// Returns the id of trace number `trace`.

@@ -36,6 +36,10 @@ pub(crate) fn seal_wal(content: &mut [u8]) {
 /// Sets the size and checksum of a file of a segment in a manifest to those of `content`.
 pub(crate) fn record_file(manifest: &mut Value, segment: usize, file: &str, content: &[u8]) {
     let record = &mut manifest["segments"][segment];
-    let record = if file == "hidden" { &mut record["hidden"]["file"] } else { &mut record[file] };
+    let record = match file {
+        "hidden" => &mut record["hidden"]["file"],
+        file if record["files"].get(file).is_some() => &mut record["files"][file],
+        file => &mut record[file],
+    };
     *record = json!({"bytes": content.len(), "crc32c": crc32c::crc32c(content)});
 }

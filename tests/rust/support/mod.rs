@@ -6,6 +6,7 @@ pub(crate) mod files;
 pub(crate) mod forge;
 pub(crate) mod gate;
 pub(crate) mod layer;
+pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod power_loss;
 pub(crate) mod random;

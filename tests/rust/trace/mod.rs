@@ -5,6 +5,7 @@ mod detail;
 mod documents;
 mod attributes;
 mod forest;
+mod fragments;
 mod golden;
 mod json;
 mod made;

@@ -47,6 +47,17 @@ def export_of(number: int, user: str | None, session: str | None, failed: bool) 
     }
 
 
+def message_of(number: int) -> dict[str, Any]:
+    content = {"key": "content", "value": {"stringValue": f"message {number}"}}
+    return {
+        "traceId": f"{number:032x}",
+        "spanId": SPAN,
+        "eventName": "gen_ai.user.message",
+        "timeUnixNano": str(10**18),
+        "body": {"kvlistValue": {"values": [content]}},
+    }
+
+
 ROWS = st.tuples(st.none() | st.sampled_from(USERS), st.none() | st.sampled_from(VALUES["session_id"]), st.booleans())
 
 
@@ -141,6 +152,11 @@ def test_every_response_is_a_subset_of_the_callers_own(
         store = stores()
         spans = [export_of(number, *row) for number, row in enumerate(rows, 1)]
         store.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), "application/json")
+        # Messages of the spans, and of spans that never come, change nothing.
+        records = [message_of(number) for number in range(1, len(rows) + 3)]
+        store.ingest_logs(
+            json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode(), "application/json"
+        )
         keys = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
         service = Service(traces=store, authorization=True, authorization_config=keys)
         transport = httpx.ASGITransport(service.app)

@@ -37,8 +37,18 @@ Ingest: TypeAlias = "Callable[[Traces, bytes, str, str | None, str | None], Awai
 
 DB_ID = "db_id"
 """The metadata that names one of several stores."""
+
+
+def _drop_metrics(
+    traces: Traces, body: bytes, media_type: str, encoding: str | None, _store_id: str | None
+) -> Awaitable[Report]:
+    return traces.drop_metrics(body, media_type, encoding)
+
+
 _EXPORTS: dict[str, Ingest] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": Traces.ingest,
+    "opentelemetry.proto.collector.logs.v1.LogsService": Traces.ingest_logs,
+    "opentelemetry.proto.collector.metrics.v1.MetricsService": _drop_metrics,
 }
 """What stores the `Export` requests of each service of OTLP."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from spanwise.auth.scopes import Need
-from spanwise.http.endpoints import docs, health, info, metrics, openapi, traces
+from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, traces
 from spanwise.http.media_types import HTML, PLAIN_TEXT
 from spanwise.http.openapi.operation import Operation, ResponseSpec
 from spanwise.http.responses.errors import otlp_error_response
 from spanwise.http.routing.approvals import approval_routes
 from spanwise.http.routing.hosted import hosted_routes
-from spanwise.http.routing.route import Route
+from spanwise.http.routing.route import Handler, Route
 from spanwise.http.schemas.service import Health, HealthQuery, Info, Overview
 from spanwise.models import (
     Deleted,
@@ -18,6 +18,8 @@ from spanwise.models import (
     ExportQuery,
     ExportResponse,
     FilterSchema,
+    LogExportResponse,
+    MetricExportResponse,
     PreviewPage,
     SearchRequest,
     SessionPage,
@@ -41,17 +43,24 @@ LANGFUSE_PREFIX = "/api/public/otel"
 """Where SDKs of Langfuse send OTLP to, below the address that they are given."""
 
 
-def _export(path: str, name: str, *, accepts_basic: bool = False) -> Route:
+def _otlp(path: str, handler: Handler, operation: Operation, *, accepts_basic: bool = False) -> Route:
     return Route(
         "POST",
         path,
-        traces.ingest_traces,
-        Operation(name, "Ingests spans from an OTLP export request", (ExportResponse,), query=StoreQuery, is_otlp=True),
+        handler,
+        operation,
         _WRITE,
         body="ingest",
         write_error=otlp_error_response,
         accepts_basic=accepts_basic,
     )
+
+
+def _export_operation(name: str, summary: str, response: type) -> Operation:
+    return Operation(name, summary, (response,), query=StoreQuery, is_otlp=True)
+
+
+_SPANS = "Ingests spans from an OTLP export request"
 
 
 TABLE: tuple[Route, ...] = (
@@ -192,8 +201,29 @@ TABLE: tuple[Route, ...] = (
         ),
         _READ,
     ),
-    _export("/v1/traces", "export_traces"),
-    _export(LANGFUSE_PREFIX + "/v1/traces", "export_langfuse_traces", accepts_basic=True),
+    _otlp("/v1/traces", traces.ingest_traces, _export_operation("export_traces", _SPANS, ExportResponse)),
+    _otlp(
+        LANGFUSE_PREFIX + "/v1/traces",
+        traces.ingest_traces,
+        _export_operation("export_langfuse_traces", _SPANS, ExportResponse),
+        accepts_basic=True,
+    ),
+    _otlp(
+        "/v1/logs",
+        otlp.ingest_logs,
+        _export_operation(
+            "export_logs",
+            "Ingests log records that carry content of spans from an OTLP export request, and drops others",
+            LogExportResponse,
+        ),
+    ),
+    _otlp(
+        "/v1/metrics",
+        otlp.drop_metrics,
+        _export_operation(
+            "export_metrics", "Accepts the metrics of an OTLP export request and drops them", MetricExportResponse
+        ),
+    ),
     *hosted_routes(),
     *approval_routes(),
 )

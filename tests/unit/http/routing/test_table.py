@@ -31,6 +31,8 @@ PUBLISHED = {
     ("GET", "/traces/{trace_id}"): "traces:read",
     ("POST", "/v1/traces"): "traces:write",
     ("POST", "/api/public/otel/v1/traces"): "traces:write",
+    ("POST", "/v1/logs"): "traces:write",
+    ("POST", "/v1/metrics"): "traces:write",
     ("GET", "/sessions"): "sessions:read",
     ("GET", "/sessions/{session_id}"): "sessions:read",
     ("GET", "/sessions/{session_id}/runs"): "sessions:read",

@@ -1,0 +1,36 @@
+"""Ingests the log records and drops the metrics of OTLP requests; spans are in `traces`.
+
+See `docs/reference/api.md#otlp`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from spanwise.http.requests.query import decode_query
+from spanwise.models import StoreQuery
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from spanwise.http.backend import Backend
+
+
+async def ingest_logs(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /v1/logs`: stores what log records say of spans, even if the client leaves before the response."""
+    store_id = backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
+    report = await backend.traces.ingest_logs(body, *_encoding_of(request), store_id)
+    return Response(report.response, media_type=report.content_type)
+
+
+async def drop_metrics(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /v1/metrics`: accepts metrics and stores nothing."""
+    backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
+    report = await backend.traces.drop_metrics(body, *_encoding_of(request))
+    return Response(report.response, media_type=report.content_type)
+
+
+def _encoding_of(request: Request) -> tuple[str, str | None]:
+    return request.headers.get("content-type", ""), request.headers.get("content-encoding")

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 
 from support.clients.grpc import (
     CHECK,
     EXPORT,
     INVALID_ARGUMENT,
+    LOGS,
+    METRICS,
     NOT_FOUND,
     OK,
     PERMISSION_DENIED,
@@ -56,6 +62,25 @@ def test_the_response_says_what_was_rejected(open_one: Receiver) -> None:
     response = ExportTraceServiceResponse.FromString(reply.message or b"")
     assert response.partial_success.rejected_spans == 1
     assert "d" * 32 in open_one.service.trace_ids()
+
+
+def test_log_records_and_metrics_have_services_of_their_own(open_one: Receiver) -> None:
+    trace_id = "7" * 32
+    record = LogRecord(
+        event_name="gen_ai.user.message",
+        trace_id=bytes.fromhex(trace_id),
+        span_id=bytes.fromhex(SPAN),
+        body=AnyValue(string_value="what is said over gRPC"),
+    )
+    logs = ExportLogsServiceRequest(resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=[record])])])
+    with open_one.connect() as client:
+        kept = client.call(logs.SerializeToString(), path=LOGS)
+        assert ExportLogsServiceResponse.FromString(kept.message or b"") == ExportLogsServiceResponse()
+        assert client.call(ExportMetricsServiceRequest().SerializeToString(), path=METRICS).code == OK
+        assert client.call(b"\xff", path=LOGS).code == client.call(b"\xff", path=METRICS).code == INVALID_ARGUMENT
+        assert trace_id not in open_one.service.trace_ids()
+        assert client.call(export_message(trace_id, SPAN)).code == OK
+    assert "what is said over gRPC" in open_one.service.http.get(f"/traces/{trace_id}").raise_for_status().text
 
 
 def test_calls_of_one_connection_at_once(open_one: Receiver) -> None:

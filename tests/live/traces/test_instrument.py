@@ -78,7 +78,6 @@ def test_the_spans_of_a_program_arrive(
     assert len(found) == 1, done.stderr
 
 
-@pytest.mark.xfail(reason="logs and metrics are not received yet", strict=True)
 @pytest.mark.parametrize("block", BLOCKS, ids=["gRPC", "HTTP"])
 def test_no_exporter_complains(block: str, receiver: Receiver, tmp_path: Path) -> None:
     """Logs and metrics are exported by default, too."""

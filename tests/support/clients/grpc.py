@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from h2.events import Event
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+LOGS = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+METRICS = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 CHECK = "/grpc.health.v1.Health/Check"
 TIMEOUT_SECONDS = 30
 OK, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED = 0, 3, 5, 7, 8

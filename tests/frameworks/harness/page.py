@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from support.paths import ROOT
@@ -105,7 +106,7 @@ def recipe(name: str) -> str:
 
 
 def _shell(framework: Framework, installer: str) -> str:
-    lines = [f"{installer} {' '.join(framework.install)}"]
+    lines = [f"{installer} {shlex.join(framework.install)}"]
     lines += [f"export {name}={value.format(endpoint=ADDRESS)}" for name, value in framework.environment.items()]
     lines += [f"{framework.command} program.py"] if framework.command else []
     return "```sh\n" + "\n".join(lines) + "\n```"

@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the agent's id, else its name. Teams and workflows also carry an agent name: their own.
     fn agent_id(&mut self, node_type: &NodeType) -> Option<Box<str>> {
-        let id = self.id(Attribute::AgentId);
+        let id = self.id(Attribute::AgentId).filter(|id| !is_of_one_run(id));
         if id.is_some() || matches!(node_type, NodeType::Team | NodeType::Workflow) {
             return id;
         }
@@ -196,6 +196,12 @@ fn without_uuids(name: &str) -> Cow<'_, str> {
     };
     let after = without_uuids(&name[start + 1 + UUID_LENGTH..]);
     Cow::Owned([&name[..start], after.as_ref()].concat())
+}
+
+/// Whether an agent's id is `<name>_<uuid>/<uuid>`, which `AutoGen` makes anew for every run.
+fn is_of_one_run(id: &str) -> bool {
+    let parts = id.split_once('/');
+    parts.is_some_and(|(name, key)| key.len() == UUID_LENGTH && has_uuid(key) && without_uuids(name) != name)
 }
 
 /// Whether a text begins with a uuid.

@@ -69,5 +69,10 @@ def test_the_files_of_a_framework_agree(name: str) -> None:
     assert {place.split("/")[0] for place in framework.missing} <= cases
 
 
+def test_titles_are_unique() -> None:
+    titles = [read(name).title for name in names()]
+    assert len(set(titles)) == len(titles), titles
+
+
 def test_the_page_is_what_the_captures_say() -> None:
     assert PAGE.read_text("utf-8") == page(), "run `python -m frameworks.harness page`"

@@ -194,7 +194,7 @@ impl RunContent {
         if output.is_none() && is_chain {
             let children = forest.children(index).iter().map(|child| &spans[*child]);
             if let Some(last) = children.max_by_key(|span| span.effective_end()) {
-                output = Node::of(last)?.output();
+                output = Node::of(last)?.output().filter(|output| !is_internal(output));
             }
         }
         if output.is_none() {
@@ -232,16 +232,22 @@ fn model_spans<'a>(spans: &'a [Arc<Span>], forest: &Forest, run: usize) -> Vec<&
     models
 }
 
-/// Returns what the first of `spans` that has content says.
+/// Returns what the first of `spans` that has content says. An input that is JSON is a request in a shape that is not
+/// known: one that reads as text comes before it.
 fn first_content<'a>(spans: impl Iterator<Item = &'a Span>, side: Side) -> Result<Option<String>> {
+    let mut request = None;
     for span in spans.take(MAX_SEARCHED) {
         let content = Node::of(span)?.content(side);
         // Messages without content are sent where content is switched off.
-        if let Some(content) = content.filter(|content| messages::read(content, side) != Reading::Nothing) {
-            return Ok(Some(content));
+        match content.filter(|content| messages::read(content, side) != Reading::Nothing) {
+            Some(content) if side == Side::Input && content.starts_with(['{', '[']) => {
+                request.get_or_insert(content);
+            }
+            Some(content) => return Ok(Some(content)),
+            None => {}
         }
     }
-    Ok(None)
+    Ok(request)
 }
 
 /// Returns the error of a trace: the message of the first cause, else of the nearest span above it that has one, else the

@@ -47,10 +47,11 @@ def _replayed(name: str, case: str) -> list[dict[str, Any]]:
         store = TraceStore.open(f"{folder}/store")
         try:
             for file in read_index(name).files:
-                if file.case == case and file.signal == "traces":
+                if file.case == case:
                     body = (FRAMEWORKS / name / "exports" / file.file).read_bytes()
                     encoding = None if file.content_encoding == "identity" else file.content_encoding
-                    store.ingest(body, file.content_type, encoding)
+                    ingest = store.ingest if file.signal == "traces" else store.ingest_logs
+                    ingest(body, file.content_type, encoding)
             traces: list[dict[str, Any]] = json.loads(store.search_runs(Filter.compile(b"{}"), 1, 100).data)
             return traces[::-1]
         finally:

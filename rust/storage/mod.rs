@@ -25,6 +25,7 @@
 mod backup;
 mod check;
 mod committer;
+mod deletion_interval;
 mod global_ordinals;
 mod head;
 mod ingest;

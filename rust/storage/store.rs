@@ -10,6 +10,7 @@ use crate::filter::Filter;
 use crate::ingest::RequestDecoder;
 use crate::storage::backup::{self, BackupReport};
 use crate::storage::check::{self, CheckReport};
+use crate::storage::deletion_interval::DeletionInterval;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::objects::location::StoreLocation;
@@ -41,6 +42,7 @@ pub(super) struct StoreInner {
     pub(super) decoder: RequestDecoder,
     max_waiting_bytes: u64,
     waiting_bytes: AtomicU64,
+    deletion_interval: DeletionInterval,
     is_closed: AtomicBool,
     running: Mutex<Option<RunningStore>>,
 }
@@ -87,6 +89,7 @@ impl TraceStore {
             decoder: RequestDecoder::new(max_decoding_bytes),
             max_waiting_bytes,
             waiting_bytes: AtomicU64::new(0),
+            deletion_interval: DeletionInterval::default(),
             is_closed: AtomicBool::new(false),
             running: Mutex::new(Some(RunningStore { threads, _lock: lock })),
         };
@@ -169,7 +172,10 @@ impl TraceStore {
         if is_in_head(&snapshot, kind, filter)? {
             self.flush()?;
         }
-        self.inner.execute(|reply| Command::Delete { filter: filter.clone(), kind, reply })
+        self.inner.deletion_interval.run(
+            || self.inner.execute(|reply| Command::Delete { filter: filter.clone(), kind, reply }),
+            || self.inner.waiting_bytes.load(Ordering::Relaxed) > 0,
+        )
     }
 
     /// Seals the head, then merges segments into as few as their sizes allow, and returns once that is done. Ingest and

@@ -54,11 +54,12 @@ def test_a_label_is_escaped(value: str) -> None:
     assert inside.replace(r"\\", "").replace(r"\"", "").count('"') == 0
 
 
-def test_every_number_of_a_stores_statistics_is_a_gauge(tmp_path: Path) -> None:
+def test_every_number_and_error_of_a_stores_statistics_is_a_gauge(tmp_path: Path) -> None:
     store = TraceStore.open(str(tmp_path / "store"))
     stats = json.loads(store.stats())
     store.close()
-    assert {name for name, value in stats.items() if isinstance(value, int)} == STORE_GAUGES.keys()
+    numbers = {name for name, value in stats.items() if isinstance(value, int)}
+    assert numbers | {name for name in stats if name.endswith("_fault")} == STORE_GAUGES.keys()
 
 
 def test_a_gauge_without_labels_is_one_sample() -> None:

@@ -158,12 +158,15 @@ pub(crate) fn merge_group(
         entries.extend(entry);
     }
     let open = state.generations.len() - 1;
-    let is_elsewhere = |trace: &GroupTrace| !matches!(trace.location, Some(RowLocation::Head { generation, .. }) if generation == open);
-    let is_updated = |trace: &GroupTrace| trace.is_changed || (trace.is_repeated && is_elsewhere(trace));
-    let updated = traces.into_values().filter(is_updated).collect();
-    let updates = parallel_map(updated, |updated: GroupTrace| {
-        let trace = updated.trace.ok().flatten()?;
-        Some(TraceUpdate { replaces: updated.location, entry: Arc::new(HeadEntry::new(trace)) })
+    let is_elsewhere = |trace: &GroupTrace| match trace.location {
+        Some(RowLocation::Head { generation, .. }) => generation != open,
+        _ => true,
+    };
+    let is_touched = |trace: &GroupTrace| trace.is_changed || (trace.is_repeated && is_elsewhere(trace));
+    let touched = traces.into_values().filter(is_touched).collect();
+    let updates = parallel_map(touched, |touched: GroupTrace| {
+        let trace = touched.trace.ok().flatten()?;
+        Some(TraceUpdate { replaces: touched.location, entry: Arc::new(HeadEntry::new(trace)) })
     });
     MergedGroup { outcomes, entries, updates: updates.into_iter().flatten().collect() }
 }

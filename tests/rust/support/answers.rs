@@ -70,19 +70,19 @@ pub(crate) fn answers(snapshot: &Arc<Snapshot>, traces: &[TraceId]) -> Answers {
     for (word, format) in Format::WORDS {
         let chunks = Download::new(snapshot.clone(), Filter::all(), format).and_then(Iterator::collect);
         let whole = chunks.map(|chunks: Vec<Vec<u8>>| chunks.concat());
-        answers.push((format!("download {word}"), whole.map_err(text_of)));
+        answers.push((format!("download {word}"), whole.map_err(|error| text_of(&error))));
     }
     answers
 }
 
-fn text_of(error: Error) -> String {
+fn text_of(error: &Error) -> String {
     assert!(matches!(error, Error::Damage { .. }), "{error}");
     error.to_string()
 }
 
 /// Returns a page with its count. What is wrong with a page that says so is an error of it: the rest must be right.
 fn page_of(page: Result<Page>) -> std::result::Result<Vec<u8>, String> {
-    let page = page.map_err(text_of)?;
+    let page = page.map_err(|error| text_of(&error))?;
     if page.damage.is_empty() {
         return Ok([page.data, page.total_count.to_le_bytes().to_vec()].concat());
     }
@@ -93,7 +93,7 @@ fn page_of(page: Result<Page>) -> std::result::Result<Vec<u8>, String> {
 }
 
 fn item_of(found: Result<Option<Vec<u8>>>) -> std::result::Result<Vec<u8>, String> {
-    found.map(Option::unwrap_or_default).map_err(text_of)
+    found.map(Option::unwrap_or_default).map_err(|error| text_of(&error))
 }
 
 /// Returns how many answers name `object` instead of being what they were, or the first that does neither.

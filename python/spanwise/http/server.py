@@ -37,7 +37,11 @@ MAX_HEADER_BYTES = 64 * 1024
 it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 EXIT_SECONDS = 1.5
-"""The process exits this long after the drain deadline, whatever still runs. What was acknowledged is durable."""
+"""The process exits this long after the drain deadline, or after a second signal, whatever still runs. What was
+acknowledged is durable."""
+SIGNAL_EXIT_CODE = 128
+"""A process that was ended before all was closed exits with this plus the number of the signal, as it would without
+handlers."""
 BACKLOG = 4096
 """Connections that may wait to be accepted. A client beyond them must retry, which takes its system seconds."""
 RESERVED_FILES = 256
@@ -55,6 +59,9 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
 
+    A second signal hurries that: the service is closed without waiting for requests and runs. See
+    `docs/settings.md#shutdown`.
+
     The port is open from the start; routes respond with 503 until the service is open.
 
     Args:
@@ -70,10 +77,10 @@ async def serve(
     """
     address = (settings.host, settings.port)
     server = _server(application, settings, _listen(address, settings))
-    shutdown = _shutdown_signal(settings.drain_seconds + EXIT_SECONDS)
+    shutdown, hurry = _shutdown_signals(settings.drain_seconds + EXIT_SECONDS)
     serving = asyncio.ensure_future(server.serve())
     opening = asyncio.ensure_future(open_service())
-    ending = asyncio.ensure_future(shutdown.wait())
+    ending, hurrying = asyncio.ensure_future(shutdown.wait()), asyncio.ensure_future(hurry.wait())
     _log.info("listening on http://%s:%d", *address)
     try:
         await asyncio.wait([serving, opening, ending], return_when=asyncio.FIRST_COMPLETED)
@@ -85,12 +92,16 @@ async def serve(
             raise SpanwiseError("the server stopped unexpectedly")
     finally:
         shutdown_started = time.monotonic()
-        await drain_service()
+        draining = asyncio.ensure_future(drain_service())
+        await asyncio.wait([draining, hurrying], return_when=asyncio.FIRST_COMPLETED)
         _stop(server)
-        await asyncio.wait([serving], timeout=max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started)))
+        left = max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started))
+        await asyncio.wait([serving, hurrying], timeout=left, return_when=asyncio.FIRST_COMPLETED)
         await close_service()
+        await draining
         await asyncio.wait([serving], timeout=LAST_RESPONSES_SECONDS)
         ending.cancel()
+        hurrying.cancel()
     _log.info("stopped")
 
 
@@ -174,24 +185,28 @@ def _listen(address: tuple[str, int], settings: Settings) -> socket.socket:
     return listener
 
 
-def _shutdown_signal(exit_seconds: float) -> asyncio.Event:
-    """Returns an event that the first SIGTERM or SIGINT sets. A second signal ends the process at once."""
+def _shutdown_signals(exit_seconds: float) -> tuple[asyncio.Event, asyncio.Event]:
+    """Returns the events that the first SIGTERM or SIGINT and the second one set. A third one ends the process at once.
 
-    def exit_now() -> None:
+    Args:
+        exit_seconds: how long after the first signal the process ends at the latest.
+    """
+    shutdown, hurry = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def exit_now(number: int) -> None:
         _log.warning("ended before all was finished; what was acknowledged is durable")
         logging.shutdown()
-        os._exit(1)
+        os._exit(SIGNAL_EXIT_CODE + number)
 
-    def begin_shutdown() -> None:
-        shutdown.set()
-        timer = threading.Timer(exit_seconds, exit_now)
+    def on_signal(number: int) -> None:
+        if hurry.is_set():
+            exit_now(number)
+        (hurry if shutdown.is_set() else shutdown).set()
+        timer = threading.Timer(EXIT_SECONDS if hurry.is_set() else exit_seconds, exit_now, (number,))
         timer.daemon = True
         timer.start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, exit_now)
 
-    shutdown = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, begin_shutdown)
-    return shutdown
+        loop.add_signal_handler(number, on_signal, number)
+    return shutdown, hurry

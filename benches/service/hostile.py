@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = dict[str, str]
 GREEDY = "greedy"
+NICENESS = 10
 HOLD_SECONDS = 15.0
 """How long a connection is held before it is opened again."""
 MEBIBYTE = 1024 * 1024
@@ -147,6 +148,12 @@ def malformed(port: int, end: float, greedy: Headers) -> None:
                 connection.getresponse().read()
                 time.sleep(0.01)
         connection.close()
+
+
+def run(case: Callable[[int, float, Headers], None], port: int, end: float, greedy: Headers) -> None:
+    """Runs one case. On one machine, clients would otherwise take the processors that the service needs."""
+    os.nice(NICENESS)
+    case(port, end, greedy)
 
 
 CASES = (

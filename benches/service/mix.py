@@ -138,13 +138,14 @@ def serve(folder: Path, *flags: str, is_ready: bool) -> RunningService:
 def attack(port: int, seconds: float, greedy: dict[str, str], running: ExitStack) -> None:
     """Starts all hostile clients, which end with the block."""
     for name in FLOODS:
-        arguments = [sys.executable, floods.__file__, "flood", name, str(port)]
-        process = subprocess.Popen(arguments, env={**os.environ, "BENCH_RATE": RATE})
+        command = ["nice", "-n", str(hostile.NICENESS), sys.executable, floods.__file__, "flood", name, str(port)]
+        process = subprocess.Popen(command, env={**os.environ, "BENCH_RATE": RATE})
         running.callback(process.wait)
         running.callback(process.kill)
     context = multiprocessing.get_context("spawn")
     for case in hostile.CASES:
-        client = context.Process(target=case, args=(port, time.monotonic() + seconds, greedy), daemon=True)
+        arguments = (case, port, time.monotonic() + seconds, greedy)
+        client = context.Process(target=hostile.run, args=arguments, daemon=True)
         client.start()
         running.callback(client.join)
         running.callback(client.kill)

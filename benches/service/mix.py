@@ -34,7 +34,7 @@ from support.clients.tokens import as_admin, jwks_file
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LIMIT = int(os.environ.get("BENCH_MEMORY", "1024")) * MEBIBYTE
 RATE = os.environ.get("BENCH_RATE", "250")
@@ -52,6 +52,8 @@ FLOODS = (
     "pages",
     "sockets",
 )
+RESTART_ATTEMPTS = 10
+"""How often half a minute is waited for a service that is started again, on a machine that is busy."""
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -65,8 +67,9 @@ class KnownCallers:
         unsent: how many requests were not sent in time, because those before them took too long.
     """
 
-    def __init__(self, port: int) -> None:
-        """Makes the callers known."""
+    def __init__(self, port: int, has_ended: Callable[[], bool]) -> None:
+        """Makes the callers known to the service on a port, and asks whether it has ended before each request."""
+        self.has_ended = has_ended
         self.responses: Counter[str] = Counter()
         self.latencies: list[float] = []
         self.acknowledged: list[str] = []
@@ -93,7 +96,7 @@ class KnownCallers:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
         for request in range(number, int(seconds / 60 * REQUESTS_PER_MINUTE), CONNECTIONS):
             time.sleep(max(0.0, begun + request * 60 / REQUESTS_PER_MINUTE - time.monotonic()))
-            if time.monotonic() > begun + seconds:
+            if time.monotonic() > begun + seconds or self.has_ended():
                 self.unsent += 1
             else:
                 self._send(connection, number % KNOWN, request // CONNECTIONS)
@@ -154,13 +157,19 @@ def attack(port: int, seconds: float, greedy: dict[str, str], running: ExitStack
 def watch(service: RunningService, private: list[int], has_ended: threading.Event) -> None:
     """Records the private memory of the service every half second."""
     while not has_ended.wait(0.5):
-        with suppress(FileNotFoundError):
+        if service.process.poll() is not None:
+            return
+        with suppress(FileNotFoundError, KeyError):  # it is about to be gone
             private.append(resource_usage(service.process.pid).private)
 
 
 def stored_ids(folder: Path) -> set[str]:
     """Returns the ids of all traces of the known callers, from a service that is started again."""
-    with serve(folder, is_ready=True) as service:
+    with serve(folder, is_ready=False) as service:
+        for _ in range(RESTART_ATTEMPTS):
+            with suppress(TimeoutError):
+                service.wait_until_ready()
+                break
         return set(_pages(service))
 
 
@@ -210,7 +219,7 @@ def main() -> None:
         service.wait_until_ready()
         greedy = hostile.as_greedy()
         hostile.fill(service.port, greedy)
-        known = KnownCallers(service.port)
+        known = KnownCallers(service.port, lambda: service.process.poll() is not None)
         private = [resource_usage(service.process.pid).private]
         has_ended = threading.Event()
         watching = threading.Thread(target=watch, args=(service, private, has_ended))

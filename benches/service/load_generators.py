@@ -11,12 +11,13 @@ import zlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 MEBIBYTE = 1024 * 1024
 TRACES = 200
@@ -139,8 +140,8 @@ def search(port: int, end: float, count: int) -> LoadResult:
     return _run_concurrently(count, work)
 
 
-def bomb(port: int, end: float, count: int) -> LoadResult:
-    """Sends decompression bombs and oversized requests, over `count` connections."""
+def bomb(port: int, end: float, count: int, caller: Mapping[str, str] = MappingProxyType({})) -> LoadResult:
+    """Sends decompression bombs and oversized requests, over `count` connections, with the headers of a caller."""
     large = _template(20_000, 2, 1500)
     packed = gzip.compress(large[: 79 * MEBIBYTE], 1)
     zeros = zlib.compressobj(9, zlib.DEFLATED, 31)
@@ -162,7 +163,8 @@ def bomb(port: int, end: float, count: int) -> LoadResult:
         request_number = first
         while time.monotonic() < end:
             kind = request_number % len(bombs)
-            responses[f"bomb {kind} {post(connection, *bombs[kind])}"] += 1
+            path, body, headers = bombs[kind]
+            responses[f"bomb {kind} {post(connection, path, body, headers | caller)}"] += 1
             request_number += 1
         return LoadResult(responses, [])
 

@@ -47,7 +47,11 @@ MAX_HEADER_BYTES = 64 * 1024
 it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 EXIT_SECONDS = 1.5
-"""The process exits this long after the drain deadline, whatever still runs. What was acknowledged is durable."""
+"""The process exits this long after the drain deadline, or after a second signal, whatever still runs. What was
+acknowledged is durable."""
+SIGNAL_EXIT_CODE = 128
+"""A process that was ended before all was closed exits with this plus the number of the signal, as it would without
+handlers."""
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +88,9 @@ class Served(Protocol):
 async def serve(service: Served) -> None:
     """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
 
+    A second signal hurries that: the service is closed without waiting for requests and runs. See
+    `docs/settings.md#shutdown`.
+
     The ports are open from the start; routes respond with 503 until the service is open.
 
     Raises:
@@ -96,10 +103,10 @@ async def serve(service: Served) -> None:
     listeners = open_listeners(settings)
     servers = _http_servers(service, settings, listeners)
     grpc = await _grpc_server(service, settings, listeners, certificate)
-    shutdown = _shutdown_signal(settings.drain_seconds + EXIT_SECONDS)
+    shutdown, hurry = _shutdown_signals(settings.drain_seconds + EXIT_SECONDS)
     serving = [asyncio.ensure_future(server.serve()) for server in servers]
     opening = asyncio.ensure_future(service.open())
-    ending = asyncio.ensure_future(shutdown.wait())
+    ending, hurrying = asyncio.ensure_future(shutdown.wait()), asyncio.ensure_future(hurry.wait())
     try:
         await asyncio.wait([*serving, opening, ending], return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
@@ -110,17 +117,20 @@ async def serve(service: Served) -> None:
             raise SpanwiseError("the server stopped unexpectedly")
     finally:
         shutdown_started = time.monotonic()
-        draining = [asyncio.ensure_future(grpc.drain())] if grpc else []
-        await service.drain()
+        draining = [asyncio.ensure_future(service.drain()), *([asyncio.ensure_future(grpc.drain())] if grpc else [])]
+        await asyncio.wait([draining[0], hurrying], return_when=asyncio.FIRST_COMPLETED)
         for server in servers:
             _stop(server)
         left = max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started))
-        await asyncio.wait([*serving, *draining], timeout=left)
+        served = asyncio.gather(*serving, *draining[1:], return_exceptions=True)
+        await asyncio.wait([served, hurrying], timeout=left, return_when=asyncio.FIRST_COMPLETED)
         await service.close()
-        await asyncio.wait([*serving, *draining], timeout=LAST_RESPONSES_SECONDS)
+        await draining[0]
+        await asyncio.wait([served], timeout=LAST_RESPONSES_SECONDS)
         if grpc:
             grpc.close()
         ending.cancel()
+        hurrying.cancel()
     _log.info("stopped")
 
 
@@ -184,24 +194,28 @@ def _stop(server: Server) -> None:
     server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
 
 
-def _shutdown_signal(exit_seconds: float) -> asyncio.Event:
-    """Returns an event that the first SIGTERM or SIGINT sets. A second signal ends the process at once."""
+def _shutdown_signals(exit_seconds: float) -> tuple[asyncio.Event, asyncio.Event]:
+    """Returns the events that the first SIGTERM or SIGINT and the second one set. A third one ends the process at once.
 
-    def exit_now() -> None:
+    Args:
+        exit_seconds: how long after the first signal the process ends at the latest.
+    """
+    shutdown, hurry = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def exit_now(number: int) -> None:
         _log.warning("ended before all was finished; what was acknowledged is durable")
         logging.shutdown()
-        os._exit(1)
+        os._exit(SIGNAL_EXIT_CODE + number)
 
-    def begin_shutdown() -> None:
-        shutdown.set()
-        timer = threading.Timer(exit_seconds, exit_now)
+    def on_signal(number: int) -> None:
+        if hurry.is_set():
+            exit_now(number)
+        (hurry if shutdown.is_set() else shutdown).set()
+        timer = threading.Timer(EXIT_SECONDS if hurry.is_set() else exit_seconds, exit_now, (number,))
         timer.daemon = True
         timer.start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, exit_now)
 
-    shutdown = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, begin_shutdown)
-    return shutdown
+        loop.add_signal_handler(number, on_signal, number)
+    return shutdown, hurry

@@ -39,17 +39,25 @@ class Pool:
         """Returns how many do now."""
         return self._places.used
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], *, is_admitted: bool = False) -> Result:
         """Returns the result of `work`, which runs in a thread of the pool.
 
         Cancelling the caller removes waiting work from the queue. Running work keeps its slot until it ends, so
         abandoned work still counts against the capacity.
 
+        Args:
+            work: what is done.
+            is_admitted: whether it belongs to something that has a place elsewhere, and must not be rejected here.
+
         Raises:
             UnavailableError: the pool is at capacity, or the caller has its share of it.
             StoreClosedError: the pool was closed.
         """
-        place = self._places.take()
+        place = self._places.hold()
+        if is_admitted:
+            place.count(1)
+        else:
+            place.add(1)
         try:
             future = self._threads.submit(work)
         except RuntimeError as error:

@@ -99,9 +99,10 @@ def test_a_stalled_body_delays_the_shutdown_no_longer_than_its_limit(start: Call
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_at_once_and_loses_nothing(
+def test_a_second_signal_hurries_the_end_and_loses_nothing(
     start: Callable[..., RunningService], number: signal.Signals
 ) -> None:
+    """Nobody waits for the rest of an export, and the stores are closed as ever: the code is that of a clean stop."""
     service = start("--drain-seconds", "60")
     service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
     with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
@@ -111,13 +112,75 @@ def test_a_second_signal_ends_at_once_and_loses_nothing(
         time.sleep(0.2)
         assert service.process.poll() is None
         service.process.send_signal(number)
-        assert service.process.wait(10) == 1
-    last = service.events()[-1]
-    assert (last["level"], last["message"]) == (
-        "warning",
-        "ended before all was finished; what was acknowledged is durable",
-    )
+        assert service.process.wait(30) == 0, service.log.read_text()
+        assert read_all(connection)[:13] in {b"", b"HTTP/1.1 503 "}
+    assert service.events()[-1]["message"] == "stopped"
     assert start().trace_ids() == ["a" * 32]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("count", [2, 3])
+def test_what_cannot_be_closed_after_a_second_signal_is_cut_and_nothing_is_lost(
+    tmp_path: Path, number: signal.Signals, count: int
+) -> None:
+    """The code is that of a process without handlers: a run that does not end was cut."""
+    with start_hosted(tmp_path, "--drain-seconds", "60", module="support.apps.deaf") as service:
+        service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
+        form = {"message": "x", "stream": "false", "background": "true"}
+        begun = service.http.post("/agents/deaf/runs", data=form).raise_for_status().json()
+        for _ in range(count):
+            service.process.send_signal(number)
+            time.sleep(0.2)
+        assert service.process.wait(30) == 128 + number, service.log.read_text()
+        last = service.events()[-1]
+        assert (last["level"], last["message"]) == (
+            "warning",
+            "ended before all was finished; what was acknowledged is durable",
+        )
+    with start_hosted(tmp_path, module="support.apps.deaf") as service:
+        assert "a" * 32 in service.trace_ids()
+        cut = service.http.get(f"/agents/deaf/runs/{begun['run_id']}", params={"session_id": begun["session_id"]})
+        assert cut.raise_for_status().json()["status"] == "ERROR"
+
+
+def test_signals_at_every_moment_of_a_stop_lose_nothing_that_was_acknowledged(
+    start: Callable[..., RunningService],
+) -> None:
+    acknowledged = set[str]()
+    for round_number in range(4):
+        service = start("--drain-seconds", "60")
+        ended = threading.Event()
+
+        def write(first: int, service: RunningService = service, ended: threading.Event = ended) -> None:
+            for number in range(first, first + 100_000):
+                trace_id = f"{number:032x}"
+                try:
+                    sent = httpx.post(
+                        f"{service.url}/v1/traces", content=export_request(trace_id, "b" * 16), headers=JSON, timeout=20
+                    )
+                except httpx.TransportError:
+                    if ended.is_set():
+                        return
+                    continue
+                if sent.is_success:
+                    acknowledged.add(trace_id)
+
+        writers = [threading.Thread(target=write, args=((1 + 4 * round_number + each) << 32,)) for each in range(4)]
+        for writer in writers:
+            writer.start()
+        goal = len(acknowledged) + 20
+        wait_until(lambda goal=goal: len(acknowledged) >= goal)  # type: ignore[misc]  # bound now, not later
+        for _ in range(2 + round_number % 2):
+            service.process.send_signal(signal.SIGTERM)
+            time.sleep(0.02 * round_number)
+        code = service.process.wait(30)
+        has_stopped = service.events()[-1]["message"] == "stopped"
+        # A signal after the last line meets no handler any more.
+        assert code in ({0, -signal.SIGTERM} if has_stopped else {128 + signal.SIGTERM}), service.log.read_text()
+        ended.set()
+        for writer in writers:
+            writer.join()
+    assert acknowledged <= set(start().trace_ids())
 
 
 def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., RunningService]) -> None:

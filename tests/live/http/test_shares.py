@@ -105,6 +105,8 @@ def test_events_of_runs(tmp_path: Path) -> None:
         until = time.monotonic() + 30
         while statuses(service, opened, 1, *asked, "greedy", background + b"x") == [202]:
             assert time.monotonic() < until, "the run never had its event"
+        while statuses(service, opened, 1, *asked, "modest", background + b"x") == [503]:
+            assert time.monotonic() < until, "an event counts twice until it is stored, and no longer"
         assert statuses(service, opened, 3, *asked, "greedy", background + b"x") == [503] * 3
         assert statuses(service, opened, 3, *asked, "modest", background + b"x") == [202] * 3
         assert service.stop() == 0

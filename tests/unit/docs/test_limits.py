@@ -16,7 +16,7 @@ from spanwise.http.server import MAX_HEADER_BYTES
 from spanwise.http.websocket import protocol
 from spanwise.settings import TABLE
 from spanwise.strict_json import MAX_DEPTH
-from spanwise.traces.download import MAX_DOWNLOADS
+from spanwise.traces.download import MAX_DOWNLOADS, UNUSED_SECONDS
 from support.paths import ROOT, SOURCES
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ FIGURES = {
     "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
     "It may hold three times what is left": SHARE_FACTOR == 3,
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
+    "that was not read for 5 s": UNUSED_SECONDS == 5,
     "4 MiB, divided by address; 10 s without": (PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS) == (4 * MEBIBYTE, 10),
     "| 64, for 10 s, three attempts |": (
         protocol.MAX_UNKNOWN_SOCKETS,

@@ -238,7 +238,7 @@ def test_a_full_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: P
 
 
 def test_one_caller_s_events_keep_no_other_caller_out(tmp_path: Path) -> None:
-    def expect_share(caller: str, *, is_free: bool) -> None:
+    def expect_share(writer: DatabaseWriter, caller: str, *, is_free: bool) -> None:
         current_caller.set(caller)
         if is_free:
             writer.budget.expect_available()
@@ -247,6 +247,7 @@ def test_one_caller_s_events_keep_no_other_caller_out(tmp_path: Path) -> None:
                 writer.budget.expect_available()
 
     async def scene() -> None:
+        _, writer = await opened(tmp_path, MEBIBYTE)
         runs = {}
         for caller in ("greedy", "modest"):
             current_caller.set(caller)
@@ -256,27 +257,21 @@ def test_one_caller_s_events_keep_no_other_caller_out(tmp_path: Path) -> None:
             runs["greedy"].emit({"event": "RunContent", "content": "x" * 1000})
         assert 3 * MEBIBYTE // 4 <= writer.budget.held("greedy") < MEBIBYTE
         assert writer.budget.held("modest") == 0
-        expect_share("greedy", is_free=False)
-        expect_share("modest", is_free=True)
+        expect_share(writer, "greedy", is_free=False)
+        expect_share(writer, "modest", is_free=True)
         for _ in range(30):
             runs["modest"].emit({"event": "RunContent", "content": "x" * 1000})
         runs["greedy"].emit({"event": "RunContent", "content": "x" * 1000})
         await writer.flushed()
         assert writer.budget.held("greedy") <= MAX_TAIL_BYTES, "it holds less of what is stored"
         assert len(runs["modest"].events_after(-1, 100) or ()) == 30, "and the other one does not"
-        expect_share("greedy", is_free=True)
+        expect_share(writer, "greedy", is_free=True)
         runs.clear()
         await writer.transact(lambda _: None)
         assert writer.budget.used == 0
         await writer.close()
 
-    async def whole() -> None:
-        nonlocal writer
-        _, writer = await opened(tmp_path, MEBIBYTE)
-        await scene()
-
-    writer: DatabaseWriter
-    asyncio.run(whole())
+    asyncio.run(scene())
 
 
 def test_the_memory_of_events_is_always_returned(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ import pytest
 
 from spanwise import AuthorizationConfig, Filter, Service, TraceStore
 from spanwise.errors import UnavailableError
+from spanwise.fair_budget import current_caller
+from spanwise.traces import download
 from spanwise.traces.download import FORMATS, MAX_DOWNLOADS, Downloads
 from support.clients.tokens import as_admin, as_caller, signing_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
 
 FAILED = '{"op": "EQ", "key": "status", "value": "ERROR"}'
@@ -111,8 +113,64 @@ def test_exports_are_limited_in_number_and_release_their_slot(store: TraceStore)
         await begun[0].aclose()
         again = await downloads.run(lambda: store.export(EVERYTHING, "ndjson"))
         assert len([piece async for piece in again]) == 1
+        never_read = await downloads.run(lambda: store.export(EVERYTHING, "ndjson"))
+        await never_read.aclose()
         for pieces in begun:
             await pieces.aclose()
+        downloads.pool.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_export_that_nobody_reads_makes_room_for_a_caller_that_has_none(
+    store: TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        downloads = Downloads()
+
+        async def begin(caller: str) -> AsyncGenerator[bytes, None]:
+            current_caller.set(caller)
+            return await downloads.run(lambda: store.export(EVERYTHING, "ndjson"))
+
+        greedy = [await begin("greedy") for _ in range(6)]
+        others = [await begin("other"), await begin("another")]
+        for pieces in greedy:
+            assert await anext(pieces)
+        with pytest.raises(UnavailableError, match="more than 8 exports at once"):
+            await begin("late")  # they were read a moment ago
+        monkeypatch.setattr(download, "UNUSED_SECONDS", 0.0)
+        with pytest.raises(UnavailableError, match="more than 8 exports at once"):
+            await begin("greedy")
+        late = await begin("late")
+        assert len([piece async for piece in late]) == 1
+        with pytest.raises(UnavailableError, match="was not read"):
+            await anext(greedy[0])
+        for pieces in [*greedy[1:], *others]:
+            assert len([piece async for piece in pieces]) <= 1
+        for _ in range(2 * MAX_DOWNLOADS):
+            assert len([piece async for piece in await begin("late")]) == 1
+        downloads.pool.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_export_that_began_is_never_rejected_in_the_middle(store: TraceStore) -> None:
+    """Whatever begins meanwhile: a rejected one is rejected at its begin."""
+
+    async def scenario() -> None:
+        downloads = Downloads()
+
+        async def read(caller: str) -> int:
+            current_caller.set(caller)
+            try:
+                pieces = await downloads.run(lambda: store.export(EVERYTHING, "ndjson"))
+            except UnavailableError:
+                return 0
+            return len([piece async for piece in pieces])
+
+        found = await asyncio.gather(*(read(f"caller {number % 7}") for number in range(100)))
+        assert set(found) == {0, 1}
+        assert await read("after") == 1
         downloads.pool.close()
 
     asyncio.run(scenario())

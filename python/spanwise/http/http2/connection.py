@@ -219,7 +219,7 @@ class Connection(asyncio.Protocol):
             self._reset(stream.id, ErrorCodes.NO_ERROR if stream.is_sent else ErrorCodes.INTERNAL_ERROR)
         self._flush()
         if self._is_draining and not self._streams:
-            self._transport.close()
+            self._close("the service is shutting down")
 
     def _reset(self, stream_id: int, code: ErrorCodes) -> None:
         # What arrived with the request may have reset it already, or ended the connection.
@@ -297,9 +297,9 @@ class Connection(asyncio.Protocol):
             return
         self._is_draining = True
         self._write_go_away(ErrorCodes.NO_ERROR)
-        if not self._streams:
-            self._transport.close()
         self._timer.cancel()
+        if not self._streams:
+            self._close("the service is shutting down")
 
     def _go_away(self, code: ErrorCodes, reason: str) -> None:
         self._write_go_away(code)

@@ -101,8 +101,9 @@ async def serve(service: Served) -> None:
     _ = service.app  # what cannot be served does not listen
     certificate = certificate_of(settings)
     listeners = open_listeners(settings)
-    servers = _http_servers(service, settings, listeners)
-    grpc = await _grpc_server(service, settings, listeners, certificate)
+    connections = allowed_connections(settings.max_connections)
+    servers = _http_servers(service, listeners, connections)
+    grpc = await _grpc_server(service, listeners, connections, certificate)
     shutdown, hurry = _shutdown_signals(settings.drain_seconds + EXIT_SECONDS)
     serving = [asyncio.ensure_future(server.serve()) for server in servers]
     opening = asyncio.ensure_future(service.open())
@@ -134,8 +135,8 @@ async def serve(service: Served) -> None:
     _log.info("stopped")
 
 
-def _http_servers(service: Served, settings: Settings, listeners: Listeners) -> list[Server]:
-    connections = allowed_connections(settings.max_connections)
+def _http_servers(service: Served, listeners: Listeners, connections: int) -> list[Server]:
+    settings = service.settings
     servers = [_server(service.app, settings, listeners.main, connections)]
     _log.info("listening on %s", _address("http", settings, listeners.main))
     if listeners.otlp_http is not None:
@@ -146,15 +147,16 @@ def _http_servers(service: Served, settings: Settings, listeners: Listeners) -> 
 
 
 async def _grpc_server(
-    service: Served, settings: Settings, listeners: Listeners, certificate: ssl.SSLContext | None
+    service: Served, listeners: Listeners, connections: int, certificate: ssl.SSLContext | None
 ) -> Http2Server | None:
     if listeners.otlp_grpc is None:
         return None
+    settings = service.settings
     _log.info(
         "listening for OTLP over gRPC on %s",
         _address("https" if certificate else "http", settings, listeners.otlp_grpc),
     )
-    limits = ConnectionLimits(allowed_otlp_connections(settings.max_connections))
+    limits = ConnectionLimits(allowed_otlp_connections(connections))
     return await Http2Server.start(service.grpc_app, settings, listeners.otlp_grpc, limits, certificate)
 
 

@@ -76,7 +76,7 @@ class GrpcErrorResponse(Response):
         code, text = CODES.get(error.status, UNKNOWN), str(error)[:MAX_MESSAGE_CHARACTERS]
         self._status = [
             (b"grpc-status", str(code).encode()),
-            (b"grpc-message", quote(text, safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}").encode()),
+            (b"grpc-message", quote(text, safe="!\"#$&'()*+,/:;<=>?@[\\]^`{|}").encode()),
         ]
         if code == UNAVAILABLE:
             details = b64encode(_status_with_retry(code, text, RETRY_AFTER_SECONDS)).rstrip(b"=")

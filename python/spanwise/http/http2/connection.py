@@ -34,6 +34,7 @@ from spanwise.http.http2.limits import (
     CLOSE_SECONDS,
     CONNECTION_WINDOW_BYTES,
     IDLE_SECONDS,
+    MAX_FRAME_BYTES,
     MAX_STREAMS,
     STREAM_WINDOW_BYTES,
     UNKNOWN_WINDOW_BYTES,
@@ -106,9 +107,12 @@ class Connection(asyncio.Protocol):
                 SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
                 SettingCodes.INITIAL_WINDOW_SIZE: UNKNOWN_WINDOW_BYTES,
                 SettingCodes.MAX_HEADER_LIST_SIZE: MAX_HEADER_BYTES,
+                SettingCodes.MAX_FRAME_SIZE: MAX_FRAME_BYTES,
             }
         )
         self._h2.decoder.max_header_list_size = MAX_HEADER_BYTES
+        # Larger frames may arrive in the same packet as the acknowledgement that allows them.
+        self._h2.max_inbound_frame_size = MAX_FRAME_BYTES
         self._limits.enter(self)
         self._timer = self._loop.call_later(self._settings.header_deadline_seconds, self._end_unknown)
 
@@ -219,7 +223,7 @@ class Connection(asyncio.Protocol):
             self._reset(stream.id, ErrorCodes.NO_ERROR if stream.is_sent else ErrorCodes.INTERNAL_ERROR)
         self._flush()
         if self._is_draining and not self._streams:
-            self._transport.close()
+            self._close("the service is shutting down")
 
     def _reset(self, stream_id: int, code: ErrorCodes) -> None:
         # What arrived with the request may have reset it already, or ended the connection.
@@ -240,11 +244,11 @@ class Connection(asyncio.Protocol):
             self._is_known = True
             self._limits.recognize(self)
             self._h2.increment_flow_control_window(CONNECTION_WINDOW_BYTES - UNKNOWN_WINDOW_BYTES)
+            # For this request and all later ones, which need not wait for their windows then.
+            self._h2.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW_BYTES})
             self._timer.cancel()
             self._timer = self._loop.call_later(IDLE_SECONDS, self._end_idle, self._requests)
-        if not self._streams[stream_id].is_received:
-            self._h2.increment_flow_control_window(STREAM_WINDOW_BYTES - UNKNOWN_WINDOW_BYTES, stream_id)
-        self._flush()
+            self._flush()
 
     def send_headers(self, stream_id: int, headers: Headers, *, is_last: bool) -> None:
         """Sends headers, or trailers."""
@@ -297,9 +301,9 @@ class Connection(asyncio.Protocol):
             return
         self._is_draining = True
         self._write_go_away(ErrorCodes.NO_ERROR)
-        if not self._streams:
-            self._transport.close()
         self._timer.cancel()
+        if not self._streams:
+            self._close("the service is shutting down")
 
     def _go_away(self, code: ErrorCodes, reason: str) -> None:
         self._write_go_away(code)

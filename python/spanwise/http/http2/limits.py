@@ -12,6 +12,8 @@ MAX_STREAMS = 100
 """Requests of one connection at once."""
 UNKNOWN_WINDOW_BYTES = 64 * 1024 - 1
 """Bytes of bodies that a connection may send before a request of it was authorized."""
+MAX_FRAME_BYTES = 64 * 1024
+"""The largest frame; each costs the event loop about the same."""
 STREAM_WINDOW_BYTES = 1024 * 1024
 CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
 """Bytes of bodies that may be under way in one authorized request, and in all of a connection."""

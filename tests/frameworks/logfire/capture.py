@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Any
 
@@ -38,7 +37,7 @@ def chat() -> None:
 
 
 def agent() -> None:
-    identity = {"session.id": "session-7", "user.id": "ada"}
+    identity = {"gen_ai.conversation.id": "session-7", "user.id": "ada"}
     with logfire.span("weather_agent", **identity):
         messages: list[Any] = [{"role": "user", "content": QUESTION}]
         reply = client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER])
@@ -76,13 +75,6 @@ def model_error() -> None:
         client.chat.completions.create(model="gpt-4.1", messages=[{"role": "user", "content": QUESTION}])
     except Exception as error:  # noqa: BLE001 - the program goes on, as an application would
         print(error)
-
-
-def pending() -> None:
-    with logfire.span("handle {topic}", topic="weather"):
-        client.chat.completions.create(model="gpt-4.1", messages=[{"role": "user", "content": QUESTION}])
-        logfire.force_flush()
-        os._exit(0)
 
 
 globals()[sys.argv[1].replace("-", "_")]()

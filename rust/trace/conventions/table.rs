@@ -94,6 +94,7 @@ pub const TABLE: [Line; 30] = [
             "langfuse.trace.metadata.user_id",
             "gcp.vertex.agent.user_id",
             "llm.user",
+            "gen_ai.request.user",
             "metadata#user_id",
         ],
     ),
@@ -124,6 +125,8 @@ pub const TABLE: [Line; 30] = [
             "ai.model.id",
             "llm.invocation_parameters#model",
             "embedding.invocation_parameters#model",
+            "mlflow.spanOutputs#model",
+            "mlflow.spanInputs#model",
         ],
     ),
     line(
@@ -150,6 +153,7 @@ pub const TABLE: [Line; 30] = [
             "ai.usage.tokens",
             "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
+            "mlflow.chat.tokenUsage#input_tokens",
         ],
     ),
     line(
@@ -163,6 +167,7 @@ pub const TABLE: [Line; 30] = [
             "ai.usage.completionTokens",
             "langfuse.observation.usage_details#output+",
             "langfuse.observation.usage_details#completion_tokens",
+            "mlflow.chat.tokenUsage#output_tokens",
         ],
     ),
     line(
@@ -174,6 +179,11 @@ pub const TABLE: [Line; 30] = [
             "gen_ai.usage.cache_read_input_tokens",
             "gen_ai.usage.details.cache_read_tokens",
             "ai.usage.cachedInputTokens",
+            "langfuse.observation.usage_details#prompt_tokens_details.cached_tokens",
+            "langfuse.observation.usage_details#input_tokens_details.cached_tokens",
+            "gen_ai.usage.raw#prompt_tokens_details.cached_tokens",
+            "gen_ai.usage.raw#input_tokens_details.cached_tokens",
+            "mlflow.chat.tokenUsage#cache_read_input_tokens",
         ],
     ),
     line(
@@ -185,6 +195,10 @@ pub const TABLE: [Line; 30] = [
             "gen_ai.usage.reasoning_tokens",
             "gen_ai.usage.details.reasoning_tokens",
             "ai.usage.reasoningTokens",
+            "langfuse.observation.usage_details#completion_tokens_details.reasoning_tokens",
+            "langfuse.observation.usage_details#output_tokens_details.reasoning_tokens",
+            "gen_ai.usage.raw#completion_tokens_details.reasoning_tokens",
+            "gen_ai.usage.raw#output_tokens_details.reasoning_tokens",
         ],
     ),
     line(
@@ -208,6 +222,7 @@ pub const TABLE: [Line; 30] = [
             "ai.value",
             "events",
             "request_data",
+            "mlflow.spanInputs",
         ],
     ),
     line(
@@ -228,6 +243,7 @@ pub const TABLE: [Line; 30] = [
             "ai.toolCall.result",
             "events",
             "response_data",
+            "mlflow.spanOutputs",
         ],
     ),
     line(

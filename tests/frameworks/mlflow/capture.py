@@ -36,7 +36,6 @@ def get_weather(city: str) -> str:
 
 @mlflow.trace(span_type=SpanType.AGENT)
 def weather_agent(question: str) -> str:
-    mlflow.update_current_trace(session_id="session-7", user="ada")
     messages: list[Any] = [{"role": "user", "content": question}]
     reply = client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER])
     [call] = reply.choices[0].message.tool_calls

@@ -129,8 +129,7 @@ impl RunContent {
             return Ok(Self { input, output: None, error });
         }
         let is_chain = run.is_chain();
-        // Python's `None` as the output of a chain means that it has none.
-        let mut output = run.output().filter(|output| !(is_chain && output == "None"));
+        let mut output = run.output().filter(|output| !(is_chain && is_python_object(output)));
         if output.is_none() && is_chain {
             let children = forest.children(index).iter().map(|child| &spans[*child]);
             if let Some(last) = children.max_by_key(|span| span.effective_end()) {
@@ -147,6 +146,12 @@ impl RunContent {
         }
         Ok(Self { input, output, error })
     }
+}
+
+/// Whether the output of a chain is an object of Python and says nothing to people: `None`, or the event that ends a
+/// workflow of LlamaIndex.
+fn is_python_object(output: &str) -> bool {
+    output == "None" || output.starts_with("StopEvent(")
 }
 
 /// Maximum number of model spans that are searched for the input, and for the output, of a run that has none.

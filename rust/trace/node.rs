@@ -197,17 +197,24 @@ impl<'a> Node<'a> {
 
     /// Writes the name of a tool that is the span's own, and its arguments.
     fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
-        if self.index.value(&self.message.attributes, Attribute::ToolName).is_none() {
-            members.optional_member("tool_name", present(&self.span.summary.name));
+        let attributes = &self.message.attributes;
+        let is_agno = self.span.summary.is_agno;
+        let name = &*self.span.summary.name;
+        if self.index.value(attributes, Attribute::ToolName).is_none() && !is_agno {
+            members.optional_member("tool_name", present(name.strip_suffix(".__call__").unwrap_or(name)));
         }
-        let declared = self.index.value(&self.message.attributes, Attribute::ToolParameters);
-        let is_schema = !self.span.summary.is_agno && declared.as_deref().is_some_and(is_schema);
-        if declared.is_some() && !is_schema {
-            return self.write_named(members, "parameters", Attribute::ToolParameters);
+        let declared = self.index.find(attributes, Attribute::ToolParameters);
+        // `tool.parameters` may be the schema of the arguments.
+        let is_open = |at: usize| attributes[at].key == "tool.parameters" && !is_agno;
+        let may_be_schema = declared.as_ref().is_some_and(|(position, _)| position.is_some_and(is_open));
+        let input = self.index.value(attributes, Attribute::Input);
+        if (declared.is_none() || may_be_schema)
+            && let Some(arguments) = input.as_deref().and_then(arguments_of)
+        {
+            return members.text_member("parameters", &arguments);
         }
-        let input = self.index.value(&self.message.attributes, Attribute::Input);
-        if let Some(arguments) = input.as_deref().and_then(arguments_of) {
-            members.text_member("parameters", &arguments);
+        if !declared.as_ref().is_some_and(|(_, declared)| may_be_schema && is_schema(declared)) {
+            self.write_named(members, "parameters", Attribute::ToolParameters);
         }
     }
 
@@ -290,17 +297,12 @@ fn is_schema(parameters: &Value) -> bool {
     json.is_some_and(|json| json["properties"].is_object())
 }
 
-/// Returns the arguments that the input of a tool is: a JSON object, or what its member `kwargs` holds beside nothing
-/// else that says something.
+/// Returns the arguments that the input of a tool is: a JSON object, or its member `kwargs` if there are no others.
 fn arguments_of(input: &Value) -> Option<String> {
     let text = value_text(input);
     let may_be_object = text.len() <= MAX_ARGUMENTS && text.starts_with('{');
     let json: Json = may_be_object.then(|| serde_json::from_str(&text).ok()).flatten()?;
-    let is_call = json.as_object()?.keys().all(|key| matches!(key.as_str(), "args" | "kwargs"));
     let has_positions = json["args"].as_array().is_some_and(|args| !args.is_empty());
-    Some(if is_call && !has_positions && json["kwargs"].is_object() {
-        json["kwargs"].to_string()
-    } else {
-        text
-    })
+    let is_call = json["kwargs"].is_object() && !has_positions;
+    Some(if is_call { json["kwargs"].to_string() } else { text })
 }

@@ -1,52 +1,12 @@
 //! Finds the attributes of a span by what they mean.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use ahash::HashMap;
-
+use super::by_name::{Use, conventions};
 use super::member::JsonObject;
 use super::table::{Attribute, TABLE};
-use super::types::{ANY, TYPES};
+use super::types::ANY;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
-
-/// The lines of the table and of the types, by name.
-struct Conventions {
-    by_name: HashMap<Box<[u8]>, Vec<Use>>,
-}
-
-/// What a name stands for; `rank` is its position in the line.
-enum Use {
-    /// An attribute.
-    Whole { attribute: Attribute, rank: u16 },
-    /// An attribute is a member of the JSON object.
-    Member { attribute: Attribute, rank: u16, path: Box<str> },
-    /// Its value says the type of a span.
-    Type { rank: u16 },
-}
-
-static CONVENTIONS: LazyLock<Conventions> = LazyLock::new(Conventions::built_in);
-
-impl Conventions {
-    fn built_in() -> Self {
-        let mut by_name: HashMap<Box<[u8]>, Vec<Use>> = HashMap::default();
-        for line in TABLE {
-            for (rank, name) in (0..).zip(line.names) {
-                let (name, member) =
-                    name.split_once('#').map_or((*name, None), |(name, path)| (name, Some(path)));
-                let attribute = line.attribute;
-                by_name.entry(name.as_bytes().into()).or_default().push(match member {
-                    Some(path) => Use::Member { attribute, rank, path: path.into() },
-                    None => Use::Whole { attribute, rank },
-                });
-            }
-        }
-        for (rank, line) in (0..).zip(TYPES) {
-            by_name.entry(line.name.as_bytes().into()).or_default().push(Use::Type { rank });
-        }
-        Self { by_name }
-    }
-}
 
 /// Where the attributes of a span are in its list.
 #[derive(Debug, Clone)]
@@ -80,7 +40,7 @@ impl AttributeIndex {
 
     /// Indexes attributes given as their keys and whether each has a value.
     pub(super) fn from_presence<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
-        let conventions = &*CONVENTIONS;
+        let conventions = conventions();
         let mut index =
             Self { positions: [None; TABLE.len()], members: Vec::new(), types: Vec::new(), has_agno: false };
         for (position, (key, is_present)) in attributes.enumerate() {
@@ -138,9 +98,9 @@ impl AttributeIndex {
     ) -> Option<(Cow<'a, str>, &'static str)> {
         self.types.iter().find_map(|(rank, position)| {
             let value = value(*position)?;
-            let line = &TYPES[usize::from(*rank)];
-            let (_, word) = line.types.iter().find(|(of, _)| *of == ANY || *of == value)?;
-            Some((if *word == ANY { value } else { Cow::Borrowed(*word) }, line.name))
+            let rule = &conventions().types[usize::from(*rank)];
+            let (_, word) = rule.types.iter().find(|(of, _)| **of == *ANY || **of == value)?;
+            Some((if **word == *ANY { value } else { Cow::Borrowed(&**word) }, &*rule.name))
         })
     }
 

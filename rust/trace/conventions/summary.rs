@@ -74,8 +74,11 @@ impl SpanSummary {
             summary.input_tokens = reader.count(Attribute::InputTokens);
             summary.output_tokens = reader.count(Attribute::OutputTokens);
         }
-        if node_type == NodeType::Agent && summary.agent_id.is_none() && NAMED_BY_SPAN.contains(&line) {
-            summary.agent_id = Some(summary.name.clone());
+        if node_type == NodeType::Agent && summary.agent_id.is_none() {
+            let is_source = |source: &str| source == line || source.as_bytes() == scope;
+            let source = NAMED_BY_SPAN.iter().find(|(source, _)| is_source(source));
+            summary.agent_id =
+                source.map(|(_, end)| summary.name.strip_suffix(end).unwrap_or(&summary.name).into());
         }
         summary.node_type = node_type;
         summary

@@ -60,14 +60,19 @@ impl<'a> Node<'a> {
         if !self.span.is_error {
             return None;
         }
+        self.error_message()
+            .or_else(|| self.take_text(Attribute::ErrorType))
+            .or_else(|| Some(UNKNOWN_ERROR.to_owned()))
+    }
+
+    /// Returns the message of the error, which says more than its type.
+    pub(super) fn error_message(&mut self) -> Option<String> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
             .filter(|message| !message.is_empty())
             .map(|message| before_traceback(&message).to_owned())
             .or_else(|| self.take_text(Attribute::ErrorMessage))
             .or_else(|| self.exception())
-            .or_else(|| self.take_text(Attribute::ErrorType))
-            .or_else(|| Some(UNKNOWN_ERROR.to_owned()))
     }
 
     /// Writes the members before the children.
@@ -197,23 +202,22 @@ impl<'a> Node<'a> {
 
     /// Writes the name of a tool that is the span's own, and its arguments.
     fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
-        let attributes = &self.message.attributes;
         let is_agno = self.span.summary.is_agno;
-        let name = &*self.span.summary.name;
+        let attributes = &self.message.attributes;
         if self.index.value(attributes, Attribute::ToolName).is_none() && !is_agno {
+            let name = &*self.span.summary.name;
             members.optional_member("tool_name", present(name.strip_suffix(".__call__").unwrap_or(name)));
         }
         let declared = self.index.find(attributes, Attribute::ToolParameters);
         // `tool.parameters` may be the schema of the arguments.
         let is_open = |at: usize| attributes[at].key == "tool.parameters" && !is_agno;
         let may_be_schema = declared.as_ref().is_some_and(|(position, _)| position.is_some_and(is_open));
-        let input = self.index.value(attributes, Attribute::Input);
-        if (declared.is_none() || may_be_schema)
-            && let Some(arguments) = input.as_deref().and_then(arguments_of)
-        {
+        let is_schema = declared.as_ref().is_some_and(|(_, declared)| may_be_schema && is_schema(declared));
+        let has_arguments = declared.is_some() && !may_be_schema;
+        if !has_arguments && let Some(arguments) = self.input().and_then(arguments_of) {
             return members.text_member("parameters", &arguments);
         }
-        if !declared.as_ref().is_some_and(|(_, declared)| may_be_schema && is_schema(declared)) {
+        if !is_schema {
             self.write_named(members, "parameters", Attribute::ToolParameters);
         }
     }
@@ -298,8 +302,7 @@ fn is_schema(parameters: &Value) -> bool {
 }
 
 /// Returns the arguments that the input of a tool is: a JSON object, or its member `kwargs` if there are no others.
-fn arguments_of(input: &Value) -> Option<String> {
-    let text = value_text(input);
+fn arguments_of(text: String) -> Option<String> {
     let may_be_object = text.len() <= MAX_ARGUMENTS && text.starts_with('{');
     let json: Json = may_be_object.then(|| serde_json::from_str(&text).ok()).flatten()?;
     let has_positions = json["args"].as_array().is_some_and(|args| !args.is_empty());

@@ -28,6 +28,8 @@ pub(super) enum Use {
     Whole { attribute: Attribute, rank: u16 },
     /// An attribute is a member of the JSON object.
     Member { attribute: Attribute, rank: u16, path: Box<str> },
+    /// An attribute is the sum of this one and others.
+    Sum { attribute: Attribute, rank: u16, others: Vec<Box<str>> },
     /// Its value says the type of a span.
     Type { rank: u16 },
 }
@@ -111,11 +113,14 @@ impl Conventions {
     }
 
     fn add_name(&mut self, attribute: Attribute, rank: u16, name: &str) {
-        let (name, path) = name.split_once('#').map_or((name, None), |(name, path)| (name, Some(path)));
-        self.by_name.entry(name.as_bytes().into()).or_default().push(match path {
-            Some(path) => Use::Member { attribute, rank, path: path.into() },
-            None => Use::Whole { attribute, rank },
-        });
+        let (name, of_name) = if let Some((name, path)) = name.split_once('#') {
+            (name, Use::Member { attribute, rank, path: path.into() })
+        } else if let Some((name, others)) = name.split_once('+') {
+            (name, Use::Sum { attribute, rank, others: others.split('+').map(Box::from).collect() })
+        } else {
+            (name, Use::Whole { attribute, rank })
+        };
+        self.by_name.entry(name.as_bytes().into()).or_default().push(of_name);
     }
 
     fn add_type(&mut self, name: &str, types: &[(&str, &str)]) {

@@ -10,7 +10,7 @@ mod shapes;
 
 use serde_json::Value as Json;
 
-pub(super) use events::messages_of_events;
+pub(super) use events::{call_of_events, messages_of_events};
 pub(super) use numbered::numbered_messages;
 
 /// Maximum size of a text that is read as messages, in bytes; a longer one is shown as it was sent.

@@ -131,5 +131,20 @@ def observations() -> None:
         root.update(output={"answer": "It is sunny in Paris."})
 
 
+def langchain() -> None:
+    from langchain.agents import create_agent  # noqa: PLC0415 - only this case needs them
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415
+    from langfuse.langchain import CallbackHandler  # noqa: PLC0415
+
+    def get_weather(city: str) -> str:
+        """Returns the weather of a city."""
+        return f"sunny in {city}"
+
+    weather = create_agent(ChatOpenAI(model="gpt-4.1", max_retries=0), [get_weather], name="weather_agent")
+    metadata = {"langfuse_session_id": "session-7", "langfuse_user_id": "ada"}
+    messages = [{"role": "user", "content": QUESTION}]
+    weather.invoke({"messages": messages}, {"callbacks": [CallbackHandler()], "metadata": metadata})
+
+
 globals()[sys.argv[1].replace("-", "_")]()
 get_client().flush()

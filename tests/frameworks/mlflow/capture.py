@@ -43,7 +43,9 @@ def weather_agent(question: str) -> str:
         reply.choices[0].message.model_dump(exclude_none=True),
         {"role": "tool", "tool_call_id": call.id, "content": get_weather(**json.loads(call.function.arguments))},
     ]
-    return client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER]).choices[0].message.content
+    return (
+        client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER]).choices[0].message.content
+    )
 
 
 @mlflow.trace(span_type=SpanType.CHAIN)

@@ -37,7 +37,11 @@ def tool() -> None:
         [call] = reply.choices[0].message.tool_calls
         messages += [
             reply.choices[0].message.model_dump(exclude_none=True),
-            {"role": "tool", "tool_call_id": call.id, "content": f"sunny in {json.loads(call.function.arguments)['city']}"},
+            {
+                "role": "tool",
+                "tool_call_id": call.id,
+                "content": f"sunny in {json.loads(call.function.arguments)['city']}",
+            },
         ]
         client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER])
 

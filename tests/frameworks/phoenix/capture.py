@@ -9,7 +9,9 @@ from typing import Any
 # recipe
 from phoenix.otel import register
 
-tracer = register(project_name="weather", auto_instrument=True, batch=True, protocol="http/protobuf").get_tracer("weather")
+tracer = register(project_name="weather", auto_instrument=True, batch=True, protocol="http/protobuf").get_tracer(
+    "weather"
+)
 # end of recipe
 from openai import OpenAI
 from openinference.instrumentation import using_session, using_user
@@ -43,7 +45,9 @@ def weather_agent(question: str) -> str:
         reply.choices[0].message.model_dump(exclude_none=True),
         {"role": "tool", "tool_call_id": call.id, "content": get_weather(**json.loads(call.function.arguments))},
     ]
-    return client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER]).choices[0].message.content
+    return (
+        client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER]).choices[0].message.content
+    )
 
 
 @tracer.chain

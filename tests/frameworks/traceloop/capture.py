@@ -13,9 +13,9 @@ from traceloop.sdk.decorators import agent, task, tool, workflow
 Traceloop.init(app_name="weather")
 # end of recipe
 
-from langchain.agents import create_agent  # noqa: E402 - instrumented before it is imported
-from langchain_openai import ChatOpenAI  # noqa: E402
-from openai import OpenAI  # noqa: E402
+from langchain.agents import create_agent
+from langchain_openai import ChatOpenAI
+from openai import OpenAI
 
 QUESTION = "What is the weather in Paris?"
 WEATHER = {
@@ -30,22 +30,28 @@ client = OpenAI(max_retries=0)
 
 
 @tool(name="get_weather")
-def get_weather(city: str, is_down: bool = False) -> str:
+def get_weather(city: str, *, is_down: bool = False) -> str:
     if is_down:
         raise ValueError("weather service is down")
     return f"sunny in {city}"
 
 
 @agent(name="weather_agent")
-def weather_agent(question: str, is_down: bool = False) -> str:
+def weather_agent(question: str, *, is_down: bool = False) -> str:
     messages: list[Any] = [{"role": "user", "content": question}]
     reply = client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER])
     [call] = reply.choices[0].message.tool_calls
     messages += [
         reply.choices[0].message.model_dump(exclude_none=True),
-        {"role": "tool", "tool_call_id": call.id, "content": get_weather(**json.loads(call.function.arguments), is_down=is_down)},
+        {
+            "role": "tool",
+            "tool_call_id": call.id,
+            "content": get_weather(**json.loads(call.function.arguments), is_down=is_down),
+        },
     ]
-    return client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER]).choices[0].message.content
+    return (
+        client.chat.completions.create(model="gpt-4.1", messages=messages, tools=[WEATHER]).choices[0].message.content
+    )
 
 
 @workflow(name="weather_question")

@@ -99,6 +99,10 @@ def stream() -> None:
     answer_in_pieces(QUESTION)
 
 
+def responses() -> None:
+    client.responses.create(model="gpt-5", instructions="Answer in one sentence.", input=QUESTION)
+
+
 def model_error() -> None:
     try:
         answer(QUESTION)
@@ -125,7 +129,8 @@ def observations() -> None:
         with begin(as_type="embedding", name="embed", input="weather Paris", model="text-embedding-3-small") as embed:
             embed.update(output=[0.25], usage_details={"input": 7})
         with begin(as_type="generation", name="generate", input=QUESTION, model="claude-sonnet-4-5") as generate:
-            generate.update(output="It is sunny in Paris.", usage_details={"input": 10, "output": 5})
+            usage = {"input": 10, "output": 5, "cache_read_input_tokens": 4}
+            generate.update(output="It is sunny in Paris.", usage_details=usage)
         with begin(as_type="guardrail", name="check", input="It is sunny in Paris.") as check:
             check.update(level="ERROR", status_message="the answer names no source")
         root.update(output={"answer": "It is sunny in Paris."})

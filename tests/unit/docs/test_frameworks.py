@@ -8,7 +8,7 @@ import pytest
 
 from frameworks.harness.facts import failures, gaps, replayed, spans_of
 from frameworks.harness.framework import FRAMEWORKS, names, read, read_index, script_of
-from frameworks.harness.page import PAGE, page
+from frameworks.harness.page import NOT_SENT, PAGE, marks, page
 from frameworks.harness.sent import spans_sent
 
 if TYPE_CHECKING:
@@ -27,6 +27,18 @@ CONTENT = {
     "input": ("input.value", "gen_ai.input.messages", "langfuse.observation.input", "traceloop.entity.input"),
     "output": ("output.value", "gen_ai.output.messages", "langfuse.observation.output", "traceloop.entity.output"),
 }
+SENT_AS = {
+    "cached_tokens": {
+        "llm.token_count.prompt_details.cache_read",
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "ai.usage.cachedInputTokens",
+    },
+    "session_id": {"session.id", "gen_ai.conversation.id", "langfuse.session.id"},
+    "user_id": {"user.id", "enduser.id", "langfuse.user.id"},
+    "tool_name": {"tool.name", "gen_ai.tool.name", "ai.toolCall.name"},
+}
+"""Facts, and attributes that carry them: where one is sent, it is stated."""
 AGENTS = {"gen_ai.agent.name", "gen_ai.agent.id", "agent.name", "agno.agent.id"}
 
 
@@ -56,6 +68,15 @@ def test_a_case_whose_spans_name_an_agent_has_one(name: str, case: Case) -> None
     traces = replayed(name, case)
     if agents and not gaps(read(name), case):
         assert any(trace.keys() & {"agent_id", "team_id", "workflow_id"} for trace in traces), agents
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_dash_of_the_matrix_means_that_nothing_is_sent(name: str) -> None:
+    sent = [attributes for case in read(name).cases for attributes in spans_sent(name, case).values()]
+    found = marks(name)
+    for column, keys in SENT_AS.items():
+        values = {str(attributes[key]) for attributes in sent for key in keys & attributes.keys()} - {"", "0"}
+        assert found[column] != NOT_SENT or not values, f"{column} is sent: {values}"
 
 
 @pytest.mark.parametrize("name", names())

@@ -2,7 +2,7 @@
 
 use super::conventions::{Attribute, AttributeIndex, NUMBERED, VERBATIM};
 use super::json::value_text;
-use super::messages::{self, Reading, Side, messages_of_events, numbered_messages};
+use super::messages::{self, Reading, Side, call_of_events, messages_of_events, numbered_messages};
 use super::node::Node;
 use super::node_type::NodeType;
 
@@ -25,7 +25,11 @@ impl Node<'_> {
             return Some(content);
         }
         let of_event = || self.content_of_event(attribute);
-        let of_events = || messages_of_events(&self.message.events, side);
+        let is_call = side == Side::Input && self.span.summary.node_type == NodeType::Tool;
+        let of_events = || {
+            let events = &self.message.events;
+            if is_call { call_of_events(events) } else { messages_of_events(events, side) }
+        };
         of_event().or_else(of_events).or_else(|| self.numbered(attribute, side))
     }
 

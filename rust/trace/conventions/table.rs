@@ -101,6 +101,7 @@ pub const TABLE: [Line; 32] = [
             "langfuse.trace.metadata.user_id",
             "gcp.vertex.agent.user_id",
             "llm.user",
+            "gen_ai.request.user",
             "metadata#user_id",
             "llm.invocation_parameters#user",
         ],
@@ -132,6 +133,8 @@ pub const TABLE: [Line; 32] = [
             "ai.model.id",
             "llm.invocation_parameters#model",
             "embedding.invocation_parameters#model",
+            "mlflow.spanOutputs#model",
+            "mlflow.spanInputs#model",
         ],
     ),
     line(
@@ -158,6 +161,7 @@ pub const TABLE: [Line; 32] = [
             "ai.usage.tokens",
             "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
+            "mlflow.chat.tokenUsage#input_tokens",
         ],
     ),
     line(
@@ -171,6 +175,7 @@ pub const TABLE: [Line; 32] = [
             "ai.usage.completionTokens",
             "langfuse.observation.usage_details#output+",
             "langfuse.observation.usage_details#completion_tokens",
+            "mlflow.chat.tokenUsage#output_tokens",
         ],
     ),
     line(
@@ -182,6 +187,13 @@ pub const TABLE: [Line; 32] = [
             "gen_ai.usage.cache_read_input_tokens",
             "gen_ai.usage.details.cache_read_tokens",
             "ai.usage.cachedInputTokens",
+            "langfuse.observation.usage_details#prompt_tokens_details.cached_tokens",
+            "langfuse.observation.usage_details#input_tokens_details.cached_tokens",
+            "langfuse.observation.usage_details#input_cache_read",
+            "langfuse.observation.usage_details#cache_read_input_tokens",
+            "gen_ai.usage.raw#prompt_tokens_details.cached_tokens",
+            "gen_ai.usage.raw#input_tokens_details.cached_tokens",
+            "mlflow.chat.tokenUsage#cache_read_input_tokens",
         ],
     ),
     line(
@@ -193,6 +205,11 @@ pub const TABLE: [Line; 32] = [
             "gen_ai.usage.reasoning_tokens",
             "gen_ai.usage.details.reasoning_tokens",
             "ai.usage.reasoningTokens",
+            "langfuse.observation.usage_details#completion_tokens_details.reasoning_tokens",
+            "langfuse.observation.usage_details#output_tokens_details.reasoning_tokens",
+            "langfuse.observation.usage_details#output_reasoning",
+            "gen_ai.usage.raw#completion_tokens_details.reasoning_tokens",
+            "gen_ai.usage.raw#output_tokens_details.reasoning_tokens",
         ],
     ),
     line(
@@ -216,6 +233,7 @@ pub const TABLE: [Line; 32] = [
             "ai.value",
             "events",
             "request_data",
+            "mlflow.spanInputs",
         ],
     ),
     line(
@@ -236,6 +254,7 @@ pub const TABLE: [Line; 32] = [
             "ai.toolCall.result",
             "events",
             "response_data",
+            "mlflow.spanOutputs",
         ],
     ),
     line(

@@ -34,11 +34,14 @@ pub const TYPE_WORDS: [&str; 12] = [
 
 /// Lines and instrumentation scopes whose spans of type `AGENT` have the agent's name as their own, and how their names
 /// end after it.
-pub const NAMED_BY_SPAN: [(&str, &str); 2] =
-    [("langfuse.observation.type", ""), ("openinference.instrumentation.smolagents", ".run")];
+pub const NAMED_BY_SPAN: [(&str, &str); 3] = [
+    ("langfuse.observation.type", ""),
+    ("mlflow.spanType", ""),
+    ("openinference.instrumentation.smolagents", ".run"),
+];
 
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
-pub const TYPES: [TypeLine; 9] = [
+pub const TYPES: [TypeLine; 10] = [
     line("openinference.span.kind", &[(ANY, ANY)]),
     line(
         "langfuse.observation.type",
@@ -48,6 +51,7 @@ pub const TYPES: [TypeLine; 9] = [
             ("agent", "AGENT"),
             ("tool", "TOOL"),
             ("chain", "CHAIN"),
+            ("span", "CHAIN"),
             ("retriever", "RETRIEVER"),
             ("evaluator", "EVALUATOR"),
             ("guardrail", "GUARDRAIL"),
@@ -86,11 +90,33 @@ pub const TYPES: [TypeLine; 9] = [
             ("invoke_agent", "AGENT"),
             ("create_agent", "AGENT"),
             ("invoke_workflow", "WORKFLOW"),
+            ("execute_event_loop_cycle", "CHAIN"),
+            ("invoke_graph", "WORKFLOW"),
+            ("invoke_swarm", "WORKFLOW"),
         ],
     ),
     line(
         "llm.request.type",
         &[("chat", "LLM"), ("completion", "LLM"), ("embedding", "EMBEDDING"), ("rerank", "RERANKER")],
+    ),
+    // MLflow's values are JSON.
+    line(
+        "mlflow.spanType",
+        &[
+            ("\"LLM\"", "LLM"),
+            ("\"CHAT_MODEL\"", "LLM"),
+            ("\"EMBEDDING\"", "EMBEDDING"),
+            ("\"TOOL\"", "TOOL"),
+            ("\"AGENT\"", "AGENT"),
+            ("\"CHAIN\"", "CHAIN"),
+            ("\"WORKFLOW\"", "WORKFLOW"),
+            ("\"TASK\"", "CHAIN"),
+            ("\"PARSER\"", "CHAIN"),
+            ("\"RETRIEVER\"", "RETRIEVER"),
+            ("\"RERANKER\"", "RERANKER"),
+            ("\"GUARDRAIL\"", "GUARDRAIL"),
+            ("\"EVALUATOR\"", "EVALUATOR"),
+        ],
     ),
     line("mcp.method.name", &[("tools/call", "TOOL")]),
     line("gen_ai.tool.name", &[(ANY, "TOOL")]),

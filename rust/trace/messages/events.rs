@@ -19,6 +19,13 @@ pub(in super::super) fn messages_of_events(events: &[Event], side: Side) -> Opti
     }
 }
 
+/// Returns what a tool was called with, as a message among the events of its span.
+pub(in super::super) fn call_of_events(events: &[Event]) -> Option<String> {
+    let call = events.iter().find(|event| event.name == "gen_ai.tool.message")?;
+    let content = call.attributes.iter().find(|attribute| attribute.key == "content")?;
+    Some(value_text(content.value.as_ref()?.value.as_ref()?))
+}
+
 /// Returns an event as an object of its attributes; JSON in a text is read.
 fn message_of(event: &Event) -> Json {
     let attributes = event.attributes.iter().filter_map(|attribute| {

@@ -10,7 +10,7 @@ mod parts;
 mod read;
 mod shapes;
 
-pub(super) use events::messages_of_events;
+pub(super) use events::{call_of_events, messages_of_events};
 pub(super) use message::Side;
 pub(super) use numbered::numbered_messages;
 pub(super) use read::{Reading, read, tool_message};

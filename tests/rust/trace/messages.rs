@@ -290,6 +290,24 @@ fn the_message_of_a_tool_is_its_content() {
 }
 
 #[test]
+fn a_tool_whose_messages_are_events_was_called_with_the_first_and_returned_the_choice() {
+    let event = |name: &str, key: &str, content: &str| Event {
+        name: name.into(),
+        attributes: vec![text(key, content)],
+        ..Event::default()
+    };
+    let events = vec![
+        event("gen_ai.tool.message", "content", "{\"city\": \"Paris\"}"),
+        event("gen_ai.choice", "message", "[{\"text\": \"It is clear.\"}]"),
+    ];
+    let attributes = vec![text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", "f")];
+    let detail = detail_of(&trace(&[proto::Span { attributes, events, ..message(1, 0, 1) }]));
+    let node = &detail["tree"][0];
+    assert_eq!((&node["input"], &node["output"]), (&json!("{\"city\": \"Paris\"}"), &json!("It is clear.")));
+    assert_eq!(node["metadata"]["parameters"], "{\"city\": \"Paris\"}");
+}
+
+#[test]
 fn deep_and_large_json_is_shown_as_it_was_sent() {
     let deep = "[".repeat(100_000);
     let content = "x".repeat(2 << 20);

@@ -2,11 +2,11 @@
 //!
 //! A [`Trace`] is an immutable set of spans. From it are derived the row that searches read ([`row`]), the document
 //! that is stored, and the tree that is shown ([`tree`], [`detail`]). The attribute names that instrumented
-//! programs use are listed in one table ([`dialect`]).
+//! programs use are listed in one table ([`conventions`]).
 
+pub mod conventions;
 mod damaged;
 pub mod detail;
-pub mod dialect;
 mod extra;
 mod json;
 mod node;

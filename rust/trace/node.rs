@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::dialect::{Attribute, AttributeIndex};
+use super::conventions::{Attribute, AttributeIndex};
 use super::json::{JsonWriter, value_text};
 use super::node_type::NodeType;
 use super::row::micros;
@@ -47,12 +47,18 @@ impl<'a> Node<'a> {
 
     /// Returns the input: from the attribute, else from a span event, else from numbered messages.
     pub(super) fn input(&mut self) -> Option<String> {
-        self.content_text(Attribute::Input, &["gen_ai.prompt.", "llm.input_messages."])
+        self.content_text(
+            [Attribute::Input, Attribute::InputMessages],
+            &["gen_ai.prompt.", "llm.input_messages."],
+        )
     }
 
     /// Returns the output, from the same sources.
     pub(super) fn output(&mut self) -> Option<String> {
-        self.content_text(Attribute::Output, &["gen_ai.completion.", "llm.output_messages."])
+        self.content_text(
+            [Attribute::Output, Attribute::OutputMessages],
+            &["gen_ai.completion.", "llm.output_messages."],
+        )
     }
 
     /// Whether the span declares itself a chain, whatever its dialect.
@@ -113,7 +119,7 @@ impl<'a> Node<'a> {
         let names = self.index.value(attributes, Attribute::Steps);
         let types = self.index.value(attributes, Attribute::StepTypes);
         let mut steps =
-            names.zip(types).and_then(|(names, types)| StepTypes::of(names, types)).unwrap_or_default();
+            names.zip(types).and_then(|(names, types)| StepTypes::of(&names, &types)).unwrap_or_default();
         let below = children.iter().map(|child| &spans[*child].summary);
         steps.place(below.filter(|child| child.node_type == NodeType::Workflow).map(|child| &*child.name));
         Some(steps)
@@ -146,8 +152,11 @@ impl<'a> Node<'a> {
             NodeType::Agent | NodeType::Team => &[("run_id", Attribute::RunId)],
             NodeType::Llm | NodeType::Embedding => &[
                 ("model", Attribute::Model),
+                ("provider", Attribute::Provider),
                 ("input_tokens", Attribute::InputTokens),
                 ("output_tokens", Attribute::OutputTokens),
+                ("cached_tokens", Attribute::CachedTokens),
+                ("reasoning_tokens", Attribute::ReasoningTokens),
             ],
             NodeType::Tool => {
                 &[("tool_name", Attribute::ToolName), ("parameters", Attribute::ToolParameters)]
@@ -188,14 +197,11 @@ impl<'a> Node<'a> {
     }
 
     fn write_named(&mut self, members: &mut JsonWriter<'_>, key: &str, attribute: Attribute) {
-        let Some(position) = self.index.position(attribute) else { return };
-        let Some(value) = value_of(&self.message.attributes[position]).filter(|value| !is_falsy(value))
-        else {
-            return;
-        };
+        let found = self.index.find(&self.message.attributes, attribute);
+        let Some((position, value)) = found.filter(|(_, value)| !is_falsy(value)) else { return };
         members.key(key);
-        members.value(value);
-        self.is_shown[position] = true;
+        members.value(&value);
+        self.mark(position);
     }
 
     /// Marks the session and user attributes as shown if their values were.
@@ -222,14 +228,22 @@ impl<'a> Node<'a> {
 
     /// Returns the text of an attribute and marks it as shown.
     fn take_text(&mut self, attribute: Attribute) -> Option<String> {
-        let position = self.index.position(attribute)?;
-        let text = value_text(value_of(&self.message.attributes[position])?);
-        self.is_shown[position] = true;
+        let (position, value) = self.index.find(&self.message.attributes, attribute)?;
+        let text = value_text(&value);
+        self.mark(position);
         Some(text)
     }
 
-    fn content_text(&mut self, attribute: Attribute, prefixes: &[&str]) -> Option<String> {
-        self.take_text(attribute).or_else(|| self.content_of_event(attribute)).or_else(|| {
+    /// Marks the attribute at `position` as shown.
+    fn mark(&mut self, position: Option<usize>) {
+        if let Some(position) = position {
+            self.is_shown[position] = true;
+        }
+    }
+
+    fn content_text(&mut self, [content, messages]: [Attribute; 2], prefixes: &[&str]) -> Option<String> {
+        let taken = self.take_text(content).or_else(|| self.take_text(messages));
+        taken.or_else(|| self.content_of_event(content)).or_else(|| {
             prefixes.iter().find_map(|prefix| numbered_messages(&self.message.attributes, prefix))
         })
     }
@@ -238,7 +252,7 @@ impl<'a> Node<'a> {
     fn content_of_event(&self, attribute: Attribute) -> Option<String> {
         self.message.events.iter().find_map(|event| {
             let value = AttributeIndex::of(&event.attributes).value(&event.attributes, attribute)?;
-            Some(value_text(value))
+            Some(value_text(&value))
         })
     }
 

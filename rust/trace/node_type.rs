@@ -1,4 +1,4 @@
-//! The type of a node, from `OpenInference` kinds and `GenAI` operations.
+//! The type of a node.
 
 /// The `type` of a node: what kind of operation its span is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum NodeType {
     Embedding,
     /// A call of a tool.
     Tool,
-    /// Another `OpenInference` kind, as it was sent.
+    /// Another kind, such as `RETRIEVER`.
     Other(Box<str>),
     /// A span without a type.
     #[default]
@@ -45,9 +45,10 @@ impl NodeType {
         matches!(self, Self::Llm | Self::Embedding)
     }
 
-    /// Returns the type of a span of this `OpenInference` kind.
-    pub(super) fn of_kind(kind: &str, has_team: bool, is_agno: bool) -> Self {
-        match kind {
+    /// Returns the type for a word of the table of types. An agent with a team id is a team, and a chain of agno is a
+    /// workflow.
+    pub(super) fn of_word(word: &str, has_team: bool, is_agno: bool) -> Self {
+        match word {
             "AGENT" if has_team => Self::Team,
             "AGENT" => Self::Agent,
             "TEAM" => Self::Team,
@@ -58,18 +59,6 @@ impl NodeType {
             "EMBEDDING" => Self::Embedding,
             "TOOL" => Self::Tool,
             other => Self::Other(other.into()),
-        }
-    }
-
-    /// Returns the type of a span of this `GenAI` operation.
-    pub(super) fn of_operation(operation: &str) -> Self {
-        match operation {
-            "chat" | "text_completion" | "generate_content" => Self::Llm,
-            "embeddings" => Self::Embedding,
-            "execute_tool" => Self::Tool,
-            "invoke_agent" | "create_agent" => Self::Agent,
-            "invoke_workflow" => Self::Workflow,
-            _ => Self::Unknown,
         }
     }
 }

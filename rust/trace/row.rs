@@ -10,7 +10,7 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::dialect::SpanSummary;
+use super::conventions::SpanSummary;
 use super::tree::Forest;
 use super::{Span, Trace};
 use crate::otlp::TraceId;
@@ -102,24 +102,19 @@ impl TraceRow {
     }
 }
 
-/// Returns the span that names the trace: the shallowest run, else the shallowest span with attributes of a
-/// dialect, else the first root; among equals the first in sibling order (`docs/reference/traces.md#run-root`).
+/// Returns the span that names the trace: the shallowest run, else the first root; among equals the first in sibling
+/// order (`docs/reference/traces.md#run-root`).
 pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
-    let first = |level: &[usize], wanted: fn(&SpanSummary) -> bool| {
-        let fitting = level.iter().copied().filter(|index| wanted(&spans[*index].summary));
-        fitting.min_by(|one, other| spans[*one].sibling_order(&spans[*other]))
-    };
-    let mut of_dialect = None;
     let mut level = forest.roots().to_vec();
     while !level.is_empty() {
-        let run = first(&level, |summary| summary.is_run);
+        let runs = level.iter().copied().filter(|index| spans[*index].summary.is_run);
+        let run = runs.min_by(|one, other| spans[*one].sibling_order(&spans[*other]));
         if run.is_some() {
             return run;
         }
-        of_dialect = of_dialect.or_else(|| first(&level, |summary| summary.has_dialect));
         level = forest.level_below(&level);
     }
-    of_dialect.or_else(|| forest.roots().first().copied())
+    forest.roots().first().copied()
 }
 
 /// Returns what `read` finds in the nearest span that has it: the run itself, its subtree breadth first, then its

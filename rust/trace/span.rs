@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use prost::Message as _;
 
-use super::dialect::SpanSummary;
+use super::conventions::SpanSummary;
 use crate::error::{Error, Result};
 use crate::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 

@@ -1,11 +1,14 @@
 //! The table of attribute names, by example: `tests/cases/attributes.json`.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use prost::Message as _;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use spanwise::otlp::SpanRef;
 use spanwise::otlp::proto::{self, KeyValue};
-use spanwise::trace::dialect::{AttributeIndex, SpanSummary, TABLE};
+use spanwise::trace::conventions::{ANY, AttributeIndex, SpanSummary, TABLE, TYPES};
 
 use super::made::{detail_of, message, otlp_value, text, trace};
 
@@ -47,25 +50,102 @@ fn every_case_has_its_expected_row_and_node() {
 
 #[test]
 fn every_line_of_the_table_is_at_its_attribute() {
-    for (index, (attribute, names)) in TABLE.iter().enumerate() {
-        assert_eq!(*attribute as usize, index, "{attribute:?}");
-        assert!(!names.is_empty(), "{attribute:?} has no names");
+    for (index, line) in TABLE.iter().enumerate() {
+        assert_eq!(line.attribute as usize, index, "{}", line.word);
+        assert!(!line.names.is_empty(), "{} has no names", line.word);
+        let names: HashSet<_> = line.names.iter().collect();
+        assert_eq!(names.len(), line.names.len(), "{} repeats a name", line.word);
+    }
+    let words: HashSet<_> = TABLE.iter().map(|line| line.word).collect();
+    assert_eq!(words.len(), TABLE.len(), "each attribute has a word of its own");
+}
+
+/// Returns the attribute that holds `value` under a name of the table.
+fn named(name: &str, value: &str) -> KeyValue {
+    match name.split_once('#') {
+        None => text(name, value),
+        Some((name, path)) => {
+            let member = path.rsplit('.').fold(json!(value), |inside, key| json!({key: inside}));
+            text(name, &member.to_string())
+        }
     }
 }
 
 #[test]
 fn the_earlier_name_in_the_table_wins() {
-    for (attribute, names) in TABLE {
-        for pair in names.windows(2) {
+    for line in TABLE {
+        for pair in line.names.windows(2) {
             let [first, second] = pair else { continue };
             for order in [[first, second], [second, first]] {
-                let attributes: Vec<_> = order.iter().map(|name| text(name, &format!("of {name}"))).collect();
+                let attributes: Vec<_> =
+                    order.iter().map(|name| named(name, &format!("of {name}"))).collect();
+                // Members of one attribute cannot be sent as two attributes.
+                if attributes[0].key == attributes[1].key {
+                    continue;
+                }
                 let index = AttributeIndex::of(&attributes);
-                let text = index.text(&attributes, attribute);
-                assert_eq!(text.as_deref(), Some(format!("of {first}").as_str()), "{attribute:?}");
+                let text = index.text(&attributes, line.attribute);
+                assert_eq!(text.as_deref(), Some(format!("of {first}").as_str()), "{}", line.word);
             }
         }
     }
+}
+
+#[test]
+fn every_name_of_the_table_is_read() {
+    for line in TABLE {
+        for name in line.names {
+            let attributes = [named(name, "here")];
+            let text = AttributeIndex::of(&attributes).text(&attributes, line.attribute).map(Cow::into_owned);
+            assert_eq!(text.as_deref(), Some("here"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_value_of_a_type_line_gives_its_type() {
+    for line in TYPES {
+        for (value, word) in line.types {
+            let sent = if *value == ANY { "ANYTHING" } else { value };
+            let span = proto::Span { attributes: vec![text(line.name, sent)], ..message(1, 0, 1) };
+            let shown = &detail_of(&trace(&[span]))["tree"][0]["type"];
+            assert_eq!(shown, if *word == ANY { sent } else { word }, "{}={sent}", line.name);
+        }
+    }
+}
+
+/// Returns the rows of the table under `heading` in the reference: the first cell, and the code in the others.
+fn documented(heading: &str) -> Vec<(String, Vec<String>)> {
+    let page = include_str!("../../../docs/reference/traces.md");
+    let (_, section) = page.split_once(heading).expect("the heading");
+    let rows = section.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let mut cells = row.trim_matches('|').splitn(2, '|');
+        let first = cells.next().expect("a cell").trim().trim_matches('`').to_owned();
+        let code = cells.next().expect("a second cell").split('`').skip(1).step_by(2);
+        (first, code.map(str::to_owned).collect())
+    })
+    .collect()
+}
+
+#[test]
+fn the_reference_lists_every_name_in_order() {
+    let lines = TABLE.iter().map(|line| {
+        let names = line.names.iter().map(|name| (*name).to_owned());
+        (line.word.to_owned(), names.collect::<Vec<_>>())
+    });
+    assert_eq!(documented("\n## Attributes\n"), lines.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_reference_lists_every_type() {
+    let lines = TYPES.iter().map(|line| {
+        let words = line.types.iter().flat_map(|(value, word)| [value, word]);
+        let words = words.filter(|word| **word != ANY).map(|word| (*word).to_owned());
+        (line.name.to_owned(), words.collect::<Vec<_>>())
+    });
+    assert_eq!(documented("\n### Type\n"), lines.collect::<Vec<_>>());
 }
 
 #[test]

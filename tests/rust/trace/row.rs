@@ -28,7 +28,6 @@ fn shallowest(trace: &Trace, forest: &Forest, fits: impl Fn(usize) -> bool) -> O
 fn naive_run_root(trace: &Trace, forest: &Forest) -> usize {
     let summary = |index: usize| &trace.spans()[index].summary;
     shallowest(trace, forest, |index| ["AGENT", "CHAIN"].contains(&summary(index).node_type.word()))
-        .or_else(|| shallowest(trace, forest, |index| summary(index).node_type.word() != "UNKNOWN"))
         .or_else(|| shallowest(trace, forest, |_| true))
         .expect("a span")
 }

@@ -1,0 +1,191 @@
+//! Finds the attributes of a span by what they mean.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use ahash::HashMap;
+
+use super::member::JsonObject;
+use super::table::{Attribute, TABLE};
+use super::types::{ANY, TYPES};
+use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
+
+/// The lines of the table and of the types, by name.
+struct Conventions {
+    by_name: HashMap<Box<[u8]>, Vec<Use>>,
+}
+
+/// What a name stands for; `rank` is its position in the line.
+enum Use {
+    /// An attribute.
+    Whole { attribute: Attribute, rank: u16 },
+    /// An attribute is a member of the JSON object.
+    Member { attribute: Attribute, rank: u16, path: Box<str> },
+    /// Its value says the type of a span.
+    Type { rank: u16 },
+}
+
+static CONVENTIONS: LazyLock<Conventions> = LazyLock::new(Conventions::built_in);
+
+impl Conventions {
+    fn built_in() -> Self {
+        let mut by_name: HashMap<Box<[u8]>, Vec<Use>> = HashMap::default();
+        for line in TABLE {
+            for (rank, name) in (0..).zip(line.names) {
+                let (name, member) =
+                    name.split_once('#').map_or((*name, None), |(name, path)| (name, Some(path)));
+                let attribute = line.attribute;
+                by_name.entry(name.as_bytes().into()).or_default().push(match member {
+                    Some(path) => Use::Member { attribute, rank, path: path.into() },
+                    None => Use::Whole { attribute, rank },
+                });
+            }
+        }
+        for (rank, line) in (0..).zip(TYPES) {
+            by_name.entry(line.name.as_bytes().into()).or_default().push(Use::Type { rank });
+        }
+        Self { by_name }
+    }
+}
+
+/// Where the attributes of a span are in its list.
+#[derive(Debug, Clone)]
+pub struct AttributeIndex {
+    /// By attribute: the rank of its name in the table, and its position in the list.
+    positions: [Option<(u16, usize)>; TABLE.len()],
+    /// Members of JSON objects that may be attributes: attribute, rank, position in the list, path.
+    members: Vec<(Attribute, u16, usize, &'static str)>,
+    /// The attributes that may say the type: rank, position in the list.
+    types: Vec<(u16, usize)>,
+    /// Whether an attribute is agno's.
+    has_agno: bool,
+}
+
+/// Where an attribute is found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// The position in the list.
+    pub(super) position: usize,
+    /// The member of the JSON object there; `None` for the whole value.
+    pub(super) member: Option<&'static str>,
+}
+
+impl AttributeIndex {
+    /// Indexes `attributes`.
+    pub fn of(attributes: &[KeyValue]) -> Self {
+        Self::from_presence(
+            attributes.iter().map(|attribute| (attribute.key.as_bytes(), is_present(attribute))),
+        )
+    }
+
+    /// Indexes attributes given as their keys and whether each has a value.
+    pub(super) fn from_presence<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
+        let conventions = &*CONVENTIONS;
+        let mut index =
+            Self { positions: [None; TABLE.len()], members: Vec::new(), types: Vec::new(), has_agno: false };
+        for (position, (key, is_present)) in attributes.enumerate() {
+            index.has_agno |= key.starts_with(b"agno.");
+            let Some(uses) = conventions.by_name.get(key) else { continue };
+            if is_present {
+                uses.iter().for_each(|of_name| index.add(of_name, position));
+            }
+        }
+        index.members.sort_by_key(|(_, rank, ..)| *rank);
+        index.types.sort_unstable();
+        index
+    }
+
+    fn add(&mut self, of_name: &'static Use, position: usize) {
+        match of_name {
+            Use::Whole { attribute, rank } => {
+                let best = &mut self.positions[*attribute as usize];
+                if best.is_none_or(|(present, _)| *rank < present) {
+                    *best = Some((*rank, position));
+                }
+            }
+            Use::Member { attribute, rank, path } => self.members.push((*attribute, *rank, position, path)),
+            Use::Type { rank } => self.types.push((*rank, position)),
+        }
+    }
+
+    /// Whether an attribute begins with `agno.`.
+    pub(super) fn has_agno(&self) -> bool {
+        self.has_agno
+    }
+
+    /// Returns the position in the list of the whole value that is `attribute`.
+    pub fn position(&self, attribute: Attribute) -> Option<usize> {
+        self.positions[attribute as usize].map(|(_, position)| position)
+    }
+
+    /// Returns where `attribute` may be found, in order of precedence. A member need not be there.
+    pub(super) fn sources(&self, attribute: Attribute) -> impl Iterator<Item = Source> {
+        let whole = self.positions[attribute as usize];
+        let members = self.members.iter().filter(move |(of, ..)| *of == attribute);
+        let is_before = move |rank: u16| whole.is_none_or(|(of_whole, _)| rank < of_whole);
+        let members = members
+            .take_while(move |(_, rank, ..)| is_before(*rank))
+            .map(|(_, _, position, path)| Source { position: *position, member: Some(path) });
+        // Members after the whole value are never reached: the whole value is there.
+        members.chain(whole.map(|(_, position)| Source { position, member: None }))
+    }
+
+    /// Returns the word for the type of the span: that of the first line that says one. `value` returns the text at a
+    /// position of the list.
+    pub(super) fn type_word<'a>(
+        &self,
+        value: impl Fn(usize) -> Option<Cow<'a, str>>,
+    ) -> Option<Cow<'a, str>> {
+        self.types.iter().find_map(|(rank, position)| {
+            let value = value(*position)?;
+            let (_, word) =
+                TYPES[usize::from(*rank)].types.iter().find(|(of, _)| *of == ANY || *of == value)?;
+            Some(if *word == ANY { value } else { Cow::Borrowed(*word) })
+        })
+    }
+
+    /// Returns the value of `attribute` with its position, which a member of a JSON object has not; `attributes` must be
+    /// the indexed list.
+    pub fn find<'a>(
+        &self,
+        attributes: &'a [KeyValue],
+        attribute: Attribute,
+    ) -> Option<(Option<usize>, Cow<'a, Value>)> {
+        self.sources(attribute).find_map(|source| {
+            let value = attributes[source.position].value.as_ref()?.value.as_ref()?;
+            let Some(path) = source.member else {
+                return Some((Some(source.position), Cow::Borrowed(value)));
+            };
+            let Value::StringValue(text) = value else { return None };
+            Some((None, Cow::Owned(JsonObject::of(text)?.value(path)?)))
+        })
+    }
+
+    /// Returns the value of `attribute`; `attributes` must be the indexed list.
+    pub fn value<'a>(&self, attributes: &'a [KeyValue], attribute: Attribute) -> Option<Cow<'a, Value>> {
+        self.find(attributes, attribute).map(|(_, value)| value)
+    }
+
+    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
+    pub fn text<'a>(&self, attributes: &'a [KeyValue], attribute: Attribute) -> Option<Cow<'a, str>> {
+        match self.value(attributes, attribute)? {
+            Cow::Borrowed(Value::StringValue(text)) => Some(Cow::Borrowed(text)),
+            Cow::Owned(Value::StringValue(text)) => Some(Cow::Owned(text)),
+            value => match value.as_ref() {
+                Value::IntValue(number) => Some(Cow::Owned(number.to_string())),
+                Value::DoubleValue(number) => Some(Cow::Owned(number.to_string())),
+                Value::BoolValue(truth) => Some(Cow::Owned(truth.to_string())),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Whether an attribute has a value; an empty text counts as none.
+fn is_present(attribute: &KeyValue) -> bool {
+    match &attribute.value {
+        Some(AnyValue { value: Some(Value::StringValue(text)) }) => !text.is_empty(),
+        Some(AnyValue { value }) => value.is_some(),
+        None => false,
+    }
+}

@@ -1,0 +1,16 @@
+//! The attribute names that instrumented programs use, and what is read from them (`docs/reference/traces.md#attributes`).
+//!
+//! All knowledge of names is data: [`TABLE`] lists for each attribute its names, of which the first present one wins,
+//! and [`TYPES`] lists the attributes whose values say what kind of operation a span is. An empty text counts as
+//! absent. Attributes that no line names are shown as they were sent.
+
+mod index;
+mod member;
+mod summary;
+mod table;
+mod types;
+
+pub use index::AttributeIndex;
+pub use summary::SpanSummary;
+pub use table::{Attribute, Line, TABLE};
+pub use types::{ANY, TYPES, TypeLine};

@@ -1,0 +1,165 @@
+//! What rows and trees need of one span.
+
+use std::borrow::Cow;
+
+use super::super::node_type::NodeType;
+use super::index::AttributeIndex;
+use super::member::JsonObject;
+use super::table::Attribute;
+use crate::otlp::SpanRef;
+use crate::otlp::span_ref::{AttributeRef, ValueRef};
+
+/// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
+const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
+
+/// What rows and trees need of one span. It is held in memory for every span of the head, so large texts are not
+/// part of it.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct SpanSummary {
+    /// The span's name.
+    pub name: Box<str>,
+    /// What kind of operation it is.
+    pub node_type: NodeType,
+    /// Whether it can be the run root: an agent, team, workflow or chain that runs.
+    pub is_run: bool,
+    /// Whether its instrumentor is agno's.
+    pub is_agno: bool,
+    /// The run's id.
+    pub run_id: Option<Box<str>>,
+    /// The session's id.
+    pub session_id: Option<Box<str>>,
+    /// The user's id.
+    pub user_id: Option<Box<str>>,
+    /// The agent's id, or its name if it has none.
+    pub agent_id: Option<Box<str>>,
+    /// The team's id.
+    pub team_id: Option<Box<str>>,
+    /// The workflow's id, or its name if it has none.
+    pub workflow_id: Option<Box<str>>,
+    /// Input tokens; zero unless the span is a model call.
+    pub input_tokens: u64,
+    /// Output tokens; zero unless the span is a model call.
+    pub output_tokens: u64,
+}
+
+impl SpanSummary {
+    /// Returns the summary of a span.
+    ///
+    /// `scope` is the name of its instrumentation scope.
+    pub fn of(span: &SpanRef<'_>, scope: &[u8]) -> Self {
+        let mut reader = Reader::of(&span.attributes);
+        let team_id = reader.id(Attribute::TeamId);
+        let is_agno = reader.index.has_agno() || scope == AGNO_SCOPE;
+        let node_type = reader.node_type(team_id.is_some(), is_agno);
+        let is_execution = reader.text(Attribute::Operation).as_deref() != Some("create_agent");
+        let is_run = is_execution
+            && matches!(node_type, NodeType::Agent | NodeType::Team | NodeType::Workflow | NodeType::Chain);
+        let mut summary = Self {
+            name: String::from_utf8_lossy(span.name).into(),
+            is_run,
+            is_agno,
+            run_id: reader.id(Attribute::RunId),
+            session_id: reader.id(Attribute::SessionId),
+            user_id: reader.id(Attribute::UserId),
+            agent_id: reader.agent_id(&node_type),
+            workflow_id: reader.id(Attribute::WorkflowId),
+            team_id,
+            ..Self::default()
+        };
+        if node_type.is_model() {
+            summary.input_tokens = reader.count(Attribute::InputTokens);
+            summary.output_tokens = reader.count(Attribute::OutputTokens);
+        }
+        summary.node_type = node_type;
+        summary
+    }
+}
+
+/// Reads the attributes of a span.
+struct Reader<'a> {
+    attributes: &'a [AttributeRef<'a>],
+    index: AttributeIndex,
+    /// The JSON objects that were read, by position; `None` for what is no object.
+    objects: Vec<(usize, Option<JsonObject<'a>>)>,
+}
+
+impl<'a> Reader<'a> {
+    fn of(attributes: &'a [AttributeRef<'a>]) -> Self {
+        let presence = attributes.iter().map(|attribute| (attribute.key, has_value(attribute.value)));
+        Self { attributes, index: AttributeIndex::from_presence(presence), objects: Vec::new() }
+    }
+
+    fn node_type(&self, has_team: bool, is_agno: bool) -> NodeType {
+        // A team id is also that of a member's team, except beside a kind of `OpenInference`.
+        let has_team = has_team && self.index.position(Attribute::Kind).is_some();
+        let word = self.index.type_word(|position| text_of(self.attributes[position].value));
+        word.map_or(NodeType::Unknown, |word| NodeType::of_word(&word, has_team, is_agno))
+    }
+
+    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
+    fn text(&mut self, attribute: Attribute) -> Option<Cow<'a, str>> {
+        let Self { attributes, index, objects } = self;
+        index.sources(attribute).find_map(|source| {
+            let text = text_of(attributes[source.position].value);
+            let Some(path) = source.member else { return text };
+            object_at(objects, source.position, text?)?.text(path).map(Cow::Owned)
+        })
+    }
+
+    fn id(&mut self, attribute: Attribute) -> Option<Box<str>> {
+        self.text(attribute).map(|text| text.as_ref().into())
+    }
+
+    /// Returns the agent's id, else its name. Teams and workflows also carry an agent name: their own.
+    fn agent_id(&mut self, node_type: &NodeType) -> Option<Box<str>> {
+        let id = self.id(Attribute::AgentId);
+        if id.is_some() || matches!(node_type, NodeType::Team | NodeType::Workflow) {
+            return id;
+        }
+        let name = self.id(Attribute::AgentName);
+        if name.is_none() && *node_type == NodeType::Agent { self.id(Attribute::EntityName) } else { name }
+    }
+
+    /// Returns the value of `attribute` as a count: a non-negative number, truncated; else zero.
+    fn count(&mut self, attribute: Attribute) -> u64 {
+        self.text(attribute).map_or(0, |text| count_of(&text))
+    }
+}
+
+/// Returns the JSON object in `text`, the value at `position`; each is read once.
+fn object_at<'a, 'o>(
+    objects: &'o mut Vec<(usize, Option<JsonObject<'a>>)>,
+    position: usize,
+    text: Cow<'a, str>,
+) -> Option<&'o JsonObject<'a>> {
+    let Cow::Borrowed(text) = text else { return None };
+    let known = objects.iter().position(|(of, _)| *of == position);
+    let known = known.unwrap_or_else(|| {
+        objects.push((position, JsonObject::of(text)));
+        objects.len() - 1
+    });
+    objects[known].1.as_ref()
+}
+
+/// Whether there is a value; an empty text counts as none.
+fn has_value(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Missing | ValueRef::Text(b""))
+}
+
+/// Returns a value as text: numbers and booleans are formatted; other values have no text.
+fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        ValueRef::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
+        ValueRef::Int(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Double(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Bool(truth) => Some(Cow::Owned(truth.to_string())),
+        ValueRef::Other | ValueRef::Missing => None,
+    }
+}
+
+/// Reads a count: a non-negative number, truncated; else zero.
+fn count_of(text: &str) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    let truncated = || text.parse::<f64>().map_or(0, |number| number as u64);
+    text.parse().unwrap_or_else(|_| truncated())
+}

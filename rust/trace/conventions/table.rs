@@ -1,0 +1,268 @@
+//! The table of names: each attribute of a span with the names that conventions have for it.
+
+/// An attribute of a span, whatever name a convention has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants are explained by their lines in the table")]
+pub enum Attribute {
+    Kind,
+    Operation,
+    Title,
+    RunId,
+    SessionId,
+    UserId,
+    AgentId,
+    AgentName,
+    EntityName,
+    TeamId,
+    WorkflowId,
+    Model,
+    Provider,
+    InputTokens,
+    OutputTokens,
+    CachedTokens,
+    ReasoningTokens,
+    Input,
+    Output,
+    InputMessages,
+    OutputMessages,
+    ToolName,
+    ToolParameters,
+    Description,
+    StepsCount,
+    Steps,
+    StepTypes,
+    StepName,
+    StepType,
+    ErrorMessage,
+    ErrorType,
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// What the names stand for.
+    pub attribute: Attribute,
+    /// The attribute's own name, in the reference and in the setting `conventions`.
+    pub word: &'static str,
+    /// The names, in order of precedence. `<name>#<member>` is a member of the JSON object that the attribute `<name>`
+    /// holds as text; `<member>` may be a path of members, separated by `.`.
+    pub names: &'static [&'static str],
+}
+
+const fn line(attribute: Attribute, word: &'static str, names: &'static [&'static str]) -> Line {
+    Line { attribute, word, names }
+}
+
+/// The table: each attribute at its position, with its names in order of precedence.
+pub const TABLE: [Line; 31] = [
+    line(Attribute::Kind, "kind", &["openinference.span.kind"]),
+    line(Attribute::Operation, "operation", &["gen_ai.operation.name"]),
+    // The name of a span that no convention gives a type.
+    line(Attribute::Title, "title", &["logfire.msg"]),
+    line(Attribute::RunId, "run_id", &["agno.run.id"]),
+    line(
+        Attribute::SessionId,
+        "session_id",
+        &[
+            "gen_ai.conversation.id",
+            "session.id",
+            "agno.session.id",
+            "langfuse.session.id",
+            "traceloop.association.properties.session_id",
+            "traceloop.association.properties.thread_id",
+            "ai.telemetry.metadata.sessionId",
+            "ai.telemetry.metadata.session_id",
+            "langfuse.trace.metadata.session_id",
+            "gcp.vertex.agent.session_id",
+            "metadata#session_id",
+            "metadata#thread_id",
+        ],
+    ),
+    line(
+        Attribute::UserId,
+        "user_id",
+        &[
+            "user.id",
+            "enduser.id",
+            "agno.user.id",
+            "langfuse.user.id",
+            "traceloop.association.properties.user_id",
+            "ai.telemetry.metadata.userId",
+            "ai.telemetry.metadata.user_id",
+            "langfuse.trace.metadata.user_id",
+            "gcp.vertex.agent.user_id",
+            "llm.user",
+            "metadata#user_id",
+        ],
+    ),
+    line(Attribute::AgentId, "agent_id", &["agno.agent.id", "gen_ai.agent.id"]),
+    line(
+        Attribute::AgentName,
+        "agent_name",
+        &["gen_ai.agent.name", "agent.name", "agent_name", "metadata#lc_agent_name"],
+    ),
+    // The agent's name on a span of type `AGENT`; of other spans it names something else.
+    line(Attribute::EntityName, "entity_name", &["traceloop.entity.name", "graph.node.id"]),
+    line(Attribute::TeamId, "team_id", &["agno.team.id", "team.id"]),
+    line(
+        Attribute::WorkflowId,
+        "workflow_id",
+        &["agno.workflow.id", "gen_ai.workflow.name", "traceloop.workflow.name"],
+    ),
+    line(
+        Attribute::Model,
+        "model",
+        &[
+            "llm.model_name",
+            "gen_ai.response.model",
+            "gen_ai.request.model",
+            "embedding.model_name",
+            "langfuse.observation.model.name",
+            "ai.response.model",
+            "ai.model.id",
+            "llm.invocation_parameters#model",
+            "embedding.invocation_parameters#model",
+        ],
+    ),
+    line(
+        Attribute::Provider,
+        "provider",
+        &[
+            "gen_ai.provider.name",
+            "gen_ai.system",
+            "llm.provider",
+            "llm.system",
+            "ai.model.provider",
+            "metadata#ls_provider",
+        ],
+    ),
+    line(
+        Attribute::InputTokens,
+        "input_tokens",
+        &[
+            "llm.token_count.prompt",
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.prompt_tokens",
+            "ai.usage.inputTokens",
+            "ai.usage.promptTokens",
+            "ai.usage.tokens",
+            "langfuse.observation.usage_details#input",
+            "langfuse.observation.usage_details#prompt_tokens",
+            "langfuse.observation.usage_details#input_tokens",
+        ],
+    ),
+    line(
+        Attribute::OutputTokens,
+        "output_tokens",
+        &[
+            "llm.token_count.completion",
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "ai.usage.outputTokens",
+            "ai.usage.completionTokens",
+            "langfuse.observation.usage_details#output",
+            "langfuse.observation.usage_details#completion_tokens",
+            "langfuse.observation.usage_details#output_tokens",
+        ],
+    ),
+    line(
+        Attribute::CachedTokens,
+        "cached_tokens",
+        &[
+            "llm.token_count.prompt_details.cache_read",
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "gen_ai.usage.details.cache_read_tokens",
+            "ai.usage.cachedInputTokens",
+        ],
+    ),
+    line(
+        Attribute::ReasoningTokens,
+        "reasoning_tokens",
+        &[
+            "llm.token_count.completion_details.reasoning",
+            "gen_ai.usage.reasoning.output_tokens",
+            "gen_ai.usage.reasoning_tokens",
+            "gen_ai.usage.details.reasoning_tokens",
+            "ai.usage.reasoningTokens",
+        ],
+    ),
+    line(
+        Attribute::Input,
+        "input",
+        &[
+            "input.value",
+            "gen_ai.input.messages",
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "tool.parameters",
+            "pydantic_ai.all_messages",
+            "all_messages_events",
+            "gen_ai.prompt",
+        ],
+    ),
+    line(
+        Attribute::Output,
+        "output",
+        &[
+            "output.value",
+            "gen_ai.output.messages",
+            "gen_ai.tool.call.result",
+            "tool_response",
+            "final_result",
+            "gen_ai.completion",
+        ],
+    ),
+    // Content that is shown as the text of its last message if it is a list of messages, else as it was sent.
+    line(
+        Attribute::InputMessages,
+        "input_messages",
+        &[
+            "langfuse.observation.input",
+            "traceloop.entity.input",
+            "ai.prompt.messages",
+            "ai.prompt",
+            "ai.toolCall.args",
+            "ai.values",
+            "ai.value",
+            "events",
+            "request_data",
+        ],
+    ),
+    line(
+        Attribute::OutputMessages,
+        "output_messages",
+        &[
+            "langfuse.observation.output",
+            "traceloop.entity.output",
+            "ai.response.text",
+            "ai.response.object",
+            "ai.response.toolCalls",
+            "ai.toolCall.result",
+            "events",
+            "response_data",
+        ],
+    ),
+    line(
+        Attribute::ToolName,
+        "tool_name",
+        &["tool.name", "gen_ai.tool.name", "ai.toolCall.name", "traceloop.entity.name"],
+    ),
+    line(
+        Attribute::ToolParameters,
+        "tool_parameters",
+        &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments", "ai.toolCall.args"],
+    ),
+    line(Attribute::Description, "description", &["agno.workflow.description"]),
+    line(Attribute::StepsCount, "steps_count", &["agno.workflow.steps_count"]),
+    line(Attribute::Steps, "steps", &["agno.workflow.steps"]),
+    line(Attribute::StepTypes, "step_types", &["agno.workflow.step_types"]),
+    line(Attribute::StepName, "step_name", &["graph.node.name"]),
+    line(Attribute::StepType, "step_type", &["agno.step.type"]),
+    line(
+        Attribute::ErrorMessage,
+        "error_message",
+        &["exception.message", "langfuse.observation.status_message"],
+    ),
+    line(Attribute::ErrorType, "error_type", &["error.type"]),
+];

@@ -1,0 +1,77 @@
+//! The attributes whose values say what kind of operation a span is.
+
+/// As a value: any. As a type: the value itself.
+pub const ANY: &str = "*";
+
+/// An attribute that says the type of a span.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeLine {
+    /// The attribute's name.
+    pub name: &'static str,
+    /// Pairs of a value and the type that it says; other values say none.
+    pub types: &'static [(&'static str, &'static str)],
+}
+
+const fn line(name: &'static str, types: &'static [(&'static str, &'static str)]) -> TypeLine {
+    TypeLine { name, types }
+}
+
+/// The lines, in order of precedence: the type of a span is that of the first line that says one.
+pub const TYPES: [TypeLine; 9] = [
+    line("openinference.span.kind", &[(ANY, ANY)]),
+    line(
+        "langfuse.observation.type",
+        &[
+            ("generation", "LLM"),
+            ("embedding", "EMBEDDING"),
+            ("agent", "AGENT"),
+            ("tool", "TOOL"),
+            ("chain", "CHAIN"),
+            ("retriever", "RETRIEVER"),
+            ("evaluator", "EVALUATOR"),
+            ("guardrail", "GUARDRAIL"),
+        ],
+    ),
+    line(
+        "traceloop.span.kind",
+        &[("workflow", "WORKFLOW"), ("task", "CHAIN"), ("agent", "AGENT"), ("tool", "TOOL")],
+    ),
+    line(
+        "ai.operationId",
+        &[
+            ("ai.generateText", "LLM"),
+            ("ai.generateText.doGenerate", "LLM"),
+            ("ai.streamText", "LLM"),
+            ("ai.streamText.doStream", "LLM"),
+            ("ai.generateObject", "LLM"),
+            ("ai.generateObject.doGenerate", "LLM"),
+            ("ai.streamObject", "LLM"),
+            ("ai.streamObject.doStream", "LLM"),
+            ("ai.embed", "EMBEDDING"),
+            ("ai.embed.doEmbed", "EMBEDDING"),
+            ("ai.embedMany", "EMBEDDING"),
+            ("ai.embedMany.doEmbed", "EMBEDDING"),
+            ("ai.toolCall", "TOOL"),
+        ],
+    ),
+    line(
+        "gen_ai.operation.name",
+        &[
+            ("chat", "LLM"),
+            ("text_completion", "LLM"),
+            ("generate_content", "LLM"),
+            ("embeddings", "EMBEDDING"),
+            ("execute_tool", "TOOL"),
+            ("invoke_agent", "AGENT"),
+            ("create_agent", "AGENT"),
+            ("invoke_workflow", "WORKFLOW"),
+        ],
+    ),
+    line(
+        "llm.request.type",
+        &[("chat", "LLM"), ("completion", "LLM"), ("embedding", "EMBEDDING"), ("rerank", "RERANKER")],
+    ),
+    line("mcp.method.name", &[("tools/call", "TOOL")]),
+    line("gen_ai.tool.name", &[(ANY, "TOOL")]),
+    line("agent_name", &[(ANY, "AGENT")]),
+];

@@ -59,7 +59,7 @@ pub const TABLE: [Line; 31] = [
     line(Attribute::Operation, "operation", &["gen_ai.operation.name"]),
     // The name of a span that no convention gives a type.
     line(Attribute::Title, "title", &["logfire.msg"]),
-    line(Attribute::RunId, "run_id", &["agno.run.id"]),
+    line(Attribute::RunId, "run_id", &["agno.run.id", "mastra.metadata.runId"]),
     line(
         Attribute::SessionId,
         "session_id",
@@ -72,6 +72,8 @@ pub const TABLE: [Line; 31] = [
             "traceloop.association.properties.thread_id",
             "ai.telemetry.metadata.sessionId",
             "ai.telemetry.metadata.session_id",
+            "ai.settings.context.sessionId",
+            "mastra.metadata.sessionId",
             "langfuse.trace.metadata.session_id",
             "gcp.vertex.agent.session_id",
             "metadata#session_id",
@@ -89,6 +91,8 @@ pub const TABLE: [Line; 31] = [
             "traceloop.association.properties.user_id",
             "ai.telemetry.metadata.userId",
             "ai.telemetry.metadata.user_id",
+            "ai.settings.context.userId",
+            "mastra.metadata.userId",
             "langfuse.trace.metadata.user_id",
             "gcp.vertex.agent.user_id",
             "llm.user",
@@ -102,7 +106,11 @@ pub const TABLE: [Line; 31] = [
         &["gen_ai.agent.name", "agent.name", "agent_name", "metadata#lc_agent_name"],
     ),
     // The agent's name on a span of type `AGENT`; of other spans it names something else.
-    line(Attribute::EntityName, "entity_name", &["traceloop.entity.name", "graph.node.id"]),
+    line(
+        Attribute::EntityName,
+        "entity_name",
+        &["traceloop.entity.name", "graph.node.id", "ai.telemetry.functionId"],
+    ),
     line(Attribute::TeamId, "team_id", &["agno.team.id", "team.id"]),
     line(
         Attribute::WorkflowId,
@@ -174,6 +182,7 @@ pub const TABLE: [Line; 31] = [
             "gen_ai.usage.cache_read_input_tokens",
             "gen_ai.usage.details.cache_read_tokens",
             "ai.usage.cachedInputTokens",
+            "langfuse.observation.usage_details#input_cached_tokens",
         ],
     ),
     line(
@@ -185,6 +194,8 @@ pub const TABLE: [Line; 31] = [
             "gen_ai.usage.reasoning_tokens",
             "gen_ai.usage.details.reasoning_tokens",
             "ai.usage.reasoningTokens",
+            "ai.usage.outputTokenDetails.reasoningTokens",
+            "langfuse.observation.usage_details#output_reasoning_tokens",
         ],
     ),
     line(
@@ -227,6 +238,12 @@ pub const TABLE: [Line; 31] = [
             "ai.value",
             "events",
             "request_data",
+            "mastra.agent_run.input",
+            "mastra.model_generation.input",
+            "mastra.model_step.input",
+            "mastra.workflow_run.input",
+            "mastra.workflow_step.input",
+            "mastra.mapping.input",
         ],
     ),
     line(
@@ -241,6 +258,17 @@ pub const TABLE: [Line; 31] = [
             "ai.toolCall.result",
             "events",
             "response_data",
+            "mastra.agent_run.output#text",
+            "mastra.agent_run.output",
+            "mastra.model_generation.output#text",
+            "mastra.model_generation.output",
+            "mastra.model_step.output#text",
+            "mastra.model_step.output",
+            "mastra.model_chunk.output#text",
+            "mastra.model_chunk.output",
+            "mastra.workflow_run.output",
+            "mastra.workflow_step.output",
+            "mastra.mapping.output",
         ],
     ),
     line(
@@ -251,7 +279,13 @@ pub const TABLE: [Line; 31] = [
     line(
         Attribute::ToolParameters,
         "tool_parameters",
-        &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments", "ai.toolCall.args"],
+        &[
+            "tool.parameters",
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "ai.toolCall.args",
+            "langfuse.observation.input",
+        ],
     ),
     line(Attribute::Description, "description", &["agno.workflow.description"]),
     line(Attribute::StepsCount, "steps_count", &["agno.workflow.steps_count"]),

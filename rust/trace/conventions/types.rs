@@ -17,7 +17,7 @@ const fn line(name: &'static str, types: &'static [(&'static str, &'static str)]
 }
 
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
-pub const TYPES: [TypeLine; 9] = [
+pub const TYPES: [TypeLine; 10] = [
     line("openinference.span.kind", &[(ANY, ANY)]),
     line(
         "langfuse.observation.type",
@@ -39,13 +39,13 @@ pub const TYPES: [TypeLine; 9] = [
     line(
         "ai.operationId",
         &[
-            ("ai.generateText", "LLM"),
+            ("ai.generateText", "AGENT"),
             ("ai.generateText.doGenerate", "LLM"),
-            ("ai.streamText", "LLM"),
+            ("ai.streamText", "AGENT"),
             ("ai.streamText.doStream", "LLM"),
-            ("ai.generateObject", "LLM"),
+            ("ai.generateObject", "AGENT"),
             ("ai.generateObject.doGenerate", "LLM"),
-            ("ai.streamObject", "LLM"),
+            ("ai.streamObject", "AGENT"),
             ("ai.streamObject.doStream", "LLM"),
             ("ai.embed", "EMBEDDING"),
             ("ai.embed.doEmbed", "EMBEDDING"),
@@ -65,6 +65,23 @@ pub const TYPES: [TypeLine; 9] = [
             ("invoke_agent", "AGENT"),
             ("create_agent", "AGENT"),
             ("invoke_workflow", "WORKFLOW"),
+            ("agent_step", "CHAIN"),
+            ("rerank", "RERANKER"),
+        ],
+    ),
+    line(
+        "mastra.span.type",
+        &[
+            ("model_generation", "CHAIN"),
+            ("model_chunk", "CHUNK"),
+            ("processor_run", "CHAIN"),
+            ("mapping", "CHAIN"),
+            ("mcp_tool_call", "TOOL"),
+            ("client_tool_call", "TOOL"),
+            ("workflow_step", "CHAIN"),
+            ("workflow_conditional", "CHAIN"),
+            ("workflow_parallel", "CHAIN"),
+            ("workflow_loop", "CHAIN"),
         ],
     ),
     line(

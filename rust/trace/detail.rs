@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use super::extra::write_extra_data;
 use super::json::JsonWriter;
+use super::messages::{self, Reading, Side};
 use super::node::{Node, TreeContext};
+use super::node_type::NodeType;
 use super::origins::OriginWriter;
 use super::row::run_root;
 use super::steps::StepTypes;
@@ -111,7 +113,11 @@ impl RunContent {
     fn of(spans: &[Arc<Span>], forest: &Forest) -> Result<Self> {
         let Some(index) = run_root(spans, forest) else { return Ok(Self::default()) };
         let mut run = Node::of(&spans[index])?;
-        let input = run.input();
+        let models = || model_spans(spans, forest, index);
+        let input = match run.input() {
+            None => first_content(models().into_iter(), Side::Input)?,
+            input => input,
+        };
         let failed = spans.iter().filter(|span| span.is_error);
         let earliest_failed = || failed.min_by(|one, other| one.sibling_order(other));
         let cause = first_cause(spans, forest, index).map(|cause| &spans[cause]).or_else(earliest_failed);
@@ -131,8 +137,45 @@ impl RunContent {
                 output = Node::of(last)?.output();
             }
         }
+        if output.is_none() {
+            let mut answered: Vec<_> = models()
+                .into_iter()
+                .filter(|span| !span.is_error && span.summary.node_type == NodeType::Llm)
+                .collect();
+            answered.sort_by_key(|span| std::cmp::Reverse(span.effective_end()));
+            output = first_content(answered.into_iter(), Side::Output)?;
+        }
         Ok(Self { input, output, error })
     }
+}
+
+/// Maximum number of model spans that are searched for the input, and for the output, of a run that has none.
+const MAX_SEARCHED: usize = 16;
+
+/// Returns the model calls below the run root, and itself, in order of time.
+fn model_spans<'a>(spans: &'a [Arc<Span>], forest: &Forest, run: usize) -> Vec<&'a Span> {
+    let mut below = vec![run];
+    let mut next = 0;
+    while let Some(index) = below.get(next) {
+        below.extend_from_slice(forest.children(*index));
+        next += 1;
+    }
+    let of_models = below.into_iter().map(|index| &*spans[index]);
+    let mut models: Vec<&Span> = of_models.filter(|span| span.summary.node_type.is_model()).collect();
+    models.sort_by(|one, other| one.sibling_order(other));
+    models
+}
+
+/// Returns what the first of `spans` that has content says.
+fn first_content<'a>(spans: impl Iterator<Item = &'a Span>, side: Side) -> Result<Option<String>> {
+    for span in spans.take(MAX_SEARCHED) {
+        let content = Node::of(span)?.content(side);
+        // Messages without content are sent where content is switched off.
+        if let Some(content) = content.filter(|content| messages::read(content, side) != Reading::Nothing) {
+            return Ok(Some(content));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the span that made the run fail: from the run root down, the first failed span below, in order of time,

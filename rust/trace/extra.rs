@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::json::{JsonWriter, present};
-use super::node::Node;
+use super::node::{Node, before_traceback};
 use super::origins::OriginWriter;
 use super::row::micros;
 use crate::otlp::proto::{self, span::SpanKind, status::StatusCode};
@@ -20,6 +20,9 @@ pub(super) fn write_extra_data<'a>(
     let mut inside = Vec::new();
     let mut extra = JsonWriter::new(&mut inside);
     let message = &node.message;
+    if message.name != *node.span.summary.name {
+        extra.text_member("name", &message.name);
+    }
     extra.attributes_member("attributes", node.unshown_attributes());
     extra.counted_member("dropped_attributes_count", message.dropped_attributes_count);
     write_events(&mut extra, &message.events);
@@ -90,7 +93,7 @@ fn write_status(extra: &mut JsonWriter<'_>, node: &Node<'_>) {
         Ok(StatusCode::Ok) => extra.text_member("status_code", "OK"),
         Err(_) => extra.whole_member("status_code", status.code),
     }
-    if !node.span.is_error {
+    if !node.span.is_error || before_traceback(&status.message) != status.message {
         extra.optional_member("status_message", present(&status.message));
     }
 }

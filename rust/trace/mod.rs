@@ -4,17 +4,20 @@
 //! that is stored, and the tree that is shown ([`tree`], [`detail`]). The attribute names that instrumented
 //! programs use are listed in one table ([`conventions`]).
 
+mod content;
 pub mod conventions;
 mod damaged;
 pub mod detail;
 mod extra;
 mod json;
+mod messages;
 mod node;
 pub mod node_type;
 mod origins;
 pub mod row;
 pub mod span;
 mod steps;
+mod tokens;
 pub mod tree;
 
 use std::sync::Arc;

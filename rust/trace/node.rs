@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use super::conventions::{Attribute, AttributeIndex};
-use super::json::{JsonWriter, value_text};
+use serde_json::Value as Json;
+
+use super::json::{JsonWriter, present, value_text};
 use super::node_type::NodeType;
 use super::row::micros;
 use super::steps::StepTypes;
@@ -16,6 +18,9 @@ use crate::time::format_duration;
 
 /// The error shown for a failed span that has no message.
 const UNKNOWN_ERROR: &str = "the span failed and did not say why";
+
+/// Maximum size of the input of a tool that is also shown as its arguments, in bytes.
+const MAX_ARGUMENTS: usize = 64 << 10;
 
 /// What a node needs to know of the tree around it.
 pub(super) struct TreeContext<'a> {
@@ -31,7 +36,7 @@ pub(super) struct TreeContext<'a> {
 pub(super) struct Node<'a> {
     pub(super) span: &'a Span,
     pub(super) message: proto::Span,
-    index: AttributeIndex,
+    pub(super) index: AttributeIndex,
     /// By attribute: whether the node has shown its value, which then is not repeated.
     is_shown: Vec<bool>,
 }
@@ -43,22 +48,6 @@ impl<'a> Node<'a> {
         let index = AttributeIndex::of(&message.attributes);
         let is_shown = vec![false; message.attributes.len()];
         Ok(Self { span, message, index, is_shown })
-    }
-
-    /// Returns the input: from the attribute, else from a span event, else from numbered messages.
-    pub(super) fn input(&mut self) -> Option<String> {
-        self.content_text(
-            [Attribute::Input, Attribute::InputMessages],
-            &["gen_ai.prompt.", "llm.input_messages."],
-        )
-    }
-
-    /// Returns the output, from the same sources.
-    pub(super) fn output(&mut self) -> Option<String> {
-        self.content_text(
-            [Attribute::Output, Attribute::OutputMessages],
-            &["gen_ai.completion.", "llm.output_messages."],
-        )
     }
 
     /// Whether the span declares itself a chain, whatever its dialect.
@@ -74,6 +63,7 @@ impl<'a> Node<'a> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
             .filter(|message| !message.is_empty())
+            .map(|message| before_traceback(&message).to_owned())
             .or_else(|| self.take_text(Attribute::ErrorMessage))
             .or_else(|| self.exception())
             .or_else(|| self.take_text(Attribute::ErrorType))
@@ -86,7 +76,7 @@ impl<'a> Node<'a> {
         let start = micros(span.start);
         let end = micros(span.effective_end());
         json.text_member("id", &span.span_id.to_string());
-        json.text_member("name", &self.message.name);
+        json.text_member("name", &span.summary.name);
         json.text_member("type", span.summary.node_type.word());
         json.text_member("duration", &format_duration((end - start).max(0) / 1_000));
         json.instant_member("start_time", start);
@@ -158,9 +148,7 @@ impl<'a> Node<'a> {
                 ("cached_tokens", Attribute::CachedTokens),
                 ("reasoning_tokens", Attribute::ReasoningTokens),
             ],
-            NodeType::Tool => {
-                &[("tool_name", Attribute::ToolName), ("parameters", Attribute::ToolParameters)]
-            }
+            NodeType::Tool => &[("tool_name", Attribute::ToolName)],
             NodeType::Workflow | NodeType::Chain => &[
                 ("description", Attribute::Description),
                 ("steps_count", Attribute::StepsCount),
@@ -178,6 +166,9 @@ impl<'a> Node<'a> {
         let mut members = JsonWriter::new(&mut inside);
         for (key, attribute) in named {
             self.write_named(&mut members, key, *attribute);
+        }
+        if self.span.summary.node_type == NodeType::Tool {
+            self.write_tool(&mut members);
         }
         for (key, id) in ids {
             members.optional_member(key, id.as_deref());
@@ -202,6 +193,22 @@ impl<'a> Node<'a> {
         members.key(key);
         members.value(&value);
         self.mark(position);
+    }
+
+    /// Writes the name of a tool that is the span's own, and its arguments.
+    fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
+        if self.index.value(&self.message.attributes, Attribute::ToolName).is_none() {
+            members.optional_member("tool_name", present(&self.span.summary.name));
+        }
+        let declared = self.index.value(&self.message.attributes, Attribute::ToolParameters);
+        let is_schema = !self.span.summary.is_agno && declared.as_deref().is_some_and(is_schema);
+        if declared.is_some() && !is_schema {
+            return self.write_named(members, "parameters", Attribute::ToolParameters);
+        }
+        let input = self.index.value(&self.message.attributes, Attribute::Input);
+        if let Some(arguments) = input.as_deref().and_then(arguments_of) {
+            members.text_member("parameters", &arguments);
+        }
     }
 
     /// Marks the session and user attributes as shown if their values were.
@@ -235,25 +242,10 @@ impl<'a> Node<'a> {
     }
 
     /// Marks the attribute at `position` as shown.
-    fn mark(&mut self, position: Option<usize>) {
+    pub(super) fn mark(&mut self, position: Option<usize>) {
         if let Some(position) = position {
             self.is_shown[position] = true;
         }
-    }
-
-    fn content_text(&mut self, [content, messages]: [Attribute; 2], prefixes: &[&str]) -> Option<String> {
-        let taken = self.take_text(content).or_else(|| self.take_text(messages));
-        taken.or_else(|| self.content_of_event(content)).or_else(|| {
-            prefixes.iter().find_map(|prefix| numbered_messages(&self.message.attributes, prefix))
-        })
-    }
-
-    /// Returns content that older conventions put on a span event.
-    fn content_of_event(&self, attribute: Attribute) -> Option<String> {
-        self.message.events.iter().find_map(|event| {
-            let value = AttributeIndex::of(&event.attributes).value(&event.attributes, attribute)?;
-            Some(value_text(&value))
-        })
     }
 
     /// Returns the message of the last exception; earlier ones may have been handled.
@@ -272,6 +264,12 @@ fn value_of(attribute: &KeyValue) -> Option<&Value> {
     attribute.value.as_ref()?.value.as_ref()
 }
 
+/// Returns a message without the traceback that follows it.
+pub(super) fn before_traceback(message: &str) -> &str {
+    let before = message.split("Traceback (most recent call last)").next().unwrap_or_default().trim_end();
+    if before.is_empty() { message } else { before }
+}
+
 /// Whether a value is zero, false or empty.
 fn is_falsy(value: &Value) -> bool {
     match value {
@@ -286,29 +284,23 @@ fn is_falsy(value: &Value) -> bool {
     }
 }
 
-/// Returns messages that were sent as one attribute per part, `<prefix><number>.<part>`, as a JSON array of objects
-/// in order of their numbers. The attributes are not marked as shown.
-fn numbered_messages(attributes: &[KeyValue], prefix: &str) -> Option<String> {
-    let mut parts: Vec<(u64, KeyValue)> = Vec::new();
-    for attribute in attributes {
-        let Some((number, part)) = attribute.key.strip_prefix(prefix).and_then(|rest| rest.split_once('.'))
-        else {
-            continue;
-        };
-        let Ok(number) = number.parse() else { continue };
-        let part = part.strip_prefix("message.").unwrap_or(part);
-        parts.push((number, KeyValue { key: part.to_owned(), ..attribute.clone() }));
-    }
-    if parts.is_empty() {
-        return None;
-    }
-    parts.sort_by_key(|(number, _)| *number);
-    let mut text = Vec::new();
-    let mut json = JsonWriter::new(&mut text);
-    json.begin_array();
-    for message in parts.chunk_by(|(one, _), (next, _)| one == next) {
-        json.attributes(message.iter().map(|(_, part)| part));
-    }
-    json.end_array();
-    String::from_utf8(text).ok()
+/// Whether the parameters of a tool are the schema of its arguments, and not the arguments.
+fn is_schema(parameters: &Value) -> bool {
+    let json: Option<Json> = serde_json::from_str(&value_text(parameters)).ok();
+    json.is_some_and(|json| json["properties"].is_object())
+}
+
+/// Returns the arguments that the input of a tool is: a JSON object, or what its member `kwargs` holds beside nothing
+/// else that says something.
+fn arguments_of(input: &Value) -> Option<String> {
+    let text = value_text(input);
+    let may_be_object = text.len() <= MAX_ARGUMENTS && text.starts_with('{');
+    let json: Json = may_be_object.then(|| serde_json::from_str(&text).ok()).flatten()?;
+    let is_call = json.as_object()?.keys().all(|key| matches!(key.as_str(), "args" | "kwargs"));
+    let has_positions = json["args"].as_array().is_some_and(|args| !args.is_empty());
+    Some(if is_call && !has_positions && json["kwargs"].is_object() {
+        json["kwargs"].to_string()
+    } else {
+        text
+    })
 }

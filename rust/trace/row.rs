@@ -11,8 +11,9 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::conventions::SpanSummary;
+use super::node_type::NodeType;
 use super::tree::Forest;
-use super::{Span, Trace};
+use super::{Span, Trace, tokens};
 use crate::otlp::TraceId;
 use crate::schema::{AGGREGATES, FIELDS, Field, STATUSES, trace_schema};
 use crate::time::NANOS_PER_MICRO;
@@ -32,7 +33,7 @@ pub struct TraceRow {
     pub session_id: Option<String>,
     /// The user, from the span nearest to the run root that has one.
     pub user_id: Option<String>,
-    /// From the run root.
+    /// The agent, from the run root, else from the nearest agent below it.
     pub agent_id: Option<String>,
     /// From the run root.
     pub team_id: Option<String>,
@@ -74,6 +75,7 @@ impl TraceRow {
         let start_time = micros(spans.iter().map(|span| span.start).min().unwrap_or(0));
         let latest = |span: &Arc<Span>| span.start.max(span.effective_end());
         let end_time = micros(spans.iter().map(latest).max().unwrap_or(0));
+        let [input_tokens, output_tokens] = tokens::totals(spans, forest);
         let errors = spans.iter().filter(|span| span.is_error).count();
         Self {
             trace_id: trace.trace_id,
@@ -82,7 +84,7 @@ impl TraceRow {
             run_id: own(|summary| &summary.run_id),
             session_id: near(|summary| &summary.session_id),
             user_id: near(|summary| &summary.user_id),
-            agent_id: own(|summary| &summary.agent_id),
+            agent_id: run.and_then(|run| agent_of(spans, forest, run)),
             team_id: own(|summary| &summary.team_id),
             workflow_id: own(|summary| &summary.workflow_id),
             start_time,
@@ -91,8 +93,8 @@ impl TraceRow {
             duration_ms: (end_time - start_time) / 1_000,
             total_spans: saturating_i64(spans.len() as u64),
             error_count: saturating_i64(errors as u64),
-            input_tokens: saturating_i64(sum(spans, |summary| summary.input_tokens)),
-            output_tokens: saturating_i64(sum(spans, |summary| summary.output_tokens)),
+            input_tokens: saturating_i64(input_tokens),
+            output_tokens: saturating_i64(output_tokens),
         }
     }
 
@@ -117,6 +119,26 @@ pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
     forest.roots().first().copied()
 }
 
+/// Returns the agent of the run root; unless that is a team or of agno, else of the nearest agent below it, else of the
+/// nearest span below it that has one.
+fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> {
+    let summary = &spans[run].summary;
+    if summary.agent_id.is_some() || summary.is_agno || summary.node_type == NodeType::Team {
+        return text(&summary.agent_id);
+    }
+    let mut of_any = None;
+    let mut level = forest.children(run).to_vec();
+    while !level.is_empty() {
+        let mut with_agent = level.iter().map(|index| &spans[*index].summary);
+        if let Some(agent) = with_agent.clone().find(|below| below.is_run && below.agent_id.is_some()) {
+            return text(&agent.agent_id);
+        }
+        of_any = of_any.or_else(|| with_agent.find_map(|below| text(&below.agent_id)));
+        level = forest.level_below(&level);
+    }
+    of_any
+}
+
 /// Returns what `read` finds in the nearest span that has it: the run itself, its subtree breadth first, then its
 /// ancestors.
 fn nearest<T>(
@@ -139,10 +161,6 @@ fn nearest<T>(
 #[allow(clippy::ref_option, reason = "it takes a reference to a field")]
 fn text(id: &Option<Box<str>>) -> Option<String> {
     id.as_deref().map(str::to_owned)
-}
-
-fn sum(spans: &[Arc<Span>], tokens: fn(&SpanSummary) -> u64) -> u64 {
-    spans.iter().fold(0, |sum, span| sum.saturating_add(tokens(&span.summary)))
 }
 
 fn saturating_i64(count: u64) -> i64 {

@@ -21,7 +21,7 @@ pub struct Span {
     pub start: u64,
     /// Nanoseconds since 1970, as sent; 0 if it was not sent.
     pub end: u64,
-    /// Whether its status is an error.
+    /// Whether its status is an error, or an attribute says so.
     pub is_error: bool,
     /// What is read from its attributes.
     pub summary: SpanSummary,
@@ -42,14 +42,15 @@ impl Span {
         else {
             return Err(Error::Decode("expected a span with a trace id and a span id".into()));
         };
+        let summary = SpanSummary::of(&span, wire.origin.scope_name());
         Ok(Self {
             trace_id,
             span_id,
             parent_id: SpanId::from_bytes(span.parent_span_id),
             start: span.start,
             end: span.end,
-            is_error: span.status == proto::status::StatusCode::Error as i32,
-            summary: SpanSummary::of(&span, wire.origin.scope_name()),
+            is_error: summary.is_failed || span.status == proto::status::StatusCode::Error as i32,
+            summary,
             wire,
         })
     }

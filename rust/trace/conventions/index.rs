@@ -130,17 +130,17 @@ impl AttributeIndex {
         members.chain(whole.map(|(_, position)| Source { position, member: None }))
     }
 
-    /// Returns the word for the type of the span: that of the first line that says one. `value` returns the text at a
-    /// position of the list.
+    /// Returns the word for the type of the span, of the first line that says one, with the line's name. `value` returns
+    /// the text at a position of the list.
     pub(super) fn type_word<'a>(
         &self,
         value: impl Fn(usize) -> Option<Cow<'a, str>>,
-    ) -> Option<Cow<'a, str>> {
+    ) -> Option<(Cow<'a, str>, &'static str)> {
         self.types.iter().find_map(|(rank, position)| {
             let value = value(*position)?;
-            let (_, word) =
-                TYPES[usize::from(*rank)].types.iter().find(|(of, _)| *of == ANY || *of == value)?;
-            Some(if *word == ANY { value } else { Cow::Borrowed(*word) })
+            let line = &TYPES[usize::from(*rank)];
+            let (_, word) = line.types.iter().find(|(of, _)| *of == ANY || *of == value)?;
+            Some((if *word == ANY { value } else { Cow::Borrowed(*word) }, line.name))
         })
     }
 

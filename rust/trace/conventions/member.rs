@@ -29,11 +29,24 @@ impl<'a> JsonObject<'a> {
     }
 
     /// Returns the value at `path`, members separated by `.`: objects and arrays as their JSON. `null` and an empty text
-    /// count as none.
+    /// count as none. A path that ends with `+` is the sum of the member and of those that begin with its name and `_`.
     pub(super) fn value(&self, path: &str) -> Option<Value> {
+        if let Some(name) = path.strip_suffix('+') {
+            return self.sum(name);
+        }
         let (key, rest) = path.split_once('.').unwrap_or((path, ""));
         let (_, json) = self.0.iter().find(|(member, _)| member == key)?;
         if rest.is_empty() { value_of(json.get()) } else { JsonObject::of(json.get())?.value(rest) }
+    }
+
+    fn sum(&self, name: &str) -> Option<Value> {
+        let is_part = |member: &str| {
+            member.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let parts = self.0.iter().filter(|(member, _)| is_part(member));
+        let counts: Vec<i64> = parts.filter_map(|(_, json)| json.get().parse().ok()).collect();
+        let sum = counts.iter().fold(0, |sum: i64, count| sum.saturating_add(*count));
+        (!counts.is_empty()).then_some(Value::IntValue(sum))
     }
 }
 

@@ -12,5 +12,5 @@ mod types;
 
 pub use index::AttributeIndex;
 pub use summary::SpanSummary;
-pub use table::{Attribute, Line, TABLE};
-pub use types::{ANY, TYPES, TypeLine};
+pub use table::{Attribute, Line, NUMBERED, TABLE, VERBATIM};
+pub use types::{ANY, NAMED_BY_SPAN, TYPES, TypeLine};

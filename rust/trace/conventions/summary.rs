@@ -6,6 +6,7 @@ use super::super::node_type::NodeType;
 use super::index::AttributeIndex;
 use super::member::JsonObject;
 use super::table::Attribute;
+use super::types::NAMED_BY_SPAN;
 use crate::otlp::SpanRef;
 use crate::otlp::span_ref::{AttributeRef, ValueRef};
 
@@ -22,6 +23,8 @@ pub struct SpanSummary {
     pub node_type: NodeType,
     /// Whether it can be the run root: an agent, team, workflow or chain that runs.
     pub is_run: bool,
+    /// Whether an attribute says that it failed.
+    pub is_failed: bool,
     /// Whether its instrumentor is agno's.
     pub is_agno: bool,
     /// The run's id.
@@ -50,14 +53,15 @@ impl SpanSummary {
         let mut reader = Reader::of(&span.attributes);
         let team_id = reader.id(Attribute::TeamId);
         let is_agno = reader.index.has_agno() || scope == AGNO_SCOPE;
-        let node_type = reader.node_type(team_id.is_some(), is_agno);
+        let (node_type, line) = reader.node_type(team_id.is_some(), is_agno);
         let is_execution = reader.text(Attribute::Operation).as_deref() != Some("create_agent");
         let is_run = is_execution
             && matches!(node_type, NodeType::Agent | NodeType::Team | NodeType::Workflow | NodeType::Chain);
         let mut summary = Self {
-            name: String::from_utf8_lossy(span.name).into(),
+            name: reader.name(span.name, &node_type, is_agno),
             is_run,
             is_agno,
+            is_failed: reader.text(Attribute::Level).as_deref() == Some("ERROR"),
             run_id: reader.id(Attribute::RunId),
             session_id: reader.id(Attribute::SessionId),
             user_id: reader.id(Attribute::UserId),
@@ -69,6 +73,9 @@ impl SpanSummary {
         if node_type.is_model() {
             summary.input_tokens = reader.count(Attribute::InputTokens);
             summary.output_tokens = reader.count(Attribute::OutputTokens);
+        }
+        if node_type == NodeType::Agent && summary.agent_id.is_none() && NAMED_BY_SPAN.contains(&line) {
+            summary.agent_id = Some(summary.name.clone());
         }
         summary.node_type = node_type;
         summary
@@ -89,11 +96,24 @@ impl<'a> Reader<'a> {
         Self { attributes, index: AttributeIndex::from_presence(presence), objects: Vec::new() }
     }
 
-    fn node_type(&self, has_team: bool, is_agno: bool) -> NodeType {
+    /// Returns the type of the span, and the name of the line that says it.
+    fn node_type(&self, has_team: bool, is_agno: bool) -> (NodeType, &'static str) {
         // A team id is also that of a member's team, except beside a kind of `OpenInference`.
         let has_team = has_team && self.index.position(Attribute::Kind).is_some();
         let word = self.index.type_word(|position| text_of(self.attributes[position].value));
-        word.map_or(NodeType::Unknown, |word| NodeType::of_word(&word, has_team, is_agno))
+        word.map_or((NodeType::Unknown, ""), |(word, line)| {
+            (NodeType::of_word(&word, has_team, is_agno), line)
+        })
+    }
+
+    /// Returns the name that is shown: of a span without a type its title, and of one with a type its name without
+    /// uuids, which make every run another.
+    fn name(&mut self, sent: &[u8], node_type: &NodeType, is_agno: bool) -> Box<str> {
+        let sent = String::from_utf8_lossy(sent);
+        if *node_type == NodeType::Unknown {
+            return self.id(Attribute::Title).unwrap_or_else(|| sent.into());
+        }
+        if is_agno { sent.into() } else { without_uuids(&sent).into() }
     }
 
     /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
@@ -139,6 +159,29 @@ fn object_at<'a, 'o>(
         objects.len() - 1
     });
     objects[known].1.as_ref()
+}
+
+/// Length of the text of a uuid.
+const UUID_LENGTH: usize = 36;
+
+/// Returns a name without the uuids that follow a `_` in it.
+fn without_uuids(name: &str) -> Cow<'_, str> {
+    let Some(start) =
+        name.match_indices('_').map(|(start, _)| start).find(|start| has_uuid(&name[start + 1..]))
+    else {
+        return Cow::Borrowed(name);
+    };
+    let after = without_uuids(&name[start + 1 + UUID_LENGTH..]);
+    Cow::Owned([&name[..start], after.as_ref()].concat())
+}
+
+/// Whether a text begins with a uuid.
+fn has_uuid(text: &str) -> bool {
+    let is_digit = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.as_bytes().get(..UUID_LENGTH).is_some_and(|uuid| uuid.iter().enumerate().all(is_digit))
 }
 
 /// Whether there is a value; an empty text counts as none.

@@ -6,6 +6,7 @@
 pub enum Attribute {
     Kind,
     Operation,
+    Level,
     Title,
     RunId,
     SessionId,
@@ -23,8 +24,6 @@ pub enum Attribute {
     ReasoningTokens,
     Input,
     Output,
-    InputMessages,
-    OutputMessages,
     ToolName,
     ToolParameters,
     Description,
@@ -45,7 +44,8 @@ pub struct Line {
     /// The attribute's own name, in the reference and in the setting `conventions`.
     pub word: &'static str,
     /// The names, in order of precedence. `<name>#<member>` is a member of the JSON object that the attribute `<name>`
-    /// holds as text; `<member>` may be a path of members, separated by `.`.
+    /// holds as text; `<member>` may be a path of members, separated by `.`. `<name>#<member>+` is the sum of the member
+    /// and of all that begin with `<member>_`.
     pub names: &'static [&'static str],
 }
 
@@ -54,9 +54,11 @@ const fn line(attribute: Attribute, word: &'static str, names: &'static [&'stati
 }
 
 /// The table: each attribute at its position, with its names in order of precedence.
-pub const TABLE: [Line; 31] = [
+pub const TABLE: [Line; 30] = [
     line(Attribute::Kind, "kind", &["openinference.span.kind"]),
     line(Attribute::Operation, "operation", &["gen_ai.operation.name"]),
+    // A span with the level `ERROR` failed, whatever its status.
+    line(Attribute::Level, "level", &["langfuse.observation.level"]),
     // The name of a span that no convention gives a type.
     line(Attribute::Title, "title", &["logfire.msg"]),
     line(Attribute::RunId, "run_id", &["agno.run.id", "mastra.metadata.runId"]),
@@ -154,9 +156,8 @@ pub const TABLE: [Line; 31] = [
             "ai.usage.inputTokens",
             "ai.usage.promptTokens",
             "ai.usage.tokens",
-            "langfuse.observation.usage_details#input",
+            "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
-            "langfuse.observation.usage_details#input_tokens",
         ],
     ),
     line(
@@ -168,9 +169,8 @@ pub const TABLE: [Line; 31] = [
             "gen_ai.usage.completion_tokens",
             "ai.usage.outputTokens",
             "ai.usage.completionTokens",
-            "langfuse.observation.usage_details#output",
+            "langfuse.observation.usage_details#output+",
             "langfuse.observation.usage_details#completion_tokens",
-            "langfuse.observation.usage_details#output_tokens",
         ],
     ),
     line(
@@ -210,25 +210,6 @@ pub const TABLE: [Line; 31] = [
             "pydantic_ai.all_messages",
             "all_messages_events",
             "gen_ai.prompt",
-        ],
-    ),
-    line(
-        Attribute::Output,
-        "output",
-        &[
-            "output.value",
-            "gen_ai.output.messages",
-            "gen_ai.tool.call.result",
-            "tool_response",
-            "final_result",
-            "gen_ai.completion",
-        ],
-    ),
-    // Content that is shown as the text of its last message if it is a list of messages, else as it was sent.
-    line(
-        Attribute::InputMessages,
-        "input_messages",
-        &[
             "langfuse.observation.input",
             "traceloop.entity.input",
             "ai.prompt.messages",
@@ -247,9 +228,15 @@ pub const TABLE: [Line; 31] = [
         ],
     ),
     line(
-        Attribute::OutputMessages,
-        "output_messages",
+        Attribute::Output,
+        "output",
         &[
+            "output.value",
+            "gen_ai.output.messages",
+            "gen_ai.tool.call.result",
+            "tool_response",
+            "final_result",
+            "gen_ai.completion",
             "langfuse.observation.output",
             "traceloop.entity.output",
             "ai.response.text",
@@ -299,4 +286,26 @@ pub const TABLE: [Line; 31] = [
         &["exception.message", "langfuse.observation.status_message"],
     ),
     line(Attribute::ErrorType, "error_type", &["error.type"]),
+];
+
+/// Names of input and output whose values are always shown as they were sent: their formats are standards that clients
+/// read. Elsewhere a list of messages is shown as the text that it says (`docs/reference/traces.md#messages`).
+pub const VERBATIM: [&str; 11] = [
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.prompt",
+    "gen_ai.completion",
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.call.result",
+    "pydantic_ai.all_messages",
+    "all_messages_events",
+    "final_result",
+    "ai.toolCall.args",
+    "ai.toolCall.result",
+];
+
+/// Prefixes of messages that are sent as one attribute per part, `<prefix><number>.<part>`.
+pub const NUMBERED: [(Attribute, &[&str]); 2] = [
+    (Attribute::Input, &["llm.input_messages.", "gen_ai.prompt."]),
+    (Attribute::Output, &["llm.output_messages.", "gen_ai.completion."]),
 ];

@@ -16,6 +16,9 @@ const fn line(name: &'static str, types: &'static [(&'static str, &'static str)]
     TypeLine { name, types }
 }
 
+/// Lines whose spans of type `AGENT` have the agent's name as their own.
+pub const NAMED_BY_SPAN: [&str; 1] = ["langfuse.observation.type"];
+
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
 pub const TYPES: [TypeLine; 10] = [
     line("openinference.span.kind", &[(ANY, ANY)]),

@@ -1,0 +1,33 @@
+//! Messages that were sent as span events, one event each: `gen_ai.user.message`, `gen_ai.choice`.
+
+use serde_json::{Map, Value as Json};
+
+use super::super::json::value_text;
+use super::{Reading, Side, read_json};
+use crate::otlp::proto::any_value::Value;
+use crate::otlp::proto::span::Event;
+
+/// Returns the text of the messages among `events`.
+pub(in super::super) fn messages_of_events(events: &[Event], side: Side) -> Option<String> {
+    let is_message =
+        |name: &str| name == "gen_ai.choice" || (name.starts_with("gen_ai.") && name.ends_with(".message"));
+    let messages: Vec<Json> = events.iter().filter(|event| is_message(&event.name)).map(message_of).collect();
+    match read_json(&Json::Array(messages), side) {
+        Reading::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns an event as an object of its attributes; JSON in a text is read.
+fn message_of(event: &Event) -> Json {
+    let attributes = event.attributes.iter().filter_map(|attribute| {
+        let value = attribute.value.as_ref()?.value.as_ref()?;
+        let text = value_text(value);
+        let is_json = !matches!(value, Value::StringValue(_)) || text.starts_with(['{', '[']);
+        let json = is_json.then(|| serde_json::from_str(&text).ok()).flatten();
+        Some((attribute.key.clone(), json.unwrap_or(Json::String(text))))
+    });
+    let mut members: Map<String, Json> = attributes.collect();
+    members.insert("event.name".to_owned(), event.name.as_str().into());
+    Json::Object(members)
+}

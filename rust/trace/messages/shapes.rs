@@ -1,0 +1,207 @@
+//! The JSON shapes of messages.
+
+use serde_json::{Map, Value as Json};
+
+use super::parts::{Parts, call_text};
+use super::{Message, Role, Side};
+
+/// Members of an object that hold messages or one message, by side, in order of precedence.
+const CONTAINERS: [(Side, &[&str]); 2] = [
+    (Side::Input, &["messages", "new_message", "contents", "prompt", "prompts", "input", "kwargs"]),
+    (
+        Side::Output,
+        &[
+            "generations",
+            "choices",
+            "candidates",
+            "messages",
+            "message",
+            "output",
+            "content",
+            "response",
+            "kwargs",
+        ],
+    ),
+];
+
+/// Members of an object that hold a bare text, by side: the member, and another one that the object must have. Without
+/// one, the text must be all that the object holds.
+const BARE_TEXTS: [(Side, &str, Option<&str>); 6] = [
+    (Side::Input, "prompt", Some("prompt")),
+    (Side::Input, "input", Some("model")),
+    (Side::Input, "input", None),
+    (Side::Output, "output", None),
+    (Side::Output, "raw", Some("pydantic")),
+    (Side::Output, "text", Some("generation_info")),
+];
+
+/// Returns the messages in `json`; `None` if it is something else.
+pub(super) fn messages(json: &Json, side: Side) -> Option<Vec<Message>> {
+    match json {
+        Json::Array(items) if !items.is_empty() => {
+            if let Some(message) = pair(items) {
+                return Some(vec![message]);
+            }
+            let lists: Option<Vec<_>> = items.iter().map(|item| messages(item, side)).collect();
+            Some(lists?.into_iter().flatten().collect())
+        }
+        Json::Object(object) => {
+            let message = message(object, side).map(|message| vec![message]);
+            message.or_else(|| bare_text(object, side)).or_else(|| contained(object, side))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the message of an object that holds a bare text.
+fn bare_text(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
+    let text = BARE_TEXTS.iter().find_map(|(of, key, beside)| {
+        let is_meant = beside.map_or(object.len() == 1, |beside| object.contains_key(beside));
+        object.get(*key).filter(|_| *of == side && is_meant)?.as_str()
+    })?;
+    Some(vec![of_role(role_of_side(side), text)])
+}
+
+fn role_of_side(side: Side) -> Role {
+    if side == Side::Input { Role::User } else { Role::Assistant }
+}
+
+/// Returns the messages that an object holds in one of its members.
+fn contained(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
+    let (_, keys) = CONTAINERS.iter().find(|(of, _)| *of == side)?;
+    keys.iter().find_map(|key| match object.get(*key)? {
+        Json::Array(texts) if *key == "prompts" => {
+            let text = |text: &Json| text.as_str().map(|text| of_role(Role::User, text));
+            texts.iter().map(text).collect()
+        }
+        inside @ (Json::Array(_) | Json::Object(_)) => messages(inside, side),
+        _ => None,
+    })
+}
+
+fn of_role(role: Role, text: &str) -> Message {
+    Message { role, text: text.to_owned(), calls: Vec::new() }
+}
+
+/// Returns the message of a pair of role and text.
+fn pair(items: &[Json]) -> Option<Message> {
+    let [Json::String(role), Json::String(text)] = items else { return None };
+    Some(of_role(role_of(role)?, text))
+}
+
+/// Returns the role for the words of frameworks.
+fn role_of(word: &str) -> Option<Role> {
+    let word = word.rsplit('.').next().unwrap_or(word).to_ascii_lowercase();
+    match word.trim_end_matches("chunk").trim_end_matches("message") {
+        "user" | "human" => Some(Role::User),
+        "assistant" | "ai" | "model" | "bot" => Some(Role::Assistant),
+        "system" | "developer" | "tool" | "function" | "toolcall" | "tool_response" => Some(Role::Other),
+        _ => None,
+    }
+}
+
+/// Returns the message that an object is.
+fn message(object: &Map<String, Json>, side: Side) -> Option<Message> {
+    if let Some(event) = object.get("event.name").and_then(Json::as_str) {
+        return message_of_event(event, object, side);
+    }
+    // A constructor of `LangChain`, a choice, a generation, or the numbered attributes of `OpenInference`.
+    let is_constructor = object.contains_key("lc") || object.get("id").is_some_and(Json::is_array);
+    if is_constructor && let Some(Json::Object(arguments)) = object.get("kwargs") {
+        let class = object.get("id").and_then(Json::as_array).and_then(|path| path.last()?.as_str());
+        let role = role_in(arguments).or_else(|| role_of(class?))?;
+        return Some(with_parts(role, arguments));
+    }
+    for inside in ["message", "delta"] {
+        if let Some(Json::Object(inside)) = object.get(inside)
+            && let Some(message) = message(inside, side)
+        {
+            return Some(message);
+        }
+    }
+    let kind = object.get("type").and_then(Json::as_str).unwrap_or_default();
+    match kind {
+        "function_call" => {
+            let calls = call_text(&Json::Object(object.clone())).into_iter().collect();
+            return Some(Message { role: Role::Assistant, text: String::new(), calls });
+        }
+        "function_call_output" => return Some(with_parts(Role::Other, &single("output", object))),
+        "reasoning" => return Some(of_role(Role::Assistant, "")),
+        _ => {}
+    }
+    if object.contains_key("toolCallId") && object.contains_key("toolName") {
+        let calls = call_text(&Json::Object(object.clone())).into_iter().collect();
+        return Some(Message { role: Role::Assistant, text: String::new(), calls });
+    }
+    if let Some(role) = role_in(object) {
+        // An older dump of `LangChain` has the message in `data`.
+        let dumped = object.get("data").and_then(Json::as_object);
+        return Some(with_parts(role, dumped.unwrap_or(object)));
+    }
+    // Gemini leaves the role out where there is only one.
+    let has_parts = object.get("parts").is_some_and(Json::is_array);
+    has_parts.then(|| with_parts(role_of_side(side), object))
+}
+
+fn single(key: &str, object: &Map<String, Json>) -> Map<String, Json> {
+    let content = object.get(key).cloned().unwrap_or_default();
+    Map::from_iter([("content".to_owned(), content)])
+}
+
+/// Returns the role that an object says; the type of a message of `LangChain` is its role.
+fn role_in(object: &Map<String, Json>) -> Option<Role> {
+    match object.get("role") {
+        Some(role) => Some(role.as_str().and_then(role_of).unwrap_or(Role::Other)),
+        None => {
+            let has_content =
+                object.contains_key("content") || object.get("data").is_some_and(Json::is_object);
+            has_content.then(|| role_of(object.get("type")?.as_str()?)).flatten()
+        }
+    }
+}
+
+/// Returns the message of a `GenAI` event. Only `gen_ai.choice` is an answer: messages of the assistant are its earlier
+/// ones.
+fn message_of_event(event: &str, object: &Map<String, Json>, side: Side) -> Option<Message> {
+    let word = event.strip_prefix("gen_ai.")?;
+    if word == "choice" {
+        return Some(match object.get("message") {
+            Some(Json::Object(message)) => with_parts(Role::Assistant, message),
+            Some(_) => with_parts(Role::Assistant, &single("message", object)),
+            None => with_parts(Role::Assistant, object),
+        });
+    }
+    let role = role_of(word.strip_suffix(".message")?)?;
+    Some(if side == Side::Input { with_parts(role, object) } else { of_role(Role::User, "") })
+}
+
+/// Returns the message of a role with the content and the calls of `object`.
+fn with_parts(role: Role, object: &Map<String, Json>) -> Message {
+    let mut parts = Parts::default();
+    let with_content = |key: &&&str| object.get(**key).is_some_and(|content| !is_empty(content));
+    if let Some(key) = ["content", "contents", "parts", "blocks", "text"].iter().find(with_content) {
+        parts.read(&object[*key]);
+    }
+    for key in ["tool_calls", "toolCalls"] {
+        if let Some(calls) = object.get(key) {
+            // The content of some frameworks repeats the calls.
+            if parts.calls.is_empty() {
+                parts.read_calls(calls);
+            }
+        }
+    }
+    if let Some(call) = object.get("function_call").and_then(call_text) {
+        parts.calls.push(call);
+    }
+    let texts = if role == Role::Other && parts.texts.is_empty() { parts.results } else { parts.texts };
+    Message { role, text: texts.join("\n"), calls: parts.calls }
+}
+
+fn is_empty(content: &Json) -> bool {
+    match content {
+        Json::Null => true,
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}

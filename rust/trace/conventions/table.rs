@@ -158,6 +158,7 @@ pub const TABLE: [Line; 30] = [
             "ai.usage.tokens",
             "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
+            "input_tokens",
         ],
     ),
     line(
@@ -171,6 +172,7 @@ pub const TABLE: [Line; 30] = [
             "ai.usage.completionTokens",
             "langfuse.observation.usage_details#output+",
             "langfuse.observation.usage_details#completion_tokens",
+            "output_tokens",
         ],
     ),
     line(
@@ -183,6 +185,7 @@ pub const TABLE: [Line; 30] = [
             "gen_ai.usage.details.cache_read_tokens",
             "ai.usage.cachedInputTokens",
             "langfuse.observation.usage_details#input_cached_tokens",
+            "cache_read_tokens",
         ],
     ),
     line(
@@ -225,6 +228,8 @@ pub const TABLE: [Line; 30] = [
             "mastra.workflow_run.input",
             "mastra.workflow_step.input",
             "mastra.mapping.input",
+            "user_prompt",
+            "input",
         ],
     ),
     line(
@@ -256,6 +261,8 @@ pub const TABLE: [Line; 30] = [
             "mastra.workflow_run.output",
             "mastra.workflow_step.output",
             "mastra.mapping.output",
+            "anthropic.tool_result.content",
+            "output",
         ],
     ),
     line(
@@ -283,7 +290,7 @@ pub const TABLE: [Line; 30] = [
     line(
         Attribute::ErrorMessage,
         "error_message",
-        &["exception.message", "langfuse.observation.status_message"],
+        &["exception.message", "langfuse.observation.status_message", "error.message", "error"],
     ),
     line(Attribute::ErrorType, "error_type", &["error.type"]),
 ];

@@ -20,7 +20,7 @@ const fn line(name: &'static str, types: &'static [(&'static str, &'static str)]
 pub const NAMED_BY_SPAN: [&str; 1] = ["langfuse.observation.type"];
 
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
-pub const TYPES: [TypeLine; 10] = [
+pub const TYPES: [TypeLine; 11] = [
     line("openinference.span.kind", &[(ANY, ANY)]),
     line(
         "langfuse.observation.type",
@@ -90,6 +90,17 @@ pub const TYPES: [TypeLine; 10] = [
     line(
         "llm.request.type",
         &[("chat", "LLM"), ("completion", "LLM"), ("embedding", "EMBEDDING"), ("rerank", "RERANKER")],
+    ),
+    line(
+        "span.type",
+        &[
+            ("interaction", "AGENT"),
+            ("llm_request", "LLM"),
+            ("tool", "TOOL"),
+            ("tool.execution", "CHAIN"),
+            ("tool.blocked_on_user", "CHAIN"),
+            ("hook", "CHAIN"),
+        ],
     ),
     line("mcp.method.name", &[("tools/call", "TOOL")]),
     line("gen_ai.tool.name", &[(ANY, "TOOL")]),

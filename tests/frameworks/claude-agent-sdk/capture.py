@@ -31,6 +31,7 @@ OPTIONS = ClaudeAgentOptions(
     allowed_tools=["mcp__city__get_weather", "mcp__city__get_stock"],
     tools=[],
     setting_sources=[],
+    session_id="6f1d0c9e-4b7a-4d52-9a53-0c1b2a3d4e5f",
 )
 
 

@@ -102,7 +102,10 @@ pub const TYPES: [TypeLine; 11] = [
             ("hook", "CHAIN"),
         ],
     ),
-    line("mcp.method.name", &[("tools/call", "TOOL")]),
+    line(
+        "mcp.method.name",
+        &[("tools/call", "TOOL"), ("prompts/get", "PROMPT"), ("resources/read", "RETRIEVER")],
+    ),
     line("gen_ai.tool.name", &[(ANY, "TOOL")]),
     line("agent_name", &[(ANY, "AGENT")]),
 ];

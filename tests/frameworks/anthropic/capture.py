@@ -60,7 +60,9 @@ def model_error() -> None:
 
 
 def session() -> None:
-    in_session = client.with_options(open_telemetry={"conversation_id": "session-1", "traces": {"content_mode": "content"}})
+    in_session = client.with_options(
+        open_telemetry={"conversation_id": "session-1", "traces": {"content_mode": "content"}}
+    )
     messages = [user("Hello, my name is Ada.")]
     reply = in_session.messages.create(model=MODEL, max_tokens=100, messages=messages)
     messages += [{"role": "assistant", "content": reply.content[0].text}, user("What is my name?")]

@@ -10,7 +10,7 @@ from .capturing import capture
 from .facts import failures, gaps, replayed
 from .framework import read
 from .page import PAGE, page
-from .showing import attributes_of, tree_of
+from .showing import requests_text, tree_of
 
 ENVIRONMENTS = Path("target/frameworks")
 
@@ -43,7 +43,7 @@ def show_command(framework: str, case: tuple[str, ...], *, attributes: bool) -> 
             continue
         click.secho(f"== {known.name}: {known.description}", bold=True)
         traces = replayed(framework, known)
-        click.echo(attributes_of(framework, known) if attributes else "\n".join(map(tree_of, traces)))
+        click.echo(requests_text(framework, known) if attributes else "\n".join(map(tree_of, traces)))
         for place, message in failures(known, traces).items():
             word = "known gap" if place in gaps(read(framework), known) else "WRONG"
             click.echo(f"{word}: {place}: {message}")

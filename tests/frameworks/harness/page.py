@@ -33,7 +33,7 @@ COLUMNS = {
     "error": "Error",
 }
 KEPT_TOGETHER = {"input_tokens": "tokens", "output_tokens": "tokens", "team_id": "agent_id", "workflow_id": "agent_id"}
-TICK, GAP, NOT_SENT = "✓", "gap", "–"
+TICK, GAP, NOT_SENT = "✓", "gap", "-"
 HEAD = """\
 # Frameworks
 
@@ -47,7 +47,7 @@ limits and other addresses.
 
 ## What is read
 
-✓: everything that the framework sends of it is read as stated. –: the framework does not send it in these cases.
+✓: everything that the framework sends of it is read as stated. -: the framework does not send it in these cases.
 gap: something that it sends is not read yet; the recipe says what.
 
 """
@@ -68,9 +68,7 @@ def marks(name: str) -> dict[str, str]:
         for trace in case.expected:
             stated |= {column_of(fact) for fact in trace.facts}
             stated |= {column_of(fact) for span in trace.spans for fact in span}
-    return {
-        column: GAP if column in failed else TICK if column in stated else NOT_SENT for column in COLUMNS
-    }
+    return {column: GAP if column in failed else TICK if column in stated else NOT_SENT for column in COLUMNS}
 
 
 def page() -> str:

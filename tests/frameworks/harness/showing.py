@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.json_format import MessageToDict
-
 from .facts import IN_METADATA, OF_A_SPAN, span_fact
-from .framework import FRAMEWORKS, read_index
-from .neutral import MESSAGES
+from .sent import attributes_of, requests_of
 
 if TYPE_CHECKING:
     from .framework import Case
@@ -38,21 +34,15 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text)} characters)"
 
 
-def attributes_of(name: str, case: Case) -> str:
+def requests_text(name: str, case: Case) -> str:
     """Returns the requests of a case, decoded: each span or log with its attributes, one a line."""
     lines = []
-    for file in read_index(name).files:
-        if file.case != case.name:
-            continue
-        body = (FRAMEWORKS / name / "exports" / file.file).read_bytes()
-        body = gzip.decompress(body) if file.content_encoding == "gzip" else body
-        is_json = file.content_type == "application/json"
-        request = json.loads(body) if is_json else MessageToDict(MESSAGES[file.signal].FromString(body))
+    for file, request in requests_of(name, case):
         lines.append(f"-- {file.file}")
         for resource in request.get("resourceSpans", []) + request.get("resourceLogs", []):
-            lines.append(f"resource {_attributes(resource['resource'])}")
+            lines.append(f"resource {attributes_of(resource.get('resource', {}))}")
             for scope in resource.get("scopeSpans", []) + resource.get("scopeLogs", []):
-                lines.append(f"scope {scope['scope']}")
+                lines.append(f"scope {scope.get('scope')}")
                 for item in scope.get("spans", []) + scope.get("logRecords", []):
                     lines += _item(item)
     return "\n".join(lines)
@@ -60,15 +50,7 @@ def attributes_of(name: str, case: Case) -> str:
 
 def _item(item: dict[str, Any]) -> list[str]:
     words = {key: item.get(key) for key in ("name", "eventName", "spanId", "parentSpanId", "status", "body")}
-    lines = [f"  {({key: value for key, value in words.items() if value})}"]
-    lines += [f"    {key} = {_short(value)}" for key, value in _attributes(item).items()]
-    lines += [f"    event {event['name']} {_attributes(event)}" for event in item.get("events", [])]
+    lines = [f"  { ({key: value for key, value in words.items() if value}) }"]
+    lines += [f"    {key} = {_short(value)}" for key, value in attributes_of(item).items()]
+    lines += [f"    event {event['name']} {attributes_of(event)}" for event in item.get("events", [])]
     return lines
-
-
-def _attributes(holder: dict[str, Any]) -> dict[str, Any]:
-    found = {}
-    for attribute in holder.get("attributes", []):
-        value = attribute["value"]
-        found[attribute["key"]] = next(iter(value.values())) if len(value) == 1 else value
-    return found

@@ -9,12 +9,25 @@ import pytest
 from frameworks.harness.facts import failures, gaps, replayed, spans_of
 from frameworks.harness.framework import FRAMEWORKS, names, read, read_index, script_of
 from frameworks.harness.page import PAGE, page
+from frameworks.harness.sent import spans_sent
 
 if TYPE_CHECKING:
     from frameworks.harness.framework import Case
 
 CASES = [pytest.param(name, case, id=f"{name}-{case.name}") for name in names() for case in read(name).cases]
 LARGEST_FOLDER = 200_000
+KINDS = {
+    "openinference.span.kind",
+    "gen_ai.operation.name",
+    "traceloop.span.kind",
+    "langfuse.observation.type",
+    "ai.operationId",
+}
+CONTENT = {
+    "input": ("input.value", "gen_ai.input.messages", "langfuse.observation.input", "traceloop.entity.input"),
+    "output": ("output.value", "gen_ai.output.messages", "langfuse.observation.output", "traceloop.entity.output"),
+}
+AGENTS = {"gen_ai.agent.name", "gen_ai.agent.id", "agent.name", "agno.agent.id"}
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
@@ -26,16 +39,24 @@ def test_every_fact_is_read_but_the_known_gaps(name: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_every_trace_has_a_name_an_input_and_types(name: str, case: Case) -> None:
-    """The laws of all frameworks: what a framework sends in any form is not shown as nothing."""
-    for trace in replayed(name, case):
-        assert trace["name"]
-        for span in spans_of(trace):
-            attributes = (span.get("extra_data") or {}).get("attributes") or {}
-            is_typed = any("kind" in key.split(".")[-1] and "." in key for key in attributes)
-            assert span["type"] != "UNKNOWN" or not is_typed, span
-            has_input = any(key.startswith(("input.value", "gen_ai.input.messages")) for key in attributes)
-            assert span.get("input") or not has_input, span
+def test_a_span_whose_kind_is_sent_has_a_type_and_one_with_content_shows_it(name: str, case: Case) -> None:
+    shown = [span for trace in replayed(name, case) for span in spans_of(trace)]
+    for span_name, attributes in spans_sent(name, case):
+        nodes = [span for span in shown if span["name"] == span_name]
+        if attributes.keys() & KINDS:
+            assert nodes, f"no span {span_name!r} is shown"
+            assert "UNKNOWN" not in {span["type"] for span in nodes}, span_name
+        for side, keys in CONTENT.items():
+            if any(attributes.get(key) for key in keys):
+                assert any(side in span for span in nodes), f"{span_name!r} is shown without {side}"
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_a_case_whose_spans_name_an_agent_has_one(name: str, case: Case) -> None:
+    agents = {attributes[key] for _, attributes in spans_sent(name, case) for key in AGENTS & attributes.keys()}
+    traces = replayed(name, case)
+    if agents and not gaps(read(name), case):
+        assert any(trace.keys() & {"agent_id", "team_id", "workflow_id"} for trace in traces), agents
 
 
 @pytest.mark.parametrize("name", names())

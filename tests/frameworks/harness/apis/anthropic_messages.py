@@ -45,7 +45,7 @@ def respond(request: ModelRequest, reply: Reply) -> ModelResponse:
 
 
 def _content(request: ModelRequest, reply: Reply) -> list[dict[str, Any]]:
-    thinking = {"type": "thinking", "thinking": reply.reasoning, "signature": "c3R1Yg=="}
+    thinking: dict[str, Any] = {"type": "thinking", "thinking": reply.reasoning, "signature": "c3R1Yg=="}
     content = [thinking] if reply.reasoning else []
     content += [{"type": "text", "text": reply.text}] if reply.text else []
     content += [
@@ -64,7 +64,7 @@ def _events(message: dict[str, Any], reply: Reply) -> Iterator[dict[str, Any]]:
     for index, block in enumerate(message["content"]):
         match block["type"]:
             case "text":
-                empty = {"text": ""}
+                empty: dict[str, Any] = {"text": ""}
                 deltas = [{"type": "text_delta", "text": word} for word in reply.words]
             case "tool_use":
                 empty = {"input": {}}

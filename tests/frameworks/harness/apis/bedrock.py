@@ -24,14 +24,16 @@ def respond(request: ModelRequest, reply: Reply) -> ModelResponse:
         {"toolUse": {"toolUseId": f"tooluse_{request.number}_{index}", "name": call.name, "input": call.arguments}}
         for index, call in enumerate(reply.tools)
     ]
-    return ModelResponse.of_json({
-        "output": {"message": {"role": "assistant", "content": content}},
-        "stopReason": "tool_use" if reply.tools else "end_turn",
-        "usage": {
-            "inputTokens": usage.input - usage.cached,
-            "outputTokens": usage.output,
-            "totalTokens": usage.input + usage.output,
-            "cacheReadInputTokens": usage.cached,
-        },
-        "metrics": {"latencyMs": 10},
-    })
+    return ModelResponse.of_json(
+        {
+            "output": {"message": {"role": "assistant", "content": content}},
+            "stopReason": "tool_use" if reply.tools else "end_turn",
+            "usage": {
+                "inputTokens": usage.input - usage.cached,
+                "outputTokens": usage.output,
+                "totalTokens": usage.input + usage.output,
+                "cacheReadInputTokens": usage.cached,
+            },
+            "metrics": {"latencyMs": 10},
+        }
+    )

@@ -25,7 +25,7 @@ def respond(request: ModelRequest, reply: Reply) -> ModelResponse:
     thoughts = [{"text": reply.reasoning, "thought": True}] if reply.reasoning else []
     calls = [{"functionCall": {"name": call.name, "args": call.arguments}} for call in reply.tools]
     if request.path["method"] == "generateContent":
-        pieces = [[*thoughts, *([{"text": reply.text}] if reply.text else []), *calls]]
+        pieces: list[list[Any]] = [[*thoughts, *([{"text": reply.text}] if reply.text else []), *calls]]
     else:
         pieces = [*([thoughts] if thoughts else []), *([{"text": word}] for word in reply.words if word)]
         pieces += [calls] if calls else []

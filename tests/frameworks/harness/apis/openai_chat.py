@@ -68,9 +68,7 @@ def respond(request: ModelRequest, reply: Reply) -> ModelResponse:
     return ModelResponse.of_json({**head, "object": "chat.completion", "choices": [choice], "usage": usage_of(reply)})
 
 
-def _chunks(
-    request: ModelRequest, reply: Reply, calls: list[dict[str, Any]], finish: str
-) -> Iterator[dict[str, Any]]:
+def _chunks(request: ModelRequest, reply: Reply, calls: list[dict[str, Any]], finish: str) -> Iterator[dict[str, Any]]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.text:
         deltas += [{"content": word} for word in reply.words]

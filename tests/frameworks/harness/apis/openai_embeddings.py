@@ -26,9 +26,11 @@ def respond(request: ModelRequest, reply: Reply) -> ModelResponse:
     count = len(inputs) if isinstance(inputs, list) and not isinstance(inputs[0], int) else 1
     packed = base64.b64encode(struct.pack("<8f", *VECTOR)).decode()
     vector: Any = packed if request.body.get("encoding_format") == "base64" else VECTOR
-    return ModelResponse.of_json({
-        "object": "list",
-        "model": request.body["model"],
-        "data": [{"object": "embedding", "index": index, "embedding": vector} for index in range(count)],
-        "usage": {"prompt_tokens": reply.usage.input, "total_tokens": reply.usage.input},
-    })
+    return ModelResponse.of_json(
+        {
+            "object": "list",
+            "model": request.body["model"],
+            "data": [{"object": "embedding", "index": index, "embedding": vector} for index in range(count)],
+            "usage": {"prompt_tokens": reply.usage.input, "total_tokens": reply.usage.input},
+        }
+    )

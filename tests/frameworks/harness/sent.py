@@ -1,0 +1,49 @@
+"""What was sent: the captured requests, decoded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.json_format import MessageToDict
+
+from .framework import FRAMEWORKS, read_index
+from .neutral import MESSAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .framework import Case, ExportFile
+
+
+def requests_of(name: str, case: Case) -> Iterator[tuple[ExportFile, dict[str, Any]]]:
+    """Yields the requests of a case as OTLP's JSON, but for the ids of protobuf, which are base64."""
+    for file in read_index(name).files:
+        if file.case == case.name:
+            body = (FRAMEWORKS / name / "exports" / file.file).read_bytes()
+            body = gzip.decompress(body) if file.content_encoding == "gzip" else body
+            is_json = file.content_type == "application/json"
+            yield file, json.loads(body) if is_json else MessageToDict(MESSAGES[file.signal].FromString(body))
+
+
+def spans_sent(name: str, case: Case) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the spans of a case: the name and the attributes of each, in order of their start."""
+    spans = [
+        span
+        for _, request in requests_of(name, case)
+        for resource in request.get("resourceSpans", [])
+        for scope in resource.get("scopeSpans", [])
+        for span in scope.get("spans", [])
+    ]
+    spans.sort(key=lambda span: int(span["startTimeUnixNano"]))
+    return [(span["name"], attributes_of(span)) for span in spans]
+
+
+def attributes_of(holder: dict[str, Any]) -> dict[str, Any]:
+    """Returns the attributes of a span, an event, a log or a resource by name."""
+    found = {}
+    for attribute in holder.get("attributes", []):
+        value = attribute["value"]
+        found[attribute["key"]] = next(iter(value.values())) if len(value) == 1 else value
+    return found

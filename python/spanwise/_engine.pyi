@@ -17,6 +17,7 @@ __all__ = [
     "filter_schema",
     "otlp_spans",
     "otlp_status",
+    "set_conventions",
     "set_page_memory_limit",
     "span_schema",
     "trace_schema",
@@ -207,6 +208,16 @@ class TraceStore:
 
 def filter_schema() -> bytes:
     """Returns the response body of `/traces/filter-schema`."""
+
+def set_conventions(lines: list[tuple[str, str]]) -> None:
+    """Puts names of the user's own before those of the built-in conventions, in this process.
+
+    Args:
+        lines: pairs of the name of an attribute and what it stands for (`docs/reference/traces.md#own-names`).
+
+    Raises:
+        ConfigurationError: a line is invalid, or other conventions are in force in this process.
+    """
 
 def set_page_memory_limit(bytes: int) -> None:
     """Sets the process-wide limit on decoded document bytes held by concurrent pages."""

@@ -55,6 +55,14 @@ class Settings(Budgets, frozen=True, kw_only=True):
             extra={"default": "`traces` in the data folder", "flag": "--store"},
         ),
     ] = field(default_factory=dict)
+    conventions: Annotated[
+        dict[Text, Text],
+        Meta(
+            description="Attributes of spans that conventions of your own use, as `name=meaning`. Repeat the flag for "
+            "each; in the environment, separate them by commas.",
+            extra={"default": "none", "flag": "--convention"},
+        ),
+    ] = field(default_factory=dict)
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The lowest severity to log."),

@@ -20,7 +20,8 @@ mod _engine {
     use super::filter::{PyFilter, filter_schema};
     #[pymodule_export]
     use super::store::{
-        PyCancellationToken, PyIngestReport, PyPage, PyTraceStore, otlp_status, set_page_memory_limit,
+        PyCancellationToken, PyIngestReport, PyPage, PyTraceStore, otlp_status, set_conventions,
+        set_page_memory_limit,
     };
 
     use pyo3::prelude::*;

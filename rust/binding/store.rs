@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::otlp::{Encoding, SpanId, TraceId, response};
 use crate::search::{self, CancellationToken, Detail, Page, PageRequest};
 use crate::storage::{Options, Snapshot, TraceStore};
+use crate::trace::conventions;
 
 /// Cancels a running search.
 #[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
@@ -319,6 +320,12 @@ pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> 
         search::set_page_memory_limit(bytes);
         Ok(())
     })
+}
+
+/// Puts names of the user's own before those of the built-in conventions, in this process.
+#[pyfunction]
+pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
+    detached(py, || conventions::set_conventions(&lines))
 }
 
 /// Returns the token of `cancel`, or one that is never cancelled.

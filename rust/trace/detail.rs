@@ -118,19 +118,12 @@ impl RunContent {
             None => first_content(models().into_iter(), Side::Input)?,
             input => input,
         };
-        let failed = spans.iter().filter(|span| span.is_error);
-        let earliest_failed = || failed.min_by(|one, other| one.sibling_order(other));
-        let cause = first_cause(spans, forest, index).map(|cause| &spans[cause]).or_else(earliest_failed);
-        let error = match cause {
-            Some(span) => Node::of(span)?.error(),
-            None => None,
-        };
+        let error = error_of(spans, forest, index)?;
         if run.span.is_error {
             return Ok(Self { input, output: None, error });
         }
         let is_chain = run.is_chain();
-        // Python's `None` as the output of a chain means that it has none.
-        let mut output = run.output().filter(|output| !(is_chain && output == "None"));
+        let mut output = run.output().filter(|output| !(is_chain && is_python_object(output)));
         if output.is_none() && is_chain {
             let children = forest.children(index).iter().map(|child| &spans[*child]);
             if let Some(last) = children.max_by_key(|span| span.effective_end()) {
@@ -147,6 +140,12 @@ impl RunContent {
         }
         Ok(Self { input, output, error })
     }
+}
+
+/// Whether the output of a chain is an object of Python and says nothing to people: `None`, or the event that ends a
+/// workflow of LlamaIndex.
+fn is_python_object(output: &str) -> bool {
+    output == "None" || output.starts_with("StopEvent(")
 }
 
 /// Maximum number of model spans that are searched for the input, and for the output, of a run that has none.
@@ -178,9 +177,26 @@ fn first_content<'a>(spans: impl Iterator<Item = &'a Span>, side: Side) -> Resul
     Ok(None)
 }
 
-/// Returns the span that made the run fail: from the run root down, the first failed span below, in order of time,
-/// until nothing below failed. `None` if nothing in the run failed.
-fn first_cause(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<usize> {
+/// Returns the error of a trace: the message of the first cause, else of the nearest span above it that has one, else the
+/// type of the first cause.
+fn error_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Result<Option<String>> {
+    let mut causes = causes(spans, forest, run);
+    if causes.is_empty() {
+        let failed = (0..spans.len()).filter(|index| spans[*index].is_error);
+        causes.extend(failed.min_by(|one, other| spans[*one].sibling_order(&spans[*other])));
+    }
+    for cause in causes.iter().rev().take(MAX_SEARCHED) {
+        if let message @ Some(_) = Node::of(&spans[*cause])?.error_message() {
+            return Ok(message);
+        }
+    }
+    causes.last().map_or(Ok(None), |cause| Ok(Node::of(&spans[*cause])?.error()))
+}
+
+/// Returns the spans that made the run fail: from the run root down, the first failed span below, in order of time,
+/// until nothing below failed. Empty if nothing in the run failed.
+fn causes(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Vec<usize> {
+    let mut causes: Vec<usize> = spans[run].is_error.then_some(run).into_iter().collect();
     let mut cause = run;
     loop {
         let mut failed = Vec::new();
@@ -194,8 +210,9 @@ fn first_cause(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<usize
         }
         match failed.into_iter().min_by(|one, other| spans[*one].sibling_order(&spans[*other])) {
             Some(next) => cause = next,
-            None => return spans[cause].is_error.then_some(cause),
+            None => return causes,
         }
+        causes.push(cause);
     }
 }
 

@@ -60,14 +60,19 @@ impl<'a> Node<'a> {
         if !self.span.is_error {
             return None;
         }
+        self.error_message()
+            .or_else(|| self.take_text(Attribute::ErrorType))
+            .or_else(|| Some(UNKNOWN_ERROR.to_owned()))
+    }
+
+    /// Returns the message of the error, which says more than its type.
+    pub(super) fn error_message(&mut self) -> Option<String> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
             .filter(|message| !message.is_empty())
             .map(|message| before_traceback(&message).to_owned())
             .or_else(|| self.take_text(Attribute::ErrorMessage))
             .or_else(|| self.exception())
-            .or_else(|| self.take_text(Attribute::ErrorType))
-            .or_else(|| Some(UNKNOWN_ERROR.to_owned()))
     }
 
     /// Writes the members before the children.
@@ -197,17 +202,23 @@ impl<'a> Node<'a> {
 
     /// Writes the name of a tool that is the span's own, and its arguments.
     fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
-        if self.index.value(&self.message.attributes, Attribute::ToolName).is_none() {
-            members.optional_member("tool_name", present(&self.span.summary.name));
+        let is_agno = self.span.summary.is_agno;
+        let attributes = &self.message.attributes;
+        if self.index.value(attributes, Attribute::ToolName).is_none() && !is_agno {
+            let name = &*self.span.summary.name;
+            members.optional_member("tool_name", present(name.strip_suffix(".__call__").unwrap_or(name)));
         }
-        let declared = self.index.value(&self.message.attributes, Attribute::ToolParameters);
-        let is_schema = !self.span.summary.is_agno && declared.as_deref().is_some_and(is_schema);
-        if declared.is_some() && !is_schema {
-            return self.write_named(members, "parameters", Attribute::ToolParameters);
+        let declared = self.index.find(attributes, Attribute::ToolParameters);
+        // `tool.parameters` may be the schema of the arguments.
+        let is_open = |at: usize| attributes[at].key == "tool.parameters" && !is_agno;
+        let may_be_schema = declared.as_ref().is_some_and(|(position, _)| position.is_some_and(is_open));
+        let is_schema = declared.as_ref().is_some_and(|(_, declared)| may_be_schema && is_schema(declared));
+        let has_arguments = declared.is_some() && !may_be_schema;
+        if !has_arguments && let Some(arguments) = self.input().and_then(arguments_of) {
+            return members.text_member("parameters", &arguments);
         }
-        let input = self.index.value(&self.message.attributes, Attribute::Input);
-        if let Some(arguments) = input.as_deref().and_then(arguments_of) {
-            members.text_member("parameters", &arguments);
+        if !is_schema {
+            self.write_named(members, "parameters", Attribute::ToolParameters);
         }
     }
 
@@ -290,17 +301,11 @@ fn is_schema(parameters: &Value) -> bool {
     json.is_some_and(|json| json["properties"].is_object())
 }
 
-/// Returns the arguments that the input of a tool is: a JSON object, or what its member `kwargs` holds beside nothing
-/// else that says something.
-fn arguments_of(input: &Value) -> Option<String> {
-    let text = value_text(input);
+/// Returns the arguments that the input of a tool is: a JSON object, or its member `kwargs` if there are no others.
+fn arguments_of(text: String) -> Option<String> {
     let may_be_object = text.len() <= MAX_ARGUMENTS && text.starts_with('{');
     let json: Json = may_be_object.then(|| serde_json::from_str(&text).ok()).flatten()?;
-    let is_call = json.as_object()?.keys().all(|key| matches!(key.as_str(), "args" | "kwargs"));
     let has_positions = json["args"].as_array().is_some_and(|args| !args.is_empty());
-    Some(if is_call && !has_positions && json["kwargs"].is_object() {
-        json["kwargs"].to_string()
-    } else {
-        text
-    })
+    let is_call = json["kwargs"].is_object() && !has_positions;
+    Some(if is_call { json["kwargs"].to_string() } else { text })
 }

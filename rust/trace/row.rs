@@ -25,7 +25,7 @@ pub struct TraceRow {
     pub trace_id: TraceId,
     /// Whether any span failed.
     pub is_error: bool,
-    /// The run root's name.
+    /// The name that a span gives the trace, else the run root's.
     pub name: String,
     /// The id of the run, from the run root.
     pub run_id: Option<String>,
@@ -80,7 +80,9 @@ impl TraceRow {
         Self {
             trace_id: trace.trace_id,
             is_error: errors > 0,
-            name: summary.map_or_else(String::new, |summary| summary.name.to_string()),
+            name: near(|summary| &summary.trace_name)
+                .or_else(|| summary.map(|summary| summary.name.to_string()))
+                .unwrap_or_default(),
             run_id: own(|summary| &summary.run_id),
             session_id: near(|summary| &summary.session_id),
             user_id: near(|summary| &summary.user_id),
@@ -120,7 +122,7 @@ pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
 }
 
 /// Returns the agent of the run root; unless that is a team or of agno, else of the nearest agent below it, else of the
-/// nearest span below it that has one.
+/// nearest span below it that has one, else an agent that has no other name than its span.
 fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> {
     let summary = &spans[run].summary;
     if summary.agent_id.is_some() || summary.is_agno || summary.node_type == NodeType::Team {
@@ -136,7 +138,7 @@ fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> 
         of_any = of_any.or_else(|| with_agent.find_map(|below| text(&below.agent_id)));
         level = forest.level_below(&level);
     }
-    of_any
+    of_any.or_else(|| summary.is_named_agent.then(|| summary.name.to_string()))
 }
 
 /// Returns what `read` finds in the nearest span that has it: the run itself, its subtree breadth first, then its

@@ -124,6 +124,19 @@ def test_any_text_for_any_setting_is_its_type_or_rejected(name: str, value: str)
     assert not rejection or f"`{name}`" in rejection
 
 
+def test_conventions_are_a_table_in_every_source(tmp_path: Path) -> None:
+    expected = {"acme.kind:chat": "LLM", "acme.prompt": "input"}
+    config = write(tmp_path, "[conventions]\n'acme.kind:chat' = 'LLM'\n'acme.prompt' = 'input'")
+    sources: list[dict[str, Any]] = [
+        {"code": {"conventions": expected}},
+        {"flags": {"conventions": ("acme.kind:chat=LLM", "acme.prompt=input")}},
+        {"environ": {"SPANWISE_CONVENTIONS": "acme.kind:chat=LLM, acme.prompt=input"}},
+        {"config": config},
+    ]
+    for source in sources:
+        assert load_settings(**{"environ": {}, **source}).conventions == expected
+
+
 def test_stores_are_a_table_in_every_source(tmp_path: Path) -> None:
     expected = {"main": "/data/main", "old": "s3://bucket/old"}
     config = write(tmp_path, "[stores]\nmain = '/data/main'\nold = 's3://bucket/old'")

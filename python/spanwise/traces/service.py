@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise._engine import set_page_memory_limit
+from spanwise._engine import set_conventions, set_page_memory_limit
 from spanwise.errors import ConfigurationError
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
@@ -42,6 +42,7 @@ class Traces:
         self._stores = {db_id: LazyStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
         set_page_memory_limit(settings.page_buffer_bytes)
+        set_conventions(list(settings.conventions.items()))
         self._searches = SearchPool(settings)
         self._downloads = Downloads()
         self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise._engine import TraceStore
+from spanwise._engine import TraceStore, set_conventions
 from spanwise.budgets import HEAD_MEMORY_FACTOR, max_segment_traces, max_segments
 from spanwise.settings import is_bucket
 
@@ -79,6 +79,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         if folder.is_relative_to(settings.data_dir):
             # Files in it have modes of their own, but who may write to it can replace them.
             _warn_if_open(Path(settings.data_dir), 0o022)
+    set_conventions(list(settings.conventions.items()))
     store = TraceStore.open(url, msgspec.json.encode(options))
     stats = _stats(store)
     for each in stats.quarantined:

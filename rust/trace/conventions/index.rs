@@ -1,60 +1,20 @@
 //! Finds the attributes of a span by what they mean.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use ahash::HashMap;
-
+use super::by_name::{Use, conventions};
 use super::member::JsonObject;
 use super::table::{Attribute, TABLE};
-use super::types::{ANY, TYPES};
+use super::types::ANY;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
-
-/// The lines of the table and of the types, by name.
-struct Conventions {
-    by_name: HashMap<Box<[u8]>, Vec<Use>>,
-}
-
-/// What a name stands for; `rank` is its position in the line.
-enum Use {
-    /// An attribute.
-    Whole { attribute: Attribute, rank: u16 },
-    /// An attribute is a member of the JSON object.
-    Member { attribute: Attribute, rank: u16, path: Box<str> },
-    /// Its value says the type of a span.
-    Type { rank: u16 },
-}
-
-static CONVENTIONS: LazyLock<Conventions> = LazyLock::new(Conventions::built_in);
-
-impl Conventions {
-    fn built_in() -> Self {
-        let mut by_name: HashMap<Box<[u8]>, Vec<Use>> = HashMap::default();
-        for line in TABLE {
-            for (rank, name) in (0..).zip(line.names) {
-                let (name, member) =
-                    name.split_once('#').map_or((*name, None), |(name, path)| (name, Some(path)));
-                let attribute = line.attribute;
-                by_name.entry(name.as_bytes().into()).or_default().push(match member {
-                    Some(path) => Use::Member { attribute, rank, path: path.into() },
-                    None => Use::Whole { attribute, rank },
-                });
-            }
-        }
-        for (rank, line) in (0..).zip(TYPES) {
-            by_name.entry(line.name.as_bytes().into()).or_default().push(Use::Type { rank });
-        }
-        Self { by_name }
-    }
-}
 
 /// Where the attributes of a span are in its list.
 #[derive(Debug, Clone)]
 pub struct AttributeIndex {
     /// By attribute: the rank of its name in the table, and its position in the list.
     positions: [Option<(u16, usize)>; TABLE.len()],
-    /// Members of JSON objects that may be attributes: attribute, rank, position in the list, path.
-    members: Vec<(Attribute, u16, usize, &'static str)>,
+    /// What must be read to be an attribute: attribute, rank, position in the list, part.
+    parts: Vec<(Attribute, u16, usize, Part)>,
     /// The attributes that may say the type: rank, position in the list.
     types: Vec<(u16, usize)>,
     /// Whether an attribute is agno's.
@@ -66,8 +26,19 @@ pub struct AttributeIndex {
 pub(super) struct Source {
     /// The position in the list.
     pub(super) position: usize,
-    /// The member of the JSON object there; `None` for the whole value.
-    pub(super) member: Option<&'static str>,
+    /// What of it.
+    pub(super) part: Part,
+}
+
+/// What of a value is an attribute.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// The member of the JSON object there, by its path.
+    Member(&'static str),
+    /// Its sum with the attributes of these names.
+    Sum(&'static [Box<str>]),
 }
 
 impl AttributeIndex {
@@ -80,9 +51,9 @@ impl AttributeIndex {
 
     /// Indexes attributes given as their keys and whether each has a value.
     pub(super) fn from_presence<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
-        let conventions = &*CONVENTIONS;
+        let conventions = conventions();
         let mut index =
-            Self { positions: [None; TABLE.len()], members: Vec::new(), types: Vec::new(), has_agno: false };
+            Self { positions: [None; TABLE.len()], parts: Vec::new(), types: Vec::new(), has_agno: false };
         for (position, (key, is_present)) in attributes.enumerate() {
             index.has_agno |= key.starts_with(b"agno.");
             let Some(uses) = conventions.by_name.get(key) else { continue };
@@ -90,7 +61,7 @@ impl AttributeIndex {
                 uses.iter().for_each(|of_name| index.add(of_name, position));
             }
         }
-        index.members.sort_by_key(|(_, rank, ..)| *rank);
+        index.parts.sort_by_key(|(_, rank, ..)| *rank);
         index.types.sort_unstable();
         index
     }
@@ -103,7 +74,12 @@ impl AttributeIndex {
                     *best = Some((*rank, position));
                 }
             }
-            Use::Member { attribute, rank, path } => self.members.push((*attribute, *rank, position, path)),
+            Use::Member { attribute, rank, path } => {
+                self.parts.push((*attribute, *rank, position, Part::Member(path)));
+            }
+            Use::Sum { attribute, rank, others } => {
+                self.parts.push((*attribute, *rank, position, Part::Sum(others)));
+            }
             Use::Type { rank } => self.types.push((*rank, position)),
         }
     }
@@ -121,13 +97,13 @@ impl AttributeIndex {
     /// Returns where `attribute` may be found, in order of precedence. A member need not be there.
     pub(super) fn sources(&self, attribute: Attribute) -> impl Iterator<Item = Source> {
         let whole = self.positions[attribute as usize];
-        let members = self.members.iter().filter(move |(of, ..)| *of == attribute);
+        let parts = self.parts.iter().filter(move |(of, ..)| *of == attribute);
         let is_before = move |rank: u16| whole.is_none_or(|(of_whole, _)| rank < of_whole);
-        let members = members
+        let parts = parts
             .take_while(move |(_, rank, ..)| is_before(*rank))
-            .map(|(_, _, position, path)| Source { position: *position, member: Some(path) });
-        // Members after the whole value are never reached: the whole value is there.
-        members.chain(whole.map(|(_, position)| Source { position, member: None }))
+            .map(|(_, _, position, part)| Source { position: *position, part: *part });
+        // Parts after the whole value are never reached: the whole value is there.
+        parts.chain(whole.map(|(_, position)| Source { position, part: Part::Whole }))
     }
 
     /// Returns the word for the type of the span, of the first line that says one, with the line's name. `value` returns
@@ -138,9 +114,9 @@ impl AttributeIndex {
     ) -> Option<(Cow<'a, str>, &'static str)> {
         self.types.iter().find_map(|(rank, position)| {
             let value = value(*position)?;
-            let line = &TYPES[usize::from(*rank)];
-            let (_, word) = line.types.iter().find(|(of, _)| *of == ANY || *of == value)?;
-            Some((if *word == ANY { value } else { Cow::Borrowed(*word) }, line.name))
+            let rule = &conventions().types[usize::from(*rank)];
+            let (_, word) = rule.types.iter().find(|(of, _)| **of == *ANY || **of == value)?;
+            Some((if **word == *ANY { value } else { Cow::Borrowed(&**word) }, &*rule.name))
         })
     }
 
@@ -153,11 +129,20 @@ impl AttributeIndex {
     ) -> Option<(Option<usize>, Cow<'a, Value>)> {
         self.sources(attribute).find_map(|source| {
             let value = attributes[source.position].value.as_ref()?.value.as_ref()?;
-            let Some(path) = source.member else {
-                return Some((Some(source.position), Cow::Borrowed(value)));
-            };
-            let Value::StringValue(text) = value else { return None };
-            Some((None, Cow::Owned(JsonObject::of(text)?.value(path)?)))
+            match source.part {
+                Part::Whole => Some((Some(source.position), Cow::Borrowed(value))),
+                Part::Member(path) => {
+                    let Value::StringValue(text) = value else { return None };
+                    Some((None, Cow::Owned(JsonObject::of(text)?.value(path)?)))
+                }
+                Part::Sum(others) => {
+                    let is_named = |key: &str| others.iter().any(|other| **other == *key);
+                    let others = attributes.iter().filter(|other| is_named(&other.key));
+                    let others = others.filter_map(|other| other.value.as_ref()?.value.as_ref());
+                    let sum = others.map(whole_number).fold(whole_number(value), i64::saturating_add);
+                    Some((None, Cow::Owned(Value::IntValue(sum))))
+                }
+            }
         })
     }
 
@@ -179,6 +164,10 @@ impl AttributeIndex {
             },
         }
     }
+}
+
+fn whole_number(value: &Value) -> i64 {
+    if let Value::IntValue(number) = value { *number } else { 0 }
 }
 
 /// Whether an attribute has a value; an empty text counts as none.

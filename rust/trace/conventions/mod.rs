@@ -4,13 +4,15 @@
 //! and [`TYPES`] lists the attributes whose values say what kind of operation a span is. An empty text counts as
 //! absent. Attributes that no line names are shown as they were sent.
 
+mod by_name;
 mod index;
 mod member;
 mod summary;
 mod table;
 mod types;
 
+pub use by_name::set_conventions;
 pub use index::AttributeIndex;
 pub use summary::SpanSummary;
 pub use table::{Attribute, Line, NUMBERED, TABLE, VERBATIM};
-pub use types::{ANY, NAMED_BY_SPAN, TYPES, TypeLine};
+pub use types::{ANY, NAMED_BY_SPAN, TYPE_WORDS, TYPES, TypeLine};

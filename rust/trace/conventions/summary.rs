@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::node_type::NodeType;
-use super::index::AttributeIndex;
+use super::index::{AttributeIndex, Part};
 use super::member::JsonObject;
 use super::table::Attribute;
 use super::types::NAMED_BY_SPAN;
@@ -27,6 +27,10 @@ pub struct SpanSummary {
     pub is_failed: bool,
     /// Whether its instrumentor is agno's.
     pub is_agno: bool,
+    /// The name that it gives the trace.
+    pub trace_name: Option<Box<str>>,
+    /// Whether its name is that of an agent, if the trace has no other.
+    pub is_named_agent: bool,
     /// The run's id.
     pub run_id: Option<Box<str>>,
     /// The session's id.
@@ -62,6 +66,7 @@ impl SpanSummary {
             is_run,
             is_agno,
             is_failed: reader.text(Attribute::Level).as_deref() == Some("ERROR"),
+            trace_name: reader.id(Attribute::TraceName),
             run_id: reader.id(Attribute::RunId),
             session_id: reader.id(Attribute::SessionId),
             user_id: reader.id(Attribute::UserId),
@@ -74,9 +79,14 @@ impl SpanSummary {
             summary.input_tokens = reader.count(Attribute::InputTokens);
             summary.output_tokens = reader.count(Attribute::OutputTokens);
         }
-        if node_type == NodeType::Agent && summary.agent_id.is_none() && NAMED_BY_SPAN.contains(&line) {
-            summary.agent_id = Some(summary.name.clone());
+        if node_type == NodeType::Agent && summary.agent_id.is_none() {
+            let is_source = |source: &str| source == line || source.as_bytes() == scope;
+            let source = NAMED_BY_SPAN.iter().find(|(source, _)| is_source(source));
+            summary.agent_id =
+                source.map(|(_, end)| summary.name.strip_suffix(end).unwrap_or(&summary.name).into());
         }
+        summary.is_named_agent =
+            node_type == NodeType::Agent && line == "openinference.span.kind" && !is_agno;
         summary.node_type = node_type;
         summary
     }
@@ -106,14 +116,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns the name that is shown: of a span without a type its title, and of one with a type its name without
-    /// uuids, which make every run another.
+    /// Returns the name that is shown: the title, of a span without a type or whose name is its template, else of one
+    /// with a type its name without uuids, which make every run another.
     fn name(&mut self, sent: &[u8], node_type: &NodeType, is_agno: bool) -> Box<str> {
         let sent = String::from_utf8_lossy(sent);
-        if *node_type == NodeType::Unknown {
-            return self.id(Attribute::Title).unwrap_or_else(|| sent.into());
+        let mut is_template = || self.text(Attribute::TitleTemplate).is_some_and(|template| template == sent);
+        if (*node_type == NodeType::Unknown || is_template())
+            && let Some(title) = self.id(Attribute::Title)
+        {
+            return title;
         }
-        if is_agno { sent.into() } else { without_uuids(&sent).into() }
+        if is_agno || *node_type == NodeType::Unknown { sent.into() } else { without_uuids(&sent).into() }
     }
 
     /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
@@ -121,13 +134,23 @@ impl<'a> Reader<'a> {
         let Self { attributes, index, objects } = self;
         index.sources(attribute).find_map(|source| {
             let text = text_of(attributes[source.position].value);
-            let Some(path) = source.member else { return text };
-            object_at(objects, source.position, text?)?.text(path).map(Cow::Owned)
+            match source.part {
+                Part::Whole => text,
+                Part::Member(path) => object_at(objects, source.position, text?)?.text(path).map(Cow::Owned),
+                Part::Sum(names) => {
+                    let is_named = |key: &[u8]| names.iter().any(|name| name.as_bytes() == key);
+                    let others = attributes.iter().filter(|other| is_named(other.key));
+                    let others = others.filter_map(|other| text_of(other.value)).map(|text| count_of(&text));
+                    Some(Cow::Owned(others.fold(count_of(&text?), u64::saturating_add).to_string()))
+                }
+            }
         })
     }
 
+    /// Returns the value of `attribute` as an id. What Logfire sends instead of a value that may be a secret is none.
     fn id(&mut self, attribute: Attribute) -> Option<Box<str>> {
-        self.text(attribute).map(|text| text.as_ref().into())
+        let text = self.text(attribute).filter(|text| !text.starts_with("[Scrubbed due to "));
+        text.map(|text| text.as_ref().into())
     }
 
     /// Returns the agent's id, else its name. Teams and workflows also carry an agent name: their own.

@@ -8,6 +8,8 @@ pub enum Attribute {
     Operation,
     Level,
     Title,
+    TitleTemplate,
+    TraceName,
     RunId,
     SessionId,
     UserId,
@@ -45,7 +47,7 @@ pub struct Line {
     pub word: &'static str,
     /// The names, in order of precedence. `<name>#<member>` is a member of the JSON object that the attribute `<name>`
     /// holds as text; `<member>` may be a path of members, separated by `.`. `<name>#<member>+` is the sum of the member
-    /// and of all that begin with `<member>_`.
+    /// and of all that begin with `<member>_`, and `<name>+<name>` the sum of attributes, of which the first must be there.
     pub names: &'static [&'static str],
 }
 
@@ -54,13 +56,17 @@ const fn line(attribute: Attribute, word: &'static str, names: &'static [&'stati
 }
 
 /// The table: each attribute at its position, with its names in order of precedence.
-pub const TABLE: [Line; 30] = [
+pub const TABLE: [Line; 32] = [
     line(Attribute::Kind, "kind", &["openinference.span.kind"]),
     line(Attribute::Operation, "operation", &["gen_ai.operation.name"]),
     // A span with the level `ERROR` failed, whatever its status.
     line(Attribute::Level, "level", &["langfuse.observation.level"]),
     // The name of a span that no convention gives a type.
     line(Attribute::Title, "title", &["logfire.msg"]),
+    // The title is also the name of a span whose name is the template of it.
+    line(Attribute::TitleTemplate, "title_template", &["logfire.msg_template"]),
+    // The name of the trace, on any of its spans.
+    line(Attribute::TraceName, "trace_name", &["langfuse.trace.name"]),
     line(Attribute::RunId, "run_id", &["agno.run.id", "mastra.metadata.runId"]),
     line(
         Attribute::SessionId,
@@ -158,7 +164,7 @@ pub const TABLE: [Line; 30] = [
             "ai.usage.tokens",
             "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
-            "input_tokens",
+            "input_tokens+cache_read_tokens+cache_creation_tokens",
         ],
     ),
     line(

@@ -16,8 +16,26 @@ const fn line(name: &'static str, types: &'static [(&'static str, &'static str)]
     TypeLine { name, types }
 }
 
-/// Lines whose spans of type `AGENT` have the agent's name as their own.
-pub const NAMED_BY_SPAN: [&str; 1] = ["langfuse.observation.type"];
+/// The types that a user may give to values of attributes.
+pub const TYPE_WORDS: [&str; 12] = [
+    "AGENT",
+    "TEAM",
+    "WORKFLOW",
+    "CHAIN",
+    "LLM",
+    "EMBEDDING",
+    "TOOL",
+    "RETRIEVER",
+    "RERANKER",
+    "GUARDRAIL",
+    "EVALUATOR",
+    "PROMPT",
+];
+
+/// Lines and instrumentation scopes whose spans of type `AGENT` have the agent's name as their own, and how their names
+/// end after it.
+pub const NAMED_BY_SPAN: [(&str, &str); 2] =
+    [("langfuse.observation.type", ""), ("openinference.instrumentation.smolagents", ".run")];
 
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
 pub const TYPES: [TypeLine; 11] = [

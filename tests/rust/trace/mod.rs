@@ -8,5 +8,6 @@ mod forest;
 mod golden;
 mod json;
 mod made;
+mod messages;
 mod row;
 mod size;

@@ -205,6 +205,107 @@ fn tokens_are_summed_over_model_spans_only() {
     assert_eq!(TraceRow::of(&trace(&messages)).input_tokens, i64::MAX, "a sum never overflows");
 }
 
+/// Model calls below one root, as their parents and tokens.
+fn model_calls() -> impl Strategy<Value = Vec<proto::Span>> {
+    let call = (1..8_u64, prop::sample::select(vec!["LLM", "EMBEDDING", "CHAIN"]), 0..4_u8, 0..4_u8);
+    prop::collection::vec(call, 1..8).prop_map(|calls| {
+        let calls = (2..).zip(calls).map(|(id, (parent, kind, input, output))| {
+            let parent = parent.min(id - 1);
+            with_tokens(id, parent, kind, [input.into(), output.into()])
+        });
+        std::iter::once(run(1, 0, 1, &[("openinference.span.kind", "AGENT")])).chain(calls).collect()
+    })
+}
+
+fn with_tokens(id: u64, parent: u64, kind: &str, tokens: [i64; 2]) -> proto::Span {
+    let mut call = run(id, parent, id, &[("openinference.span.kind", kind)]);
+    for (key, count) in ["llm.token_count.prompt", "llm.token_count.completion"].into_iter().zip(tokens) {
+        call.attributes.push(attribute(key, proto::any_value::Value::IntValue(count)));
+    }
+    call
+}
+
+fn tokens_of(messages: &[proto::Span]) -> [i64; 2] {
+    let row = TraceRow::of(&trace(messages));
+    [row.input_tokens, row.output_tokens]
+}
+
+proptest! {
+    #[test]
+    fn a_call_around_calls_changes_no_tokens(calls in model_calls(), around in 1..8_u64, more in 0..9_i64) {
+        // The children of a span move below a new call, which reports their sum or something else.
+        let around = around.min(calls.len() as u64);
+        let inside: Vec<proto::Span> = subtree(&calls, around);
+        let is_model = |span: &proto::Span| span.attributes.contains(&text("openinference.span.kind", "LLM"));
+        let sums = tokens_of(&inside.iter().filter(|span| is_model(span)).cloned().collect::<Vec<_>>());
+        let reported = sums.map(|sum| if sum == 0 { 0 } else { sum + more });
+        let mut wrapped = calls.clone();
+        for span in &mut wrapped {
+            if span.parent_span_id == around.to_be_bytes().as_slice() {
+                span.parent_span_id = 99_u64.to_be_bytes().to_vec().into();
+            }
+        }
+        wrapped.push(with_tokens(99, around, "LLM", reported));
+        let is_counted = calls[around as usize - 1].attributes.contains(&text("openinference.span.kind", "LLM"));
+        if !is_counted || sums != [0, 0] {
+            prop_assert_eq!(tokens_of(&wrapped), tokens_of(&calls));
+        }
+    }
+
+    #[test]
+    fn calls_beside_each_other_add(calls in model_calls(), input in 0..9_i64, output in 0..9_i64) {
+        let [before_input, before_output] = tokens_of(&calls);
+        let beside: Vec<_> = calls.into_iter().chain([with_tokens(99, 1, "LLM", [input, output])]).collect();
+        prop_assert_eq!(tokens_of(&beside), [before_input + input, before_output + output]);
+    }
+}
+
+/// Returns the spans below the one with this id.
+fn subtree(spans: &[proto::Span], id: u64) -> Vec<proto::Span> {
+    let mut ids = vec![id];
+    let mut found = Vec::new();
+    // A parent comes before its children.
+    for span in spans {
+        let parent = span.parent_span_id.as_ref().try_into().map_or(0, u64::from_be_bytes);
+        if ids.contains(&parent) {
+            ids.push(u64::from_be_bytes(span.span_id.as_ref().try_into().expect("an id")));
+            found.push(span.clone());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_trace_without_a_run_is_known_by_its_root_and_told_by_its_models() {
+    let chat = |id, parent, input: &str, output: &str| {
+        let messages = [("gen_ai.operation.name", "chat"), ("input.value", input), ("output.value", output)];
+        run(id, parent, id, &[&messages[..], &[("gen_ai.agent.name", "clerk")]].concat())
+    };
+    let spans = [
+        run(1, 0, 1, &[("http.route", "/checkout")]),
+        run(2, 1, 2, &[]),
+        chat(3, 2, "first question", "first answer"),
+        chat(4, 2, "second question", "second answer"),
+    ];
+    let detail = detail_of(&trace(&spans));
+    assert_eq!((&detail["name"], &detail["agent_id"]), (&"span 1".into(), &"clerk".into()));
+    assert_eq!((&detail["input"], &detail["output"]), (&"first question".into(), &"second answer".into()));
+}
+
+#[test]
+fn the_agent_below_is_the_traces_unless_its_run_root_is_a_team_or_of_agno() {
+    let agent_below = |root: &[(&str, &str)]| {
+        let agent = [("openinference.span.kind", "AGENT"), ("agent.name", "below")];
+        TraceRow::of(&trace(&[run(1, 0, 1, root), run(2, 1, 2, &[]), run(3, 2, 3, &agent)])).agent_id
+    };
+    let kind = |kind| ("openinference.span.kind", kind);
+    assert_eq!(agent_below(&[kind("AGENT")]).as_deref(), Some("below"));
+    assert_eq!(agent_below(&[kind("CHAIN")]).as_deref(), Some("below"));
+    assert_eq!(agent_below(&[kind("CHAIN"), ("agent.name", "own")]).as_deref(), Some("own"));
+    assert_eq!(agent_below(&[kind("AGENT"), ("team.id", "t")]), None);
+    assert_eq!(agent_below(&[kind("CHAIN"), ("agno.workflow.id", "w")]), None);
+}
+
 #[test]
 fn times_are_truncated_to_microseconds_and_invalid_ends_are_tolerated() {
     let times = |spans: &[(u64, u64)]| {

@@ -138,6 +138,7 @@ pub const TABLE: [Line; 32] = [
             "ai.model.id",
             "llm.invocation_parameters#model",
             "embedding.invocation_parameters#model",
+            "genkit:name",
         ],
     ),
     line(
@@ -165,6 +166,7 @@ pub const TABLE: [Line; 32] = [
             "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
             "input_tokens+cache_read_tokens+cache_creation_tokens",
+            "genkit:output#usage.inputTokens",
         ],
     ),
     line(
@@ -179,6 +181,7 @@ pub const TABLE: [Line; 32] = [
             "langfuse.observation.usage_details#output+",
             "langfuse.observation.usage_details#completion_tokens",
             "output_tokens",
+            "genkit:output#usage.outputTokens",
         ],
     ),
     line(
@@ -192,6 +195,7 @@ pub const TABLE: [Line; 32] = [
             "ai.usage.cachedInputTokens",
             "langfuse.observation.usage_details#input_cached_tokens",
             "cache_read_tokens",
+            "genkit:output#usage.cachedContentTokens",
         ],
     ),
     line(
@@ -205,6 +209,7 @@ pub const TABLE: [Line; 32] = [
             "ai.usage.reasoningTokens",
             "ai.usage.outputTokenDetails.reasoningTokens",
             "langfuse.observation.usage_details#output_reasoning_tokens",
+            "genkit:output#usage.thoughtsTokens",
         ],
     ),
     line(
@@ -234,6 +239,7 @@ pub const TABLE: [Line; 32] = [
             "mastra.workflow_run.input",
             "mastra.workflow_step.input",
             "mastra.mapping.input",
+            "genkit:input",
             "user_prompt",
             "input",
         ],
@@ -267,6 +273,7 @@ pub const TABLE: [Line; 32] = [
             "mastra.workflow_run.output",
             "mastra.workflow_step.output",
             "mastra.mapping.output",
+            "genkit:output",
             "anthropic.tool_result.content",
             "output",
         ],

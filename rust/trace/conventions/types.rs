@@ -38,7 +38,7 @@ pub const NAMED_BY_SPAN: [(&str, &str); 2] =
     [("langfuse.observation.type", ""), ("openinference.instrumentation.smolagents", ".run")];
 
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
-pub const TYPES: [TypeLine; 11] = [
+pub const TYPES: [TypeLine; 13] = [
     line("openinference.span.kind", &[(ANY, ANY)]),
     line(
         "langfuse.observation.type",
@@ -94,7 +94,7 @@ pub const TYPES: [TypeLine; 11] = [
         "mastra.span.type",
         &[
             ("model_generation", "CHAIN"),
-            ("model_chunk", "CHUNK"),
+            ("model_chunk", "CHAIN"),
             ("processor_run", "CHAIN"),
             ("mapping", "CHAIN"),
             ("mcp_tool_call", "TOOL"),
@@ -109,6 +109,20 @@ pub const TYPES: [TypeLine; 11] = [
         "llm.request.type",
         &[("chat", "LLM"), ("completion", "LLM"), ("embedding", "EMBEDDING"), ("rerank", "RERANKER")],
     ),
+    line(
+        "genkit:metadata:subtype",
+        &[
+            ("model", "LLM"),
+            ("embedder", "EMBEDDING"),
+            ("tool", "TOOL"),
+            ("flow", "CHAIN"),
+            ("prompt", "PROMPT"),
+            ("retriever", "RETRIEVER"),
+            ("reranker", "RERANKER"),
+            ("evaluator", "EVALUATOR"),
+        ],
+    ),
+    line("genkit:type", &[("util", "CHAIN"), ("flowStep", "CHAIN")]),
     line(
         "span.type",
         &[

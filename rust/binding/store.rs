@@ -324,6 +324,7 @@ pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> 
 
 /// Puts names of the user's own before those of the built-in conventions, in this process.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
 pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
     detached(py, || conventions::set_conventions(&lines))
 }

@@ -114,7 +114,8 @@ impl RunContent {
         let Some(index) = run_root(spans, forest) else { return Ok(Self::default()) };
         let mut run = Node::of(&spans[index])?;
         let models = || model_spans(spans, forest, index);
-        let input = match run.input() {
+        let is_chain = run.is_chain();
+        let input = match run.input().filter(|input| !(is_chain && is_internal(input))) {
             None => first_content(models().into_iter(), Side::Input)?,
             input => input,
         };
@@ -122,8 +123,7 @@ impl RunContent {
         if run.span.is_error {
             return Ok(Self { input, output: None, error });
         }
-        let is_chain = run.is_chain();
-        let mut output = run.output().filter(|output| !(is_chain && is_python_object(output)));
+        let mut output = run.output().filter(|output| !(is_chain && is_internal(output)));
         if output.is_none() && is_chain {
             let children = forest.children(index).iter().map(|child| &spans[*child]);
             if let Some(last) = children.max_by_key(|span| span.effective_end()) {
@@ -142,10 +142,10 @@ impl RunContent {
     }
 }
 
-/// Whether the output of a chain is an object of Python and says nothing to people: `None`, or the event that ends a
-/// workflow of LlamaIndex.
-fn is_python_object(output: &str) -> bool {
-    output == "None" || output.starts_with("StopEvent(")
+/// Whether the content of a chain says nothing to people: Python's `None`, or the state in which a workflow of
+/// `LlamaIndex` begins and the event that ends it.
+fn is_internal(content: &str) -> bool {
+    content == "None" || ["StopEvent(", "{\"init_state\""].iter().any(|begin| content.starts_with(begin))
 }
 
 /// Maximum number of model spans that are searched for the input, and for the output, of a run that has none.

@@ -138,7 +138,7 @@ fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> 
         of_any = of_any.or_else(|| with_agent.find_map(|below| text(&below.agent_id)));
         level = forest.level_below(&level);
     }
-    of_any.or_else(|| summary.is_named_agent.then(|| summary.name.to_string()))
+    of_any.or_else(|| text(&summary.agent_by_name))
 }
 
 /// Returns what `read` finds in the nearest span that has it: the run itself, its subtree breadth first, then its

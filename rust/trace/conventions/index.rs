@@ -58,7 +58,9 @@ impl AttributeIndex {
             index.has_agno |= key.starts_with(b"agno.");
             let Some(uses) = conventions.by_name.get(key) else { continue };
             if is_present {
-                uses.iter().for_each(|of_name| index.add(of_name, position));
+                for of_name in uses {
+                    index.add(of_name, position);
+                }
             }
         }
         index.parts.sort_by_key(|(_, rank, ..)| *rank);

@@ -29,8 +29,8 @@ pub struct SpanSummary {
     pub is_agno: bool,
     /// The name that it gives the trace.
     pub trace_name: Option<Box<str>>,
-    /// Whether its name is that of an agent, if the trace has no other.
-    pub is_named_agent: bool,
+    /// The agent that its name is, if the trace has no other.
+    pub agent_by_name: Option<Box<str>>,
     /// The run's id.
     pub run_id: Option<Box<str>>,
     /// The session's id.
@@ -85,8 +85,8 @@ impl SpanSummary {
             summary.agent_id =
                 source.map(|(_, end)| summary.name.strip_suffix(end).unwrap_or(&summary.name).into());
         }
-        summary.is_named_agent =
-            node_type == NodeType::Agent && line == "openinference.span.kind" && !is_agno;
+        let is_by_name = node_type == NodeType::Agent && line == "openinference.span.kind" && !is_agno;
+        summary.agent_by_name = is_by_name.then(|| summary.name.clone());
         summary.node_type = node_type;
         summary
     }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             let text = text_of(attributes[source.position].value);
             match source.part {
                 Part::Whole => text,
-                Part::Member(path) => object_at(objects, source.position, text?)?.text(path).map(Cow::Owned),
+                Part::Member(path) => object_at(objects, source.position, &text?)?.text(path).map(Cow::Owned),
                 Part::Sum(names) => {
                     let is_named = |key: &[u8]| names.iter().any(|name| name.as_bytes() == key);
                     let others = attributes.iter().filter(|other| is_named(other.key));
@@ -156,10 +156,15 @@ impl<'a> Reader<'a> {
     /// Returns the agent's id, else its name. Teams and workflows also carry an agent name: their own.
     fn agent_id(&mut self, node_type: &NodeType) -> Option<Box<str>> {
         let id = self.id(Attribute::AgentId);
+        let name = self.id(Attribute::AgentName);
+        // An id with a uuid is another one for each run.
+        let is_of_run = |id: &str| !self.index.has_agno() && matches!(without_uuids(id), Cow::Owned(_));
+        if name.is_some() && id.as_deref().is_some_and(is_of_run) {
+            return name;
+        }
         if id.is_some() || matches!(node_type, NodeType::Team | NodeType::Workflow) {
             return id;
         }
-        let name = self.id(Attribute::AgentName);
         if name.is_none() && *node_type == NodeType::Agent { self.id(Attribute::EntityName) } else { name }
     }
 
@@ -173,9 +178,9 @@ impl<'a> Reader<'a> {
 fn object_at<'a, 'o>(
     objects: &'o mut Vec<(usize, Option<JsonObject<'a>>)>,
     position: usize,
-    text: Cow<'a, str>,
+    text: &Cow<'a, str>,
 ) -> Option<&'o JsonObject<'a>> {
-    let Cow::Borrowed(text) = text else { return None };
+    let Cow::Borrowed(text) = *text else { return None };
     let known = objects.iter().position(|(of, _)| *of == position);
     let known = known.unwrap_or_else(|| {
         objects.push((position, JsonObject::of(text)));

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::super::json::value_text;
-use super::{Reading, Side, read_json};
+use super::message::Side;
+use super::read::{Reading, read_json};
 use crate::otlp::proto::any_value::Value;
 use crate::otlp::proto::span::Event;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Reading, Side, read_json};
+use super::message::Side;
+use super::read::{Reading, read_json};
 use crate::otlp::proto::any_value::Value;
 use crate::otlp::proto::{AnyValue, KeyValue};
 

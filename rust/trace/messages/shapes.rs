@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::message::{Message, Role, Side};
 use super::parts::{Parts, call_text};
-use super::{Message, Role, Side};
 
 /// Members of an object that hold messages or one message, by side, in order of precedence.
 const CONTAINERS: [(Side, &[&str]); 2] = [
@@ -150,14 +150,11 @@ fn single(key: &str, object: &Map<String, Json>) -> Map<String, Json> {
 
 /// Returns the role that an object says; the type of a message of `LangChain` is its role.
 fn role_in(object: &Map<String, Json>) -> Option<Role> {
-    match object.get("role") {
-        Some(role) => Some(role.as_str().and_then(role_of).unwrap_or(Role::Other)),
-        None => {
-            let has_content =
-                object.contains_key("content") || object.get("data").is_some_and(Json::is_object);
-            has_content.then(|| role_of(object.get("type")?.as_str()?)).flatten()
-        }
+    if let Some(role) = object.get("role") {
+        return Some(role.as_str().and_then(role_of).unwrap_or(Role::Other));
     }
+    let has_content = object.contains_key("content") || object.get("data").is_some_and(Json::is_object);
+    has_content.then(|| role_of(object.get("type")?.as_str()?)).flatten()
 }
 
 /// Returns the message of a `GenAI` event. Only `gen_ai.choice` is an answer: messages of the assistant are its earlier

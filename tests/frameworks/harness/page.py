@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import textwrap
 from typing import TYPE_CHECKING
 
 from support.paths import ROOT
@@ -33,6 +35,7 @@ COLUMNS = {
     "error": "Error",
 }
 KEPT_TOGETHER = {"input_tokens": "tokens", "output_tokens": "tokens", "team_id": "agent_id", "workflow_id": "agent_id"}
+WIDTH = 118
 TICK, GAP, NOT_SENT = "✓", "gap", "-"
 HEAD = """\
 # Frameworks
@@ -91,7 +94,7 @@ def recipe(name: str) -> str:
     framework, index = read(name), read_index(name)
     versions = ", ".join(f"{package} {version}" for package, version in index.versions.items())
     installer = "pip install" if framework.language == "python" else "npm install"
-    head = f"Convention: {framework.convention}. Captured with {versions}."
+    head = _wrapped(f"Convention: {framework.convention}. Captured with {versions}.")
     parts = [f"## {framework.title}", head, _shell(framework, installer)]
     if code := recipe_code(name, framework):
         parts.append(f"```{'python' if framework.language == 'python' else 'js'}\n{code}\n```")
@@ -100,12 +103,17 @@ def recipe(name: str) -> str:
         parts.append(words.read_text("utf-8").strip())
     reasons = dict.fromkeys(framework.missing.values())
     if reasons:
-        parts.append("Not read yet:\n\n" + "\n".join(f"- {reason}" for reason in reasons))
+        parts.append("Not read yet:\n\n" + "\n".join(_wrapped(reason, "- ") for reason in reasons))
     return "\n\n".join(parts) + "\n"
 
 
+def _wrapped(text: str, bullet: str = "") -> str:
+    indent = " " * len(bullet)
+    return textwrap.fill(f"{bullet}{text}", WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
 def _shell(framework: Framework, installer: str) -> str:
-    lines = [f"{installer} {' '.join(framework.install)}"]
+    lines = [f"{installer} {shlex.join(framework.install)}"]
     lines += [f"export {name}={value.format(endpoint=ADDRESS)}" for name, value in framework.environment.items()]
     lines += [f"{framework.command} program.py"] if framework.command else []
     return "```sh\n" + "\n".join(lines) + "\n```"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from .framework import Case, ExportFile
 
 
+HEXADECIMAL_LENGTH = 16
+
+
 def requests_of(name: str, case: Case) -> Iterator[tuple[ExportFile, dict[str, Any]]]:
     """Yields the requests of a case as OTLP's JSON, but for the ids of protobuf, which are base64."""
     for file in read_index(name).files:
@@ -27,17 +31,19 @@ def requests_of(name: str, case: Case) -> Iterator[tuple[ExportFile, dict[str, A
             yield file, json.loads(body) if is_json else MessageToDict(MESSAGES[file.signal].FromString(body))
 
 
-def spans_sent(name: str, case: Case) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the spans of a case: the name and the attributes of each, in order of their start."""
-    spans = [
-        span
+def spans_sent(name: str, case: Case) -> dict[str, dict[str, Any]]:
+    """Returns the attributes of the spans of a case by their ids."""
+    return {
+        _hexadecimal(span["spanId"]): attributes_of(span)
         for _, request in requests_of(name, case)
         for resource in request.get("resourceSpans", [])
         for scope in resource.get("scopeSpans", [])
         for span in scope.get("spans", [])
-    ]
-    spans.sort(key=lambda span: int(span["startTimeUnixNano"]))
-    return [(span["name"], attributes_of(span)) for span in spans]
+    }
+
+
+def _hexadecimal(span_id: str) -> str:
+    return span_id if len(span_id) == HEXADECIMAL_LENGTH else base64.b64decode(span_id).hex()
 
 
 def attributes_of(holder: dict[str, Any]) -> dict[str, Any]:

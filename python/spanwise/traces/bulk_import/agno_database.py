@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 TRACES_TABLE = "agno_traces"
 SPANS_TABLE = "agno_spans"
 
+_SCOPE = "openinference.instrumentation.agno"
+"""The scope of agno's instrumentation, which the tables do not keep; its spans are read as those that it exports."""
 _FETCHED_ROWS = 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
@@ -186,4 +188,4 @@ def _micros(text: str) -> int:
 
 
 def _otlp_request(spans: list[dict[str, Any]]) -> bytes:
-    return msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    return msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"scope": {"name": _SCOPE}, "spans": spans}]}]})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
+from pathlib import Path
 
 # recipe
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, create_sdk_mcp_server, tool
@@ -49,4 +51,6 @@ CASES = {
     "tool-error": ["What does the stock SPAN cost?"],
     "model-error": ["Hello, my name is Ada."],
 }
+# The identifier of the installation, which is random otherwise.
+(Path.home() / ".claude.json").write_text(json.dumps({"userID": "ada0" * 16}))
 asyncio.run(ask(*CASES[sys.argv[1]]))

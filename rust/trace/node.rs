@@ -50,7 +50,7 @@ impl<'a> Node<'a> {
         Ok(Self { span, message, index, is_shown })
     }
 
-    /// Whether the span declares itself a chain, whatever its dialect.
+    /// Whether the span declares itself a chain, whatever its convention.
     pub(super) fn is_chain(&self) -> bool {
         self.index.text(&self.message.attributes, Attribute::Kind).as_deref() == Some("CHAIN")
     }

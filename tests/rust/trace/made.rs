@@ -124,7 +124,7 @@ pub(super) fn nodes(detail: &Json) -> Vec<&Json> {
     found
 }
 
-/// Spans whose parents may be missing, themselves, or in a cycle; some have attributes of a dialect.
+/// Spans whose parents may be missing, themselves, or in a cycle; some have attributes of a convention.
 pub(super) fn messages() -> impl Strategy<Value = Vec<proto::Span>> {
     let kinds = prop::sample::select(vec!["", "", "AGENT", "CHAIN", "LLM", "TOOL"]);
     let one = (0..14_u64, 0..4_u64, kinds, 0..6_u8, any::<bool>());

@@ -67,7 +67,7 @@ pub const TABLE: [Line; 32] = [
     line(Attribute::TitleTemplate, "title_template", &["logfire.msg_template"]),
     // The name of the trace, on any of its spans.
     line(Attribute::TraceName, "trace_name", &["langfuse.trace.name"]),
-    line(Attribute::RunId, "run_id", &["agno.run.id"]),
+    line(Attribute::RunId, "run_id", &["agno.run.id", "mastra.metadata.runId"]),
     line(
         Attribute::SessionId,
         "session_id",
@@ -80,6 +80,8 @@ pub const TABLE: [Line; 32] = [
             "traceloop.association.properties.thread_id",
             "ai.telemetry.metadata.sessionId",
             "ai.telemetry.metadata.session_id",
+            "ai.settings.context.sessionId",
+            "mastra.metadata.sessionId",
             "langfuse.trace.metadata.session_id",
             "gcp.vertex.agent.session_id",
             "metadata#session_id",
@@ -98,6 +100,8 @@ pub const TABLE: [Line; 32] = [
             "traceloop.association.properties.user_id",
             "ai.telemetry.metadata.userId",
             "ai.telemetry.metadata.user_id",
+            "ai.settings.context.userId",
+            "mastra.metadata.userId",
             "langfuse.trace.metadata.user_id",
             "gcp.vertex.agent.user_id",
             "llm.user",
@@ -113,7 +117,11 @@ pub const TABLE: [Line; 32] = [
         &["gen_ai.agent.name", "agent.name", "agent_name", "metadata#lc_agent_name"],
     ),
     // The agent's name on a span of type `AGENT`; of other spans it names something else.
-    line(Attribute::EntityName, "entity_name", &["traceloop.entity.name", "graph.node.id"]),
+    line(
+        Attribute::EntityName,
+        "entity_name",
+        &["traceloop.entity.name", "graph.node.id", "ai.telemetry.functionId"],
+    ),
     line(Attribute::TeamId, "team_id", &["agno.team.id", "team.id"]),
     line(
         Attribute::WorkflowId,
@@ -135,6 +143,7 @@ pub const TABLE: [Line; 32] = [
             "embedding.invocation_parameters#model",
             "mlflow.spanOutputs#model",
             "mlflow.spanInputs#model",
+            "genkit:name",
         ],
     ),
     line(
@@ -162,6 +171,8 @@ pub const TABLE: [Line; 32] = [
             "langfuse.observation.usage_details#input+",
             "langfuse.observation.usage_details#prompt_tokens",
             "mlflow.chat.tokenUsage#input_tokens",
+            "input_tokens+cache_read_tokens+cache_creation_tokens",
+            "genkit:output#usage.inputTokens",
         ],
     ),
     line(
@@ -176,6 +187,8 @@ pub const TABLE: [Line; 32] = [
             "langfuse.observation.usage_details#output+",
             "langfuse.observation.usage_details#completion_tokens",
             "mlflow.chat.tokenUsage#output_tokens",
+            "output_tokens",
+            "genkit:output#usage.outputTokens",
         ],
     ),
     line(
@@ -194,6 +207,9 @@ pub const TABLE: [Line; 32] = [
             "gen_ai.usage.raw#prompt_tokens_details.cached_tokens",
             "gen_ai.usage.raw#input_tokens_details.cached_tokens",
             "mlflow.chat.tokenUsage#cache_read_input_tokens",
+            "langfuse.observation.usage_details#input_cached_tokens",
+            "cache_read_tokens",
+            "genkit:output#usage.cachedContentTokens",
         ],
     ),
     line(
@@ -210,6 +226,9 @@ pub const TABLE: [Line; 32] = [
             "langfuse.observation.usage_details#output_reasoning",
             "gen_ai.usage.raw#completion_tokens_details.reasoning_tokens",
             "gen_ai.usage.raw#output_tokens_details.reasoning_tokens",
+            "ai.usage.outputTokenDetails.reasoningTokens",
+            "langfuse.observation.usage_details#output_reasoning_tokens",
+            "genkit:output#usage.thoughtsTokens",
         ],
     ),
     line(
@@ -234,6 +253,15 @@ pub const TABLE: [Line; 32] = [
             "events",
             "request_data",
             "mlflow.spanInputs",
+            "mastra.agent_run.input",
+            "mastra.model_generation.input",
+            "mastra.model_step.input",
+            "mastra.workflow_run.input",
+            "mastra.workflow_step.input",
+            "mastra.mapping.input",
+            "genkit:input",
+            "user_prompt",
+            "input",
         ],
     ),
     line(
@@ -255,6 +283,20 @@ pub const TABLE: [Line; 32] = [
             "events",
             "response_data",
             "mlflow.spanOutputs",
+            "mastra.agent_run.output#text",
+            "mastra.agent_run.output",
+            "mastra.model_generation.output#text",
+            "mastra.model_generation.output",
+            "mastra.model_step.output#text",
+            "mastra.model_step.output",
+            "mastra.model_chunk.output#text",
+            "mastra.model_chunk.output",
+            "mastra.workflow_run.output",
+            "mastra.workflow_step.output",
+            "mastra.mapping.output",
+            "genkit:output",
+            "anthropic.tool_result.content",
+            "output",
         ],
     ),
     line(
@@ -265,7 +307,13 @@ pub const TABLE: [Line; 32] = [
     line(
         Attribute::ToolParameters,
         "tool_parameters",
-        &["tool.parameters", "gen_ai.tool.call.arguments", "tool_arguments", "ai.toolCall.args"],
+        &[
+            "tool.parameters",
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "ai.toolCall.args",
+            "langfuse.observation.input",
+        ],
     ),
     line(Attribute::Description, "description", &["agno.workflow.description"]),
     line(Attribute::StepsCount, "steps_count", &["agno.workflow.steps_count"]),
@@ -276,7 +324,7 @@ pub const TABLE: [Line; 32] = [
     line(
         Attribute::ErrorMessage,
         "error_message",
-        &["exception.message", "langfuse.observation.status_message"],
+        &["exception.message", "langfuse.observation.status_message", "error.message", "error"],
     ),
     line(Attribute::ErrorType, "error_type", &["error.type"]),
 ];

@@ -41,7 +41,7 @@ pub const NAMED_BY_SPAN: [(&str, &str); 3] = [
 ];
 
 /// The lines, in order of precedence: the type of a span is that of the first line that says one.
-pub const TYPES: [TypeLine; 10] = [
+pub const TYPES: [TypeLine; 14] = [
     line("openinference.span.kind", &[(ANY, ANY)]),
     line(
         "langfuse.observation.type",
@@ -64,13 +64,13 @@ pub const TYPES: [TypeLine; 10] = [
     line(
         "ai.operationId",
         &[
-            ("ai.generateText", "LLM"),
+            ("ai.generateText", "AGENT"),
             ("ai.generateText.doGenerate", "LLM"),
-            ("ai.streamText", "LLM"),
+            ("ai.streamText", "AGENT"),
             ("ai.streamText.doStream", "LLM"),
-            ("ai.generateObject", "LLM"),
+            ("ai.generateObject", "AGENT"),
             ("ai.generateObject.doGenerate", "LLM"),
-            ("ai.streamObject", "LLM"),
+            ("ai.streamObject", "AGENT"),
             ("ai.streamObject.doStream", "LLM"),
             ("ai.embed", "EMBEDDING"),
             ("ai.embed.doEmbed", "EMBEDDING"),
@@ -93,6 +93,23 @@ pub const TYPES: [TypeLine; 10] = [
             ("execute_event_loop_cycle", "CHAIN"),
             ("invoke_graph", "WORKFLOW"),
             ("invoke_swarm", "WORKFLOW"),
+            ("agent_step", "CHAIN"),
+            ("rerank", "RERANKER"),
+        ],
+    ),
+    line(
+        "mastra.span.type",
+        &[
+            ("model_generation", "CHAIN"),
+            ("model_chunk", "CHAIN"),
+            ("processor_run", "CHAIN"),
+            ("mapping", "CHAIN"),
+            ("mcp_tool_call", "TOOL"),
+            ("client_tool_call", "TOOL"),
+            ("workflow_step", "CHAIN"),
+            ("workflow_conditional", "CHAIN"),
+            ("workflow_parallel", "CHAIN"),
+            ("workflow_loop", "CHAIN"),
         ],
     ),
     line(
@@ -118,7 +135,35 @@ pub const TYPES: [TypeLine; 10] = [
             ("\"EVALUATOR\"", "EVALUATOR"),
         ],
     ),
-    line("mcp.method.name", &[("tools/call", "TOOL")]),
+    line(
+        "genkit:metadata:subtype",
+        &[
+            ("model", "LLM"),
+            ("embedder", "EMBEDDING"),
+            ("tool", "TOOL"),
+            ("flow", "CHAIN"),
+            ("prompt", "PROMPT"),
+            ("retriever", "RETRIEVER"),
+            ("reranker", "RERANKER"),
+            ("evaluator", "EVALUATOR"),
+        ],
+    ),
+    line("genkit:type", &[("util", "CHAIN"), ("flowStep", "CHAIN")]),
+    line(
+        "span.type",
+        &[
+            ("interaction", "AGENT"),
+            ("llm_request", "LLM"),
+            ("tool", "TOOL"),
+            ("tool.execution", "CHAIN"),
+            ("tool.blocked_on_user", "CHAIN"),
+            ("hook", "CHAIN"),
+        ],
+    ),
+    line(
+        "mcp.method.name",
+        &[("tools/call", "TOOL"), ("prompts/get", "PROMPT"), ("resources/read", "RETRIEVER")],
+    ),
     line("gen_ai.tool.name", &[(ANY, "TOOL")]),
     line("agent_name", &[(ANY, "AGENT")]),
 ];

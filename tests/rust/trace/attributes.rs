@@ -63,6 +63,12 @@ fn every_line_of_the_table_is_at_its_attribute() {
 /// Returns the attribute that holds `value` under a name of the table.
 fn named(name: &str, value: &str) -> KeyValue {
     match name.split_once('#') {
+        // Only the first attribute of a sum must be there. What is summed are numbers.
+        None if name.contains('+') => KeyValue {
+            key: name.split('+').next().unwrap_or(name).to_owned(),
+            value: Some(otlp_value(&json!(value.parse::<i64>().unwrap_or(0)))),
+            ..KeyValue::default()
+        },
         None => text(name, value),
         Some((name, path)) => {
             let path = path.trim_end_matches('+');

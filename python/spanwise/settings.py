@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, field
 
 from spanwise.budgets import MEBIBYTE
 from spanwise.errors import ConfigurationError
-from spanwise.otlp_settings import OtlpSettings
+from spanwise.store_settings import StoreSettings
 from spanwise.token_settings import Text, TokenSettings
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def is_bucket(url: str) -> bool:
     return bool(separator) and scheme.lower() != "file"
 
 
-class Settings(OtlpSettings, frozen=True, kw_only=True):
+class Settings(StoreSettings, frozen=True, kw_only=True):
     """How one service runs. Sizes are in bytes, durations in seconds."""
 
     data_dir: Annotated[
@@ -168,31 +168,6 @@ class Settings(OtlpSettings, frozen=True, kw_only=True):
         float,
         Meta(gt=0, le=3600, description="How long open requests and runs may take to finish at shutdown."),
     ] = 8.0
-    min_free_bytes: Annotated[
-        int,
-        Meta(ge=0, description="Free disk space below which ingest requests get a 503; 0 disables the check."),
-    ] = 1024 * MEBIBYTE
-    retain_seconds: Annotated[
-        int, Meta(ge=0, description="Delete traces that started longer ago than this; 0 keeps them.")
-    ] = 0
-    retain_bytes: Annotated[
-        int,
-        Meta(ge=0, description="Delete the oldest traces while compressed documents exceed this size; 0 keeps them."),
-    ] = 0
-    cache_dir: Annotated[
-        str,
-        Meta(
-            description="The folder for cached copies of objects in buckets; it may be deleted at any time.",
-            extra={"default": "`spanwise` in the user's cache folder"},
-        ),
-    ] = ""
-    cache_bytes: Annotated[
-        int, Meta(ge=0, description="Recently read documents to cache there, per bucket; 0 caches none.")
-    ] = 4096 * MEBIBYTE
-    recover: Annotated[
-        bool,
-        Meta(description="Whether opening a store quarantines damaged segments and log objects instead of failing."),
-    ] = False
     database_url: Annotated[
         str,
         Meta(
@@ -291,7 +266,7 @@ def _entries(texts: object) -> dict[str, str]:
 
 def _table() -> Iterator[Setting]:
     hints = get_type_hints(Settings, include_extras=True)
-    tokens, inherited = len(msgspec.structs.fields(TokenSettings)), len(msgspec.structs.fields(OtlpSettings))
+    tokens, inherited = len(msgspec.structs.fields(TokenSettings)), len(msgspec.structs.fields(StoreSettings))
     described_here = msgspec.structs.fields(Settings)
     for described in (*described_here[inherited:], *described_here[tokens:inherited], *described_here[:tokens]):
         hint = hints[described.name]

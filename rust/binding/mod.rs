@@ -7,6 +7,7 @@ mod bulk;
 mod detach;
 mod errors;
 mod filter;
+mod otlp;
 mod store;
 
 use pyo3::prelude::*;
@@ -19,10 +20,9 @@ mod _engine {
     #[pymodule_export]
     use super::filter::{PyFilter, filter_schema};
     #[pymodule_export]
-    use super::store::{
-        PyCancellationToken, PyIngestReport, PyLogIngestReport, PyMetricDropReport, PyPage, PyTraceStore,
-        drop_metrics, otlp_status, set_conventions, set_page_memory_limit,
-    };
+    use super::otlp::{PyIngestReport, PyLogIngestReport, PyMetricDropReport, drop_metrics, otlp_status};
+    #[pymodule_export]
+    use super::store::{PyCancellationToken, PyPage, PyTraceStore, set_conventions, set_page_memory_limit};
 
     use pyo3::prelude::*;
 

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
 use super::bulk::{PyDownload, import_all};
 use super::detach::detached;
 use super::filter::PyFilter;
+use super::otlp::{PyIngestReport, PyLogIngestReport};
 use crate::bulk::{self, Format};
 use crate::error::Error;
-use crate::otlp::{self, Encoding, Signal, SpanId, TraceId, response};
+use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
 use crate::search::{self, CancellationToken, Detail, Page, PageRequest, Sort};
 use crate::storage::{LogIngestReport, Options, Snapshot, TraceStore};
 use crate::trace::conventions;
@@ -34,35 +34,6 @@ impl PyCancellationToken {
     fn cancel(&self) {
         self.token.cancel();
     }
-}
-
-/// The result of ingesting one OTLP request.
-#[pyclass(module = "spanwise._engine", name = "IngestReport", frozen, get_all)]
-pub(super) struct PyIngestReport {
-    accepted_spans: u64,
-    rejected_spans: u64,
-    reason: String,
-    response: Vec<u8>,
-    content_type: &'static str,
-}
-
-/// The result of ingesting one OTLP request with log records.
-#[pyclass(module = "spanwise._engine", name = "LogIngestReport", frozen, get_all)]
-pub(super) struct PyLogIngestReport {
-    kept_records: u64,
-    dropped_records: u64,
-    rejected_records: u64,
-    reason: String,
-    response: Vec<u8>,
-    content_type: &'static str,
-}
-
-/// The result of dropping one OTLP request with metrics.
-#[pyclass(module = "spanwise._engine", name = "MetricDropReport", frozen, get_all)]
-pub(super) struct PyMetricDropReport {
-    dropped_metrics: u64,
-    response: Vec<u8>,
-    content_type: &'static str,
 }
 
 /// One page of a search: a JSON array, and the exact number of items on all pages.
@@ -354,35 +325,6 @@ impl PyTraceStore {
             OpenStore::Reader(_) => Ok(()),
         })
     }
-}
-
-/// Counts the metrics of one OTLP request, of which nothing is stored.
-#[pyfunction]
-#[pyo3(signature = (body, content_type, content_encoding = None))]
-pub(super) fn drop_metrics(
-    py: Python<'_>,
-    body: &[u8],
-    content_type: &str,
-    content_encoding: Option<&str>,
-) -> PyResult<PyMetricDropReport> {
-    detached(py, || {
-        let encoding = Encoding::of(content_type)?;
-        let dropped_metrics =
-            otlp::count_metrics(Bytes::copy_from_slice(body), content_type, content_encoding)?;
-        let response = response::success(encoding, Signal::Metrics, 0, "");
-        Ok(PyMetricDropReport { dropped_metrics, response, content_type: encoding.media_type() })
-    })
-}
-
-/// Returns the `google.rpc.Status` body for a rejected OTLP request.
-#[pyfunction]
-pub(super) fn otlp_status(
-    py: Python<'_>,
-    message: &str,
-    content_type: &str,
-    status: u16,
-) -> PyResult<Vec<u8>> {
-    detached(py, || Ok(response::failure(Encoding::of(content_type)?, status, message)))
 }
 
 /// Sets the process-wide limit on decoded document bytes held by concurrent pages.

@@ -26,6 +26,7 @@ ORDER = [
     "token_settings",
     "budgets",
     "otlp_settings",
+    "store_settings",
     "settings",
     "auth",
     "database",

@@ -124,7 +124,8 @@ async def serve(service: Served) -> None:
             _stop(server)
         left = max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started))
         served = asyncio.gather(*serving, *draining[1:], return_exceptions=True)
-        await asyncio.wait([served, hurrying], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        ends: list[asyncio.Future[Any]] = [served, hurrying]
+        await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         await service.close()
         await draining[0]
         await asyncio.wait([served], timeout=LAST_RESPONSES_SECONDS)

@@ -121,7 +121,7 @@ def _variables(framework: Framework, stub: str, endpoint: str, home: str, enviro
         "LANG": "C.UTF-8",
         "NO_PROXY": "*",
         "STUB_URL": stub,
-        "SPANWISE_URL": endpoint,
+        "OTLP_URL": endpoint,
         "OPENAI_BASE_URL": f"{stub}/v1",
         "OPENAI_API_BASE": f"{stub}/v1",
         "OPENAI_API_KEY": "sk-stub",

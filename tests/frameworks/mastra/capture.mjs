@@ -5,7 +5,7 @@ import { Mastra } from '@mastra/core/mastra';
 import { Observability } from '@mastra/observability';
 import { OtelExporter } from '@mastra/otel-exporter';
 
-const endpoint = `${process.env.SPANWISE_URL}/v1/traces`;
+const endpoint = `${process.env.OTLP_URL}/v1/traces`;
 const exporter = new OtelExporter({ provider: { custom: { endpoint, protocol: 'http/protobuf' } } });
 const observability = new Observability({ configs: { otel: { serviceName: 'my-service', exporters: [exporter] } } });
 // Give `observability` to `new Mastra({ agents, workflows, observability })`.

@@ -41,7 +41,7 @@ fn apply(store: &TraceStore, operation: &Operation) {
     match operation {
         Operation::Span(trace, text, kind) => {
             let made = span(*trace, u64::from(kind % 3) + 1, u64::from(kind % 5));
-            let mut made = with(made, "openinference.span.kind", "AGENT");
+            let mut made = with(made, "openinference.span.kind", "CHAIN");
             let keys = ["session.id", "user.id", "agno.agent.id", "agno.run.id"];
             for (place, key) in keys.into_iter().enumerate().filter(|(place, _)| kind >> place & 1 == 1) {
                 made = with(made, key, TEXTS[(usize::from(*text) + place) % TEXTS.len()]);

@@ -33,7 +33,7 @@ struct Run {
 
 impl Run {
     fn span(&self) -> spanwise::otlp::proto::Span {
-        let mut made = with(span(self.trace, 1, self.start), "openinference.span.kind", "AGENT");
+        let mut made = with(span(self.trace, 1, self.start), "openinference.span.kind", "CHAIN");
         made.end_time_unix_nano = made.start_time_unix_nano + self.duration * MILLISECOND;
         for (key, value) in
             [("session.id", self.session), ("user.id", self.user), ("agno.agent.id", self.agent)]

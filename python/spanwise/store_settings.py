@@ -1,0 +1,40 @@
+"""The settings of trace stores: what they keep, and where."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from spanwise.budgets import MEBIBYTE
+from spanwise.otlp_settings import OtlpSettings
+
+
+class StoreSettings(OtlpSettings, frozen=True, kw_only=True):
+    """How long traces are kept, how much of the disk they leave free, and what is done about damage."""
+
+    min_free_bytes: Annotated[
+        int,
+        Meta(ge=0, description="Free disk space below which ingest requests get a 503; 0 disables the check."),
+    ] = 1024 * MEBIBYTE
+    retain_seconds: Annotated[
+        int, Meta(ge=0, description="Delete traces that started longer ago than this; 0 keeps them.")
+    ] = 0
+    retain_bytes: Annotated[
+        int,
+        Meta(ge=0, description="Delete the oldest traces while compressed documents exceed this size; 0 keeps them."),
+    ] = 0
+    cache_dir: Annotated[
+        str,
+        Meta(
+            description="The folder for cached copies of objects in buckets; it may be deleted at any time.",
+            extra={"default": "`spanwise` in the user's cache folder"},
+        ),
+    ] = ""
+    cache_bytes: Annotated[
+        int, Meta(ge=0, description="Recently read documents to cache there, per bucket; 0 caches none.")
+    ] = 4096 * MEBIBYTE
+    recover: Annotated[
+        bool,
+        Meta(description="Whether opening a store quarantines damaged segments and log objects instead of failing."),
+    ] = False

@@ -122,7 +122,7 @@ def test_a_rejected_input_is_reported_with_its_path(tmp_path: Path) -> None:
     reason = f"span 1: span `{'1' * 16}`: trace id is all zero"
     assert f"rejected: {tmp_path}/a.jsonl, {reason}" in imported.output
     assert f"rejected: {tmp_path}/b.jsonl, {reason}" in imported.output
-    assert f"rejected: {tmp_path}/cut.pb: expected OTLP trace data" in imported.output
+    assert f"rejected: {tmp_path}/cut.pb: expected OTLP data" in imported.output
 
 
 def test_messages_of_any_length_and_number_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,13 @@ def test_only_the_routes_of_langfuse_take_basic_authentication() -> None:
 
 
 def test_exporters_get_their_routes_and_health() -> None:
-    assert {row.path for row in OTLP_TABLE} == {"/v1/traces", "/api/public/otel/v1/traces", "/health"}
+    assert {row.path for row in OTLP_TABLE} == {
+        "/v1/traces",
+        "/v1/logs",
+        "/v1/metrics",
+        "/api/public/otel/v1/traces",
+        "/health",
+    }
 
 
 def test_a_fixed_path_comes_before_one_with_a_parameter() -> None:

@@ -214,7 +214,7 @@ class TraceStore:
         page: int,
         limit: int,
         detail: str = "full",
-        sort: tuple[str, bool] = ("start_time", False),
+        sort: tuple[str, bool] = ...,
         cancel: CancellationToken | None = None,
     ) -> Page:
         """Returns one page of traces.

@@ -15,8 +15,8 @@ use super::wire::{self, WireFields};
 use super::{Encoding, Fragment, SpanId, TraceId, inflate, json, proto};
 use crate::error::{Error, Result};
 
-/// The beginning of the event names whose records are kept.
-const GEN_AI: &str = "gen_ai.";
+/// The beginnings of the event names whose records are kept: those of the conventions, and of what Claude Code answers.
+const KEPT: [&str; 2] = ["gen_ai.", "assistant_response"];
 
 /// The attribute that held the event name before log records had a field for it.
 const EVENT_NAME: &str = "event.name";
@@ -159,7 +159,7 @@ impl<'a> LogRef<'a> {
     /// Returns the ids of the span that the record carries content of, if it does.
     fn content_ids(&self) -> Option<(TraceId, SpanId)> {
         let names = [self.event_name, self.named_by_attribute];
-        let is_content = names.iter().any(|name| name.starts_with(GEN_AI.as_bytes()));
+        let is_content = names.iter().any(|name| KEPT.iter().any(|kept| name.starts_with(kept.as_bytes())));
         let ids = TraceId::from_bytes(self.trace_id).zip(SpanId::from_bytes(self.span_id));
         ids.filter(|_| is_content)
     }

@@ -297,6 +297,7 @@ pub const TABLE: [Line; 32] = [
             "genkit:output",
             "anthropic.tool_result.content",
             "output",
+            "response",
         ],
     ),
     line(

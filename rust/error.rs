@@ -25,11 +25,23 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
+impl FilterError {
+    /// Returns this error as it is seen from a document that has the filter at `place`, such as
+    /// `$.measures[1].where`.
+    #[must_use]
+    pub fn at(self, place: &str) -> Self {
+        let below = self.path.strip_prefix('$').unwrap_or(&self.path);
+        Self { path: format!("{place}{below}"), message: self.message }
+    }
+}
+
 /// An error of the engine.
 #[derive(Debug, Clone)]
 pub enum Error {
     /// A filter expression is invalid.
     Filter(FilterError),
+    /// A member of a request is invalid; the message names its place.
+    Request(String),
     /// A request body cannot be decoded as its declared format.
     Decode(String),
     /// An unsupported content type or encoding.
@@ -84,7 +96,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Filter(error) => error.fmt(f),
-            Self::Decode(message)
+            Self::Request(message)
+            | Self::Decode(message)
             | Self::MediaType(message)
             | Self::TooLarge(message)
             | Self::Batch(message)

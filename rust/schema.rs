@@ -18,6 +18,10 @@ pub enum FieldType {
     Number,
     /// An instant.
     Time,
+    /// True or false.
+    Boolean,
+    /// Texts of any length, which are searched.
+    Content,
 }
 
 /// A comparison of a field with a value (`docs/reference/filter.md#operators`).
@@ -79,6 +83,8 @@ impl FieldType {
             Self::Text => &[Eq, Neq, Gt, Gte, Lt, Lte, In, Contains, StartsWith, Exists],
             Self::Status => &[Eq, Neq, In, Exists],
             Self::Number | Self::Time => &[Eq, Neq, Gt, Gte, Lt, Lte, In, Exists],
+            Self::Boolean => &[Eq, Neq, Exists],
+            Self::Content => &[Contains, Exists],
         }
     }
 
@@ -89,6 +95,8 @@ impl FieldType {
             Self::Status => "enum",
             Self::Number => "number",
             Self::Time => "datetime",
+            Self::Boolean => "boolean",
+            Self::Content => "text",
         }
     }
 }
@@ -105,6 +113,9 @@ pub enum Field {
     SessionId,
     RunId,
     Name,
+    Service,
+    Environment,
+    Release,
     TraceId,
     DurationMs,
     StartTime,
@@ -114,6 +125,11 @@ pub enum Field {
     ErrorCount,
     InputTokens,
     OutputTokens,
+    TotalTokens,
+    CachedTokens,
+    ReasoningTokens,
+    LlmCalls,
+    ToolCalls,
 }
 
 /// The type of a column in batches of this store. Filters also accept other text layouts.
@@ -155,8 +171,13 @@ const fn info(
     FieldInfo { field, key: names.0, label: names.1, field_type, nullable, column_type }
 }
 
+/// Returns a row of the table for a number, which every trace has.
+const fn whole(field: Field, key: &'static str, label: &'static str) -> FieldInfo {
+    info(field, (key, label), FieldType::Number, false, ColumnType::Whole)
+}
+
 /// The table of fields, in the order of the columns and of `/traces/filter-schema`.
-pub static FIELDS: [FieldInfo; 17] = [
+pub static FIELDS: [FieldInfo; 25] = [
     info(Field::Status, ("status", "Status"), FieldType::Status, false, ColumnType::Coded),
     info(Field::UserId, ("user_id", "User ID"), FieldType::Text, true, ColumnType::Coded),
     info(Field::AgentId, ("agent_id", "Agent ID"), FieldType::Text, true, ColumnType::Coded),
@@ -165,21 +186,23 @@ pub static FIELDS: [FieldInfo; 17] = [
     info(Field::SessionId, ("session_id", "Session ID"), FieldType::Text, true, ColumnType::Coded),
     info(Field::RunId, ("run_id", "Run ID"), FieldType::Text, true, ColumnType::Plain),
     info(Field::Name, ("name", "Trace Name"), FieldType::Text, false, ColumnType::Coded),
+    info(Field::Service, ("service", "Service"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::Environment, ("environment", "Environment"), FieldType::Text, true, ColumnType::Coded),
+    info(Field::Release, ("release", "Release"), FieldType::Text, true, ColumnType::Coded),
     info(Field::TraceId, ("trace_id", "Trace ID"), FieldType::Text, false, ColumnType::Plain),
-    info(Field::DurationMs, ("duration_ms", "Duration (ms)"), FieldType::Number, false, ColumnType::Whole),
+    whole(Field::DurationMs, "duration_ms", "Duration (ms)"),
     info(Field::StartTime, ("start_time", "Start Time"), FieldType::Time, false, ColumnType::Micros),
     info(Field::EndTime, ("end_time", "End Time"), FieldType::Time, false, ColumnType::Micros),
     info(Field::CreatedAt, ("created_at", "Created At"), FieldType::Time, false, ColumnType::Micros),
-    info(Field::TotalSpans, ("total_spans", "Spans"), FieldType::Number, false, ColumnType::Whole),
-    info(Field::ErrorCount, ("error_count", "Failed Spans"), FieldType::Number, false, ColumnType::Whole),
-    info(Field::InputTokens, ("input_tokens", "Input Tokens"), FieldType::Number, false, ColumnType::Whole),
-    info(
-        Field::OutputTokens,
-        ("output_tokens", "Output Tokens"),
-        FieldType::Number,
-        false,
-        ColumnType::Whole,
-    ),
+    whole(Field::TotalSpans, "total_spans", "Spans"),
+    whole(Field::ErrorCount, "error_count", "Failed Spans"),
+    whole(Field::InputTokens, "input_tokens", "Input Tokens"),
+    whole(Field::OutputTokens, "output_tokens", "Output Tokens"),
+    whole(Field::TotalTokens, "total_tokens", "Tokens"),
+    whole(Field::CachedTokens, "cached_tokens", "Cached Tokens"),
+    whole(Field::ReasoningTokens, "reasoning_tokens", "Reasoning Tokens"),
+    whole(Field::LlmCalls, "llm_calls", "LLM Calls"),
+    whole(Field::ToolCalls, "tool_calls", "Tool Calls"),
 ];
 
 /// The values of `status`.
@@ -230,24 +253,4 @@ static TRACE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
 /// Returns the schema of a trace batch: the table of fields.
 pub fn trace_schema() -> SchemaRef {
     TRACE_SCHEMA.clone()
-}
-
-/// Returns the table of fields as JSON, in the form of `/traces/filter-schema`.
-pub fn filter_schema_json() -> String {
-    let fields: Vec<serde_json::Value> = FIELDS
-        .iter()
-        .map(|info| {
-            let operators: Vec<&str> =
-                info.field_type.operators().iter().map(|operator| operator.word()).collect();
-            let values = (info.field_type == FieldType::Status).then_some(STATUSES);
-            serde_json::json!({
-                "key": info.key,
-                "label": info.label,
-                "type": info.field_type.word(),
-                "operators": operators,
-                "values": values,
-            })
-        })
-        .collect();
-    serde_json::json!({ "fields": fields, "logical_operators": ["AND", "OR", "NOT"] }).to_string()
 }

@@ -38,6 +38,9 @@ fn row(random: &mut Random) -> TraceRow {
         agent_id: Some(format!("agent-{agent:02}")),
         team_id: None,
         workflow_id: None,
+        service: None,
+        environment: None,
+        release: None,
         start_time,
         end_time: start_time + duration_ms * 1_000,
         created_at: start_time + 1_000_000,
@@ -46,6 +49,11 @@ fn row(random: &mut Random) -> TraceRow {
         error_count: 0,
         input_tokens: 0,
         output_tokens: 0,
+        total_tokens: 0,
+        cached_tokens: 0,
+        reasoning_tokens: 0,
+        llm_calls: 0,
+        tool_calls: 0,
     }
 }
 

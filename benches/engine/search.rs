@@ -1,84 +1,19 @@
-//! Searches over many traces, as page 1 of 20 with the exact total; and ingest.
+//! Searches over many traces, as page 1 of 20 with the exact total; facets of them; and ingest.
 //!
-//! The store is built once under `target/bench-store` and reopened by later runs: one million traces of three
-//! spans, or as many of one span as `SPANWISE_BENCH_TRACES` says. Every result is checked before it is timed.
+//! Every result is checked before it is timed. The store is that of `store.rs`.
 
-#[path = "traces.rs"]
-mod traces;
+#[path = "store.rs"]
+mod store;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use spanwise::error::Error;
 use spanwise::filter::Filter;
-use spanwise::otlp;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
-use spanwise::storage::{Options, TraceStore};
-use traces::{Random, Shape, request};
+use spanwise::search::{self, CancellationToken, Detail, FacetPlan, FacetRequest, PageRequest, Sort};
+use store::traces::{Random, Shape, request};
+use store::{SEED, ingest, open, private_memory, shape, stored};
 
-const SEED: u64 = 7;
-const TRACES_A_REQUEST: u64 = 500;
 const FIRST_PAGE: PageRequest = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
-
-fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::try_from(since.expect("a clock after 1970").as_nanos()).expect("a clock before 2554")
-}
-
-fn ingest(store: &TraceStore, body: Vec<u8>) -> u64 {
-    let body = Bytes::from(body);
-    loop {
-        let export =
-            otlp::decode(body.clone(), "application/x-protobuf", None, now()).expect("a good request");
-        match store.ingest(export) {
-            Ok(ingested) => return ingested.accepted,
-            // Ingest outpaces sealing: retry, as a client does after a 503.
-            Err(Error::Busy(_)) => std::thread::sleep(Duration::from_millis(20)),
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-fn shape() -> Shape {
-    match std::env::var("SPANWISE_BENCH_TRACES") {
-        Ok(traces) => Shape { traces: traces.parse().expect("a number of traces"), spans_per_trace: 1 },
-        Err(_) => Shape { traces: 1_000_000, spans_per_trace: 3 },
-    }
-}
-
-fn stored(shape: &Shape) -> TraceStore {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/bench-store");
-    let folder = folder.join(shape.traces.to_string());
-    let marker = folder.join("complete");
-    if !marker.exists() {
-        drop(std::fs::remove_dir_all(&folder));
-        let store = open(&folder.join("store"));
-        let mut random = Random::new(SEED);
-        for _ in 0..shape.traces / TRACES_A_REQUEST {
-            ingest(&store, request(shape, &mut random, TRACES_A_REQUEST));
-        }
-        store.flush().expect("a seal");
-        store.close().expect("a clean end");
-        std::fs::write(&marker, "").expect("a marker");
-    }
-    let begun = Instant::now();
-    let store = open(&folder.join("store"));
-    println!("opened in {:?}: {:?}; {}", begun.elapsed(), store.stats(), private_memory());
-    store
-}
-
-/// Returns the process's own memory as reported by the system.
-fn private_memory() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().find(|line| line.starts_with("RssAnon")).unwrap_or("RssAnon: not known").to_owned()
-}
-
-fn open(folder: &std::path::Path) -> TraceStore {
-    std::fs::create_dir_all(folder).expect("a folder");
-    TraceStore::open(folder.to_str().expect("a plain path"), Options::default()).expect("a store")
-}
 
 /// Name, filter, and the range of matching traces per thousand.
 const QUERIES: [(&str, &str, (u64, u64)); 16] = [
@@ -168,6 +103,45 @@ fn searches(criterion: &mut Criterion) {
     store.close().expect("a clean end");
 }
 
+/// Name, filter, and whose traces are counted.
+const COUNTED: [(&str, &str, Option<&str>); 4] = [
+    ("match_all", "{}", None),
+    ("agent", r#"{"op":"EQ","key":"agent_id","value":"agent-07"}"#, None),
+    ("name_contains", r#"{"op":"CONTAINS","key":"name","value":"_2.run"}"#, None),
+    ("match_all_of_one_user", "{}", Some("user-000042@example.com")),
+];
+
+fn facets(criterion: &mut Criterion) {
+    const FIELDS: [&str; 8] =
+        ["status", "user_id", "agent_id", "team_id", "workflow_id", "session_id", "run_id", "name"];
+    let shape = shape();
+    let store = stored(&shape);
+    let snapshot = store.snapshot();
+    let token = CancellationToken::default();
+    let mut group = criterion.benchmark_group(format!("facets_{}", shape.traces));
+    group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
+    for (name, source, user) in COUNTED {
+        let mut filter = Filter::compile(source.as_bytes()).expect("a good filter");
+        if let Some(user) = user {
+            filter = filter.restrict("user_id", user).expect("a text");
+        }
+        let counted = |fields: &[&str]| {
+            let request = FacetRequest::new(fields, 20).expect("fields");
+            let plan = FacetPlan::new(snapshot.clone(), &filter, request).expect("a plan");
+            plan.run(&token).expect("facets")
+        };
+        let total = search::ids(&snapshot, &filter, FIRST_PAGE, &token).expect("a page").total_count;
+        assert_eq!(counted(&FIELDS).matched, total, "{name}");
+        assert!(total > 0, "{name}");
+        group.bench_function(format!("{name}/eight"), |bencher| bencher.iter(|| counted(&FIELDS)));
+        for field in FIELDS {
+            group.bench_function(format!("{name}/{field}"), |bencher| bencher.iter(|| counted(&[field])));
+        }
+    }
+    group.finish();
+    store.close().expect("a clean end");
+}
+
 fn ingests(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path());
@@ -190,5 +164,5 @@ fn ingests(criterion: &mut Criterion) {
     store.close().expect("a clean end");
 }
 
-criterion_group!(benches, searches, ingests);
+criterion_group!(benches, searches, facets, ingests);
 criterion_main!(benches);

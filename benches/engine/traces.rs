@@ -62,8 +62,12 @@ pub(crate) struct Shape {
 
 /// Returns one request, a `TracesData` message with `count` traces.
 pub(crate) fn request(shape: &Shape, random: &mut Random, count: u64) -> Vec<u8> {
-    let spans =
-        (0..count).flat_map(|_| trace(shape, random)).map(|span| span.encode_to_vec().into()).collect();
+    encoded((0..count).flat_map(|_| trace(shape, random)).collect())
+}
+
+/// Returns a `TracesData` message with `spans`.
+pub(crate) fn encoded(spans: Vec<proto::Span>) -> Vec<u8> {
+    let spans = spans.into_iter().map(|span| span.encode_to_vec().into()).collect();
     let scope_spans = vec![proto::ScopeSpans { spans, ..proto::ScopeSpans::default() }];
     let resource_spans = vec![proto::ResourceSpans { scope_spans, ..proto::ResourceSpans::default() }];
     proto::TracesData { resource_spans }.encode_to_vec()
@@ -109,7 +113,7 @@ fn trace(shape: &Shape, random: &mut Random) -> Vec<proto::Span> {
     spans
 }
 
-fn span(trace_id: &[u8], span_id: u64, start: u64, duration: u64) -> proto::Span {
+pub(crate) fn span(trace_id: &[u8], span_id: u64, start: u64, duration: u64) -> proto::Span {
     proto::Span {
         trace_id: trace_id.to_vec().into(),
         span_id: span_id.to_be_bytes().to_vec().into(),
@@ -119,11 +123,11 @@ fn span(trace_id: &[u8], span_id: u64, start: u64, duration: u64) -> proto::Span
     }
 }
 
-fn attribute(key: &str, value: &str) -> proto::KeyValue {
+pub(crate) fn attribute(key: &str, value: &str) -> proto::KeyValue {
     with_value(key, Value::StringValue(value.into()))
 }
 
-fn number(key: &str, value: u64) -> proto::KeyValue {
+pub(crate) fn number(key: &str, value: u64) -> proto::KeyValue {
     with_value(key, Value::IntValue(value as i64))
 }
 

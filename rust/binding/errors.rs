@@ -9,6 +9,7 @@ mod exceptions {
 
     import_exception!(spanwise.errors, SpanwiseError);
     import_exception!(spanwise.errors, FilterError);
+    import_exception!(spanwise.errors, ValidationError);
     import_exception!(spanwise.errors, DecodeError);
     import_exception!(spanwise.errors, BatchError);
     import_exception!(spanwise.errors, PayloadTooLargeError);
@@ -28,6 +29,7 @@ pub(super) fn to_exception(_py: Python<'_>, error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Filter(error) => exceptions::FilterError::new_err((error.message, error.path)),
+        Error::Request(_) => exceptions::ValidationError::new_err(text),
         Error::Decode(_) => exceptions::DecodeError::new_err(text),
         Error::Batch(_) => exceptions::BatchError::new_err(text),
         Error::TooLarge(_) => exceptions::PayloadTooLargeError::new_err(text),

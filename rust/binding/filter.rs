@@ -1,4 +1,4 @@
-//! The Python class `Filter`.
+//! The Python classes `Filter` and `SpanFilter`.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyRecordBatch};
 
 use super::detach::detached;
-use crate::filter::Filter;
-use crate::schema;
+use crate::filter::{Filter, SpanFilter};
 
 /// A compiled filter expression: immutable, shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Filter", frozen)]
@@ -47,8 +46,23 @@ impl PyFilter {
     }
 }
 
+/// A compiled condition on one span: immutable, shared by threads.
+#[pyclass(module = "spanwise._engine", name = "SpanFilter", frozen)]
+pub(super) struct PySpanFilter {
+    pub(super) filter: SpanFilter,
+}
+
+#[pymethods]
+impl PySpanFilter {
+    /// Compiles a condition on a span given as JSON.
+    #[staticmethod]
+    fn compile(py: Python<'_>, source: &[u8]) -> PyResult<Self> {
+        detached(py, || Ok(Self { filter: SpanFilter::compile(source)? }))
+    }
+}
+
 /// Returns the response body of `/traces/filter-schema`.
 #[pyfunction]
 pub(super) fn filter_schema(py: Python<'_>) -> PyResult<Vec<u8>> {
-    detached(py, || Ok(schema::filter_schema_json().into_bytes()))
+    detached(py, || Ok(crate::filter::filter_schema_json().into_bytes()))
 }

@@ -3,12 +3,16 @@
 //! A call converts its arguments, does all its work inside `py.detach`, and converts the result. Bytes go in and
 //! bytes come out; classes are frozen; Rust never calls Python.
 
+mod aggregate;
 mod bulk;
 mod detach;
 mod errors;
+mod facets;
 mod filter;
 mod otlp;
+mod page;
 mod store;
+mod tail;
 
 use pyo3::prelude::*;
 
@@ -16,13 +20,21 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     #[pymodule_export]
+    use super::aggregate::{PyAggregation, PyPreparedAggregation};
+    #[pymodule_export]
     use super::bulk::{PyDownload, otlp_spans, span_schema, trace_schema};
     #[pymodule_export]
-    use super::filter::{PyFilter, filter_schema};
+    use super::facets::{PyFacetPlan, PyFacets};
+    #[pymodule_export]
+    use super::filter::{PyFilter, PySpanFilter, filter_schema};
     #[pymodule_export]
     use super::otlp::{PyIngestReport, PyLogIngestReport, PyMetricDropReport, drop_metrics, otlp_status};
     #[pymodule_export]
-    use super::store::{PyCancellationToken, PyPage, PyTraceStore, set_conventions, set_page_memory_limit};
+    use super::page::PyPage;
+    #[pymodule_export]
+    use super::store::{PyCancellationToken, PyTraceStore, set_conventions, set_page_memory_limit};
+    #[pymodule_export]
+    use super::tail::{PyTail, PyTailFeed};
 
     use pyo3::prelude::*;
 

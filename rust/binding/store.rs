@@ -7,14 +7,16 @@ use pyo3_arrow::PyRecordBatchReader;
 
 use super::bulk::{PyDownload, import_all};
 use super::detach::detached;
-use super::filter::PyFilter;
+use super::filter::{PyFilter, PySpanFilter};
 use super::otlp::{PyIngestReport, PyLogIngestReport};
+use super::page::PyPage;
 use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
-use crate::search::{self, CancellationToken, Detail, Page, PageRequest, Sort};
-use crate::storage::{LogIngestReport, Options, Snapshot, TraceStore};
+use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
+use crate::storage::{Changes, LogIngestReport, Options, Snapshot, TraceStore};
 use crate::trace::conventions;
+use crate::trace::values::ValuePart;
 
 /// Cancels a running search.
 #[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
@@ -33,36 +35,6 @@ impl PyCancellationToken {
     /// Cancels the search; it soon ends with `CancelledError`.
     fn cancel(&self) {
         self.token.cancel();
-    }
-}
-
-/// One page of a search: a JSON array, and the exact number of items on all pages.
-#[pyclass(module = "spanwise._engine", name = "Page", frozen)]
-pub(super) struct PyPage {
-    page: Page,
-}
-
-impl PyPage {
-    fn new(page: Page) -> Self {
-        Self { page }
-    }
-}
-
-#[pymethods]
-impl PyPage {
-    #[getter]
-    fn data(&self) -> &[u8] {
-        &self.page.data
-    }
-
-    #[getter]
-    fn total_count(&self) -> u64 {
-        self.page.total_count
-    }
-
-    #[getter]
-    fn damage(&self) -> Vec<String> {
-        self.page.damage.clone()
     }
 }
 
@@ -85,6 +57,14 @@ impl PyTraceStore {
         match &self.opened {
             OpenStore::Writer(store) => store.snapshot(),
             OpenStore::Reader(snapshot) => snapshot.clone(),
+        }
+    }
+
+    /// Returns which traces change; none do in a store that is open for reading.
+    pub(super) fn changes(&self) -> Arc<Changes> {
+        match &self.opened {
+            OpenStore::Writer(store) => store.changes(),
+            OpenStore::Reader(_) => Arc::default(),
         }
     }
 
@@ -183,7 +163,11 @@ impl PyTraceStore {
     }
 
     /// Returns one page of traces, in the order of `sort`: the key of a field and whether its least value comes first.
-    #[pyo3(signature = (filter, page, limit, detail = "full", sort = ("start_time", false), cancel = None))]
+    /// With `matches` each has the spans and texts that made the filter match.
+    #[pyo3(signature = (
+        filter, page, limit, detail = "full", sort = ("start_time", false), ends_when_full = false,
+        matches = false, cancel = None,
+    ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn search_runs(
         &self,
@@ -193,12 +177,16 @@ impl PyTraceStore {
         limit: usize,
         detail: &str,
         sort: (&str, bool),
+        ends_when_full: bool,
+        matches: bool,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || {
             let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
-            search::runs(&self.snapshot(), &filter.filter, request, Detail::from_word(detail)?, &token)
+            let view = RunView { detail: Detail::from_word(detail)?, with_matches: matches };
+            let search = if ends_when_full { search::newest_runs } else { search::runs };
+            search(&self.snapshot(), &filter.filter, request, view, &token)
         })
         .map(PyPage::new)
     }
@@ -235,35 +223,90 @@ impl PyTraceStore {
         .map(PyPage::new)
     }
 
+    /// Returns one page of the spans that match, of matching traces: newest trace first, then in the order of the tree.
+    #[pyo3(signature = (filter, spans, page, limit, ends_when_full = false, cancel = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn search_spans(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        spans: &PySpanFilter,
+        page: u64,
+        limit: usize,
+        ends_when_full: bool,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<PyPage> {
+        let token = token_of(cancel);
+        detached(py, || {
+            let search = if ends_when_full { search::newest_spans } else { search::spans };
+            let filters = (&*filter.filter, &spans.filter);
+            search(&self.snapshot(), filters, PageRequest::new(page, limit)?, &token)
+        })
+        .map(PyPage::new)
+    }
+
     /// Returns one trace as JSON; `None` if there is none or the filter does not match it.
-    fn trace(&self, py: Python<'_>, trace_id: &str, filter: &PyFilter) -> PyResult<Option<Vec<u8>>> {
+    #[pyo3(signature = (trace_id, filter, detail = "full"))]
+    fn trace(
+        &self,
+        py: Python<'_>,
+        trace_id: &str,
+        filter: &PyFilter,
+        detail: &str,
+    ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::trace(&self.snapshot(), trace_id, &filter.filter)
+            search::trace(&self.snapshot(), trace_id, &filter.filter, Detail::from_word(detail)?)
         })
     }
 
     /// Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged.
-    fn damaged_trace(&self, py: Python<'_>, trace_id: &str, filter: &PyFilter) -> PyResult<Option<Vec<u8>>> {
+    #[pyo3(signature = (trace_id, filter, detail = "full"))]
+    fn damaged_trace(
+        &self,
+        py: Python<'_>,
+        trace_id: &str,
+        filter: &PyFilter,
+        detail: &str,
+    ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::damaged_trace(&self.snapshot(), trace_id, &filter.filter)
+            search::damaged_trace(&self.snapshot(), trace_id, &filter.filter, Detail::from_word(detail)?)
         })
     }
 
     /// Returns one span as JSON, without its children; `None` if there is none or the filter does not match its
-    /// trace.
+    /// trace. Values longer than `max_bytes` are cut.
+    #[pyo3(signature = (trace_id, span_id, filter, max_bytes = None))]
     fn span(
         &self,
         py: Python<'_>,
         trace_id: &str,
         span_id: &str,
         filter: &PyFilter,
+        max_bytes: Option<usize>,
     ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
             let Some((trace_id, span_id)) = ids else { return Ok(None) };
-            search::span(&self.snapshot(), trace_id, span_id, &filter.filter)
+            search::span(&self.snapshot(), trace_id, span_id, &filter.filter, max_bytes)
+        })
+    }
+
+    /// Returns a part of one value of a span as JSON: of the value at a path, from a byte on, at most so many bytes.
+    fn value(
+        &self,
+        py: Python<'_>,
+        trace_id: &str,
+        span_id: &str,
+        filter: &PyFilter,
+        part: (&str, usize, Option<usize>),
+    ) -> PyResult<Option<Vec<u8>>> {
+        detached(py, || {
+            let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
+            let Some((trace_id, span_id)) = ids else { return Ok(None) };
+            let wanted = ValuePart { path: part.0, from: part.1, max_bytes: part.2 };
+            search::value(&self.snapshot(), trace_id, span_id, &filter.filter, &wanted)
         })
     }
 
@@ -344,6 +387,6 @@ pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> P
 }
 
 /// Returns the token of `cancel`, or one that is never cancelled.
-fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<CancellationToken> {
+pub(super) fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<CancellationToken> {
     cancel.map_or_else(Arc::default, |cancel| cancel.get().token.clone())
 }

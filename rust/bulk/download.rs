@@ -15,17 +15,18 @@ use rayon::prelude::*;
 
 use super::columns::span_schema;
 use super::matches::Matches;
-use super::spans::{Spans, spans};
+use super::spans::{GROUP_BYTES, Spans, spans};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::storage::{Snapshot, SnapshotPart};
 use crate::trace::detail;
 
-/// Documents are read in groups of at most this many bytes, or this many rows.
-const GROUP_BYTES: u64 = 16 << 20;
+/// Documents are read in groups of [`GROUP_BYTES`] or of at most this many rows. What was written of a group stays in
+/// memory until its reader has taken it, so the groups of all downloads of a service are a part of its memory.
 const GROUP_ROWS: usize = 4_096;
-/// Approximate size of a Parquet row group, in bytes.
-const ROW_GROUP_BYTES: usize = 32 << 20;
+/// Approximate size of a Parquet row group, in bytes. Every download holds one, so those of all places together are a
+/// part of the memory, too.
+const ROW_GROUP_BYTES: usize = 8 << 20;
 
 /// The format of a downloaded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

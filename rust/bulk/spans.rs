@@ -22,7 +22,7 @@ use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
 use crate::storage::{Snapshot, SnapshotPart};
 
 /// Documents are read in groups of at most this many bytes, or this many rows.
-const GROUP_BYTES: u64 = 16 << 20;
+pub(super) const GROUP_BYTES: u64 = 4 << 20;
 const GROUP_ROWS: usize = 16_384;
 /// Bytes of spans after which a batch ends.
 const BATCH_BYTES: usize = 64 << 20;

@@ -3,18 +3,37 @@
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
+use super::planner::SpanRows;
 use super::predicate::Predicate;
 use crate::error::{Error, Result};
 use crate::schema::{FIELDS, Field, FieldType};
+use crate::trace::Trace;
 
-/// The columns of one batch, by field.
+/// What decides conditions on spans in a batch.
+#[derive(Clone, Copy)]
+pub(super) enum SpanSource<'a> {
+    /// Nothing: they are an error.
+    None,
+    /// What rows stand for them.
+    Rows(SpanRows),
+    /// The trace of each row.
+    Traces(&'a dyn Fn(usize) -> &'a Trace),
+}
+
+/// The columns of one batch, by field, and what decides conditions on spans.
 pub(super) struct Columns<'a> {
     by_field: [Option<&'a ArrayRef>; FIELDS.len()],
+    pub(super) spans: SpanSource<'a>,
 }
 
 impl<'a> Columns<'a> {
     /// Finds every column that `predicate` reads, whether or not evaluation will reach it.
-    pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch) -> Result<Self> {
+    pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch, spans: SpanSource<'a>) -> Result<Self> {
+        if matches!(spans, SpanSource::None) && predicate.reads_spans() {
+            let message = "a batch does not have what conditions on spans, texts and attributes ask for, expected \
+                           conditions on columns";
+            return Err(Error::Batch(message.into()));
+        }
         let mut by_field = [None; FIELDS.len()];
         let mut found = Ok(());
         predicate.for_each_field(&mut |field| {
@@ -25,7 +44,7 @@ impl<'a> Columns<'a> {
                 }
             }
         });
-        found.map(|()| Self { by_field })
+        found.map(|()| Self { by_field, spans })
     }
 
     pub(super) fn get(&self, field: Field) -> &'a ArrayRef {
@@ -56,6 +75,7 @@ fn expected(kind: FieldType) -> &'static str {
         FieldType::Text | FieldType::Status => "text, plain or in a dictionary",
         FieldType::Number => "whole or floating-point numbers",
         FieldType::Time => "timestamps or dates",
+        FieldType::Boolean | FieldType::Content => "no column",
     }
 }
 
@@ -74,5 +94,6 @@ fn holds(found: &DataType, kind: FieldType) -> bool {
         (FieldType::Time, found) => {
             matches!(found, DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64)
         }
+        (FieldType::Boolean | FieldType::Content, _) => false,
     }
 }

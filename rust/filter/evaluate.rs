@@ -15,22 +15,31 @@ use arrow_array::{
     Array, ArrayAccessor, ArrayRef, ArrowNativeTypeOp, DictionaryArray, GenericStringArray, OffsetSizeTrait,
     PrimitiveArray, RecordBatch, downcast_dictionary_array, downcast_integer_array,
 };
-use arrow_buffer::{ArrowNativeType, BooleanBuffer};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::columns::{Columns, mistyped};
+use super::columns::{Columns, SpanSource, mistyped};
 use super::intervals::IntervalSet;
-use super::predicate::{NumberSet, Predicate};
+use super::leaf::NumberSet;
+use super::planner::SpanRows;
+use super::predicate::Predicate;
+use super::spans::{SpanTest, Truth};
 use super::text::TextMatcher;
 use crate::error::{Error, Result};
 use crate::schema::Field;
+use crate::trace::view::TraceView;
 
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// Returns the rows of `batch` for which `predicate` is true.
-pub(super) fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanBuffer> {
-    let columns = Columns::find(predicate, batch)?;
+/// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on
+/// spans.
+pub(super) fn evaluate<'a>(
+    predicate: &Predicate,
+    batch: &'a RecordBatch,
+    spans: SpanSource<'a>,
+) -> Result<BooleanBuffer> {
+    let columns = Columns::find(predicate, batch, spans)?;
     rows(predicate, &columns, &Question { truth: true, among: BooleanBuffer::new_set(batch.num_rows()) })
 }
 
@@ -56,7 +65,27 @@ fn rows(predicate: &Predicate, columns: &Columns<'_>, question: &Question) -> Re
         Predicate::Text(field, matcher) => text_rows(*field, columns.get(*field), matcher, question),
         Predicate::Number(field, numbers) => number_rows(*field, columns.get(*field), numbers, question),
         Predicate::Time(field, instants) => time_rows(*field, columns.get(*field), instants, question),
+        Predicate::Spans(test) => span_rows(test, columns, question),
     }
+}
+
+/// Looks at the trace of each row that the columns leave open, if traces are there.
+fn span_rows(test: &SpanTest, columns: &Columns<'_>, question: &Question) -> Result<BooleanBuffer> {
+    let Question { truth, among } = question;
+    let none = || BooleanBuffer::new_unset(among.len());
+    let open = if *truth { rows(&test.implied(), columns, question)? } else { among.clone() };
+    let traces = match columns.spans {
+        SpanSource::None | SpanSource::Rows(SpanRows::Certain) => return Ok(none()),
+        SpanSource::Rows(SpanRows::Possible) => return Ok(open),
+        SpanSource::Traces(traces) => traces,
+    };
+    let mut found = BooleanBufferBuilder::new(open.len());
+    found.append_n(open.len(), false);
+    for row in open.set_indices() {
+        let trace = traces(row).assembled();
+        found.set_bit(row, test.truth(&TraceView::of(&trace))? == Truth::of(*truth));
+    }
+    Ok(found.finish())
 }
 
 fn rows_of_all(parts: &[Predicate], columns: &Columns<'_>, question: &Question) -> Result<BooleanBuffer> {

@@ -1,8 +1,9 @@
 //! The filter expression: plain data, comparable and printable as canonical JSON, with no execution in it.
 //!
 //! Printing uses one spelling for each shape: members in the order `op`, `key`, `value` or `values`, `ignore_case`;
-//! `IN` with `values`; `NOT` with `condition`. Parsing the printed form gives the expression back.
+//! `IN` with `values`; `NOT` with `condition`; `SPAN` and axes with `op`, `as`, the bounds, `where`. Parsing the printed form gives the expression back.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::json::{Json, write_array, write_text};
@@ -19,6 +20,68 @@ pub enum Expr {
     Not(Box<Expr>),
     /// A condition on one field.
     Condition(Condition),
+    /// `SPAN`: how many spans a condition is true of.
+    Span(Box<SpanExpr>),
+    /// Inside of `SPAN`: a condition is true of a span on an axis.
+    Axis(Box<AxisExpr>),
+}
+
+/// How many spans of a trace a condition is true of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpanExpr {
+    /// What the answer calls the spans, if the source says so.
+    pub name: Option<String>,
+    /// At least so many, if the source says so; else one.
+    pub at_least: Option<u64>,
+    /// At most so many, if the source says so.
+    pub at_most: Option<u64>,
+    /// The condition, whose keys are fields of spans.
+    pub condition: Expr,
+}
+
+/// A condition on a span that is related to the present one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxisExpr {
+    /// How it is related.
+    pub axis: Axis,
+    /// What the answer calls the span, if the source says so.
+    pub name: Option<String>,
+    /// The condition on it.
+    pub condition: Expr,
+}
+
+/// How a span is related to another (`docs/reference/filter.md#axes`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Axis {
+    /// The span it belongs to.
+    Parent,
+    /// A span that belongs to it.
+    Child,
+    /// A span above it.
+    Ancestor,
+    /// A span below it.
+    Descendant,
+    /// A span elsewhere in the tree that starts once it has ended.
+    FollowedBy,
+    /// A span elsewhere in the tree that has ended when it starts.
+    PrecededBy,
+}
+
+impl Axis {
+    /// Every axis with its name in filters.
+    pub const WORDS: [(&'static str, Self); 6] = [
+        ("PARENT", Self::Parent),
+        ("CHILD", Self::Child),
+        ("ANCESTOR", Self::Ancestor),
+        ("DESCENDANT", Self::Descendant),
+        ("FOLLOWED_BY", Self::FollowedBy),
+        ("PRECEDED_BY", Self::PrecededBy),
+    ];
+
+    /// Returns the axis's name in filters.
+    pub fn word(self) -> &'static str {
+        Self::WORDS[self as usize].0
+    }
 }
 
 /// A comparison of one field with an operand.
@@ -55,6 +118,54 @@ impl Expr {
             ignore_case: None,
         })
     }
+
+    /// Returns the names of the fields of traces in it; those inside of `SPAN` are of spans.
+    pub(super) fn keys(&self) -> BTreeSet<&str> {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().flat_map(Self::keys).collect(),
+            Self::Not(part) => part.keys(),
+            Self::Condition(condition) => BTreeSet::from([condition.key.as_str()]),
+            Self::Span(_) | Self::Axis(_) => BTreeSet::new(),
+        }
+    }
+
+    /// Returns the expression without the members of its outermost `AND` that are about `key`, or without anything if
+    /// it is no `AND` and about `key`. `None` if one of these is also about another field.
+    pub(super) fn without(&self, key: &str) -> Option<Self> {
+        let mut left = Vec::new();
+        for member in self.members() {
+            let keys = member.keys();
+            if !keys.contains(key) {
+                left.push(member.clone());
+            } else if keys.len() > 1 {
+                return None;
+            }
+        }
+        Some(Self::And(left))
+    }
+
+    /// Returns the members of the outermost `AND`, those of nested ones included.
+    fn members(&self) -> Vec<&Self> {
+        match self {
+            Self::And(parts) => parts.iter().flat_map(Self::members).collect(),
+            other => vec![other],
+        }
+    }
+}
+
+impl Expr {
+    /// Returns the number of conditions, those that hold others included.
+    pub(super) fn conditions(&self) -> usize {
+        match self {
+            Self::And(conditions) | Self::Or(conditions) => {
+                1 + conditions.iter().map(Self::conditions).sum::<usize>()
+            }
+            Self::Not(condition) => 1 + condition.conditions(),
+            Self::Condition(_) => 1,
+            Self::Span(span) => 1 + span.condition.conditions(),
+            Self::Axis(axis) => 1 + axis.condition.conditions(),
+        }
+    }
 }
 
 impl fmt::Display for Expr {
@@ -67,9 +178,30 @@ impl fmt::Display for Expr {
             }
             Self::Not(condition) => write!(f, r#"{{"op":"NOT","condition":{condition}"#)?,
             Self::Condition(condition) => condition.fmt_members(f)?,
+            Self::Span(span) => {
+                f.write_str(r#"{"op":"SPAN"#)?;
+                fmt_name(f, span.name.as_deref())?;
+                for (key, bound) in [("at_least", span.at_least), ("at_most", span.at_most)] {
+                    bound.map_or(Ok(()), |bound| write!(f, r#","{key}":{bound}"#))?;
+                }
+                write!(f, r#","where":{}"#, span.condition)?;
+            }
+            Self::Axis(axis) => {
+                write!(f, r#"{{"op":"{}"#, axis.axis.word())?;
+                fmt_name(f, axis.name.as_deref())?;
+                write!(f, r#","where":{}"#, axis.condition)?;
+            }
         }
         f.write_str("}")
     }
+}
+
+/// Closes the text of `op`, and writes the member `as` if there is a name.
+fn fmt_name(f: &mut fmt::Formatter<'_>, name: Option<&str>) -> fmt::Result {
+    f.write_str("\"")?;
+    let Some(name) = name else { return Ok(()) };
+    f.write_str(r#","as":"#)?;
+    write_text(f, name)
 }
 
 impl Condition {

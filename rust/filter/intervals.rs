@@ -167,6 +167,11 @@ impl<N: Copy + PartialOrd> IntervalSet<N> {
         self.0.iter().copied()
     }
 
+    /// Returns the least value; `None` of an empty set.
+    pub(super) fn least(&self) -> Option<N> {
+        self.0.first().map(|(first, _)| *first)
+    }
+
     /// Returns the interval if the set consists of exactly one.
     pub(super) fn only(&self) -> Option<(N, N)> {
         let [interval] = self.0.as_slice() else { return None };

@@ -15,34 +15,49 @@
 //! unknown is no match.
 //!
 //! Each phase is a file: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `simplify` (-> a smaller predicate),
-//! then either `evaluate` (over a record batch) or `resolve` and `plan` (over an index), which find the same rows.
+//! then either `evaluate` (over a record batch) or `planner` (over an index), which find the same rows. Conditions on spans
+//! (`spans`) are decided by looks at the traces of those rows that the columns leave open. `matches` says what in a trace
+//! makes a filter match it.
 //! See `docs/reference/filter.md#filter-expression`.
 
 mod bind;
 mod columns;
-mod cost;
+mod description;
+mod error;
 mod evaluate;
 mod expr;
-mod error;
-mod simplify;
-mod json;
-mod parse;
-mod plan;
-mod predicate;
-mod resolve;
 mod intervals;
+mod json;
+mod leaf;
+mod matches;
+mod parse;
+mod planner;
+mod predicate;
+mod simplify;
+mod spans;
 mod text;
 
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 
-pub use expr::{Condition, Expr, Operand};
+pub use description::filter_schema_json;
+pub use expr::{Axis, AxisExpr, Condition, Expr, Operand, SpanExpr};
 pub use json::Json;
-pub use parse::{MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_VALUES};
+pub use matches::{MatchedSpans, MatchedText, Matcher, Matches};
+pub use parse::{
+    MAX_AXES, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_SPAN_CONDITIONS, MAX_VALUES,
+};
+pub use planner::{Decided, Indexes, Verifier};
+pub use spans::{MAX_PATTERNS, SpanFilter};
 
 use crate::error::{FilterError, Result};
 use crate::index::{Index, Projection, RowSet};
+use crate::schema::Field;
+use crate::trace::Trace;
+use columns::SpanSource;
+use error::LocatedError;
+use planner::{SpanRows, TextRows};
 use predicate::Predicate;
 
 /// A compiled filter: immutable, shared by threads.
@@ -50,13 +65,22 @@ use predicate::Predicate;
 pub struct Filter {
     /// `None` for the filter that matches everything.
     expr: Option<Arc<Expr>>,
+    /// The expression without the restrictions.
+    unrestricted: Option<Arc<Expr>>,
+    /// The fields and values that it is restricted to.
+    restrictions: Vec<(String, String)>,
     predicate: Arc<Predicate>,
 }
 
 impl Filter {
     /// Returns the filter that matches everything.
     pub fn all() -> Self {
-        Self { expr: None, predicate: Arc::new(Predicate::And(Vec::new())) }
+        Self {
+            expr: None,
+            unrestricted: None,
+            restrictions: Vec::new(),
+            predicate: Arc::new(Predicate::And(Vec::new())),
+        }
     }
 
     /// Compiles a filter expression given as JSON; `null` and `{}` match everything.
@@ -78,8 +102,13 @@ impl Filter {
         let Some(expr) = parse::parse(&json).map_err(|error| error.spelled_as(&json))? else {
             return Ok(Self::all());
         };
-        let predicate = bind::bind(&expr).map_err(|error| error.spelled_as(&json))?;
-        Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(simplify::simplify(predicate)) })
+        Self::of_expr(expr).map_err(|error| error.spelled_as(&json))
+    }
+
+    fn of_expr(expr: Expr) -> std::result::Result<Self, LocatedError> {
+        let predicate = Arc::new(simplify::simplify(bind::bind(&expr)?));
+        let expr = Some(Arc::new(expr));
+        Ok(Self { unrestricted: expr.clone(), expr, restrictions: Vec::new(), predicate })
     }
 
     /// Returns this filter AND-ed with `field EQ value`, which is evaluated first.
@@ -93,7 +122,46 @@ impl Filter {
         let expr = Expr::And([restriction].into_iter().chain(own).collect());
         // Not simplified: that would move cheap parts in front of the restriction.
         let predicate = Predicate::And(vec![restricted, self.predicate.as_ref().clone()]);
-        Ok(Self { expr: Some(Arc::new(expr)), predicate: Arc::new(predicate) })
+        let mut restrictions = self.restrictions.clone();
+        restrictions.push((field.to_owned(), value.to_owned()));
+        let unrestricted = self.unrestricted.clone();
+        Ok(Self { expr: Some(Arc::new(expr)), unrestricted, restrictions, predicate: Arc::new(predicate) })
+    }
+
+    /// Returns this filter AND-ed with `SPAN` of a condition, which is evaluated last.
+    #[must_use]
+    pub fn with_span(&self, spans: &SpanFilter) -> Self {
+        let Some((span, test)) = spans.of_trace() else { return self.clone() };
+        let and = |expr: Option<&Arc<Expr>>| {
+            let own = expr.map(|expr| expr.as_ref().clone());
+            Some(Arc::new(Expr::And(own.into_iter().chain([span.clone()]).collect())))
+        };
+        let predicate =
+            Predicate::And(vec![self.predicate.as_ref().clone(), Predicate::Spans(Arc::new(test))]);
+        Self {
+            expr: and(self.expr.as_ref()),
+            unrestricted: and(self.unrestricted.as_ref()),
+            restrictions: self.restrictions.clone(),
+            predicate: Arc::new(predicate),
+        }
+    }
+
+    /// Returns this filter without its conditions on `field`; restrictions stay. The conditions are members of the
+    /// outermost `AND`, or the whole expression. `None` if one of these is also about another field.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub fn without(&self, field: Field) -> std::result::Result<Option<Self>, FilterError> {
+        let Some(expr) = self.unrestricted.as_deref() else { return Ok(Some(self.clone())) };
+        let Some(rest) = expr.without(field.key()) else { return Ok(None) };
+        let rest = Self::of_expr(rest).map_err(|error| error.spelled_as(&Json::Null))?;
+        let mut restrictions = self.restrictions.iter();
+        restrictions.try_fold(rest, |filter, (field, value)| filter.restrict(field, value)).map(Some)
+    }
+
+    /// Whether a condition other than a restriction is about `field`.
+    pub fn mentions(&self, field: Field) -> bool {
+        self.unrestricted.as_deref().is_some_and(|expr| expr.keys().contains(field.key()))
     }
 
     /// Returns one value per row, true where the filter matches; never null.
@@ -106,24 +174,77 @@ impl Filter {
     /// [`crate::error::Error::Batch`] if a column that the filter reads is absent or has a type its field cannot
     /// have.
     pub fn mask(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch)?, None))
+        Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch, SpanSource::None)?, None))
+    }
+
+    /// Returns [`Filter::mask`] of a batch of which `trace` returns the trace of each row, so that conditions on spans,
+    /// texts and attributes are decided too.
+    ///
+    /// # Errors
+    /// As [`Filter::mask`]; [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub fn mask_of_traces<'a>(
+        &self,
+        batch: &'a RecordBatch,
+        trace: &'a dyn Fn(usize) -> &'a Trace,
+    ) -> Result<BooleanArray> {
+        Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch, SpanSource::Traces(trace))?, None))
+    }
+
+    /// Returns [`Filter::mask`] without a look at traces: of the rows that match by their columns, and of those that may
+    /// match.
+    ///
+    /// # Errors
+    /// As [`Filter::mask`].
+    pub fn masks_of_columns(&self, batch: &RecordBatch) -> Result<[BooleanArray; 2]> {
+        let mask = |rows| evaluate::evaluate(&self.predicate, batch, SpanSource::Rows(rows));
+        Ok([mask(SpanRows::Certain)?, mask(SpanRows::Possible)?].map(|rows| BooleanArray::new(rows, None)))
+    }
+
+    /// Whether rows are decided by their traces too: of these [`Filter::rows`] returns more than match.
+    pub fn reads_spans(&self) -> bool {
+        self.predicate.reads_spans()
     }
 
     /// Returns the rows of an index that the filter matches: the rows that [`Filter::mask`] selects in the batch
-    /// the index was built from. The columns of [`Filter::projection`] must be sound. Returns `None` if
-    /// `is_cancelled`, which is called repeatedly, has returned true.
+    /// the index was built from; if it [reads spans](Filter::reads_spans), those that it may match. The columns of
+    /// [`Filter::projection`] must be sound. Returns `None` if `is_cancelled`, which is called repeatedly, has returned
+    /// true.
     pub fn rows(&self, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
-        plan::rows(&self.predicate, index, is_cancelled)
+        let texts = TextRows::default();
+        planner::rows(&self.predicate, (index, &texts), SpanRows::Possible, is_cancelled)
+    }
+
+    /// Returns the rows that match by what the index of rows and that of texts say, and all that may match: the same if the
+    /// filter does not [read spans](Filter::reads_spans). `None` as for [`Filter::rows`].
+    pub fn bounds(&self, indexes: Indexes<'_>, is_cancelled: &dyn Fn() -> bool) -> Option<[RowSet; 2]> {
+        /// One in so many rows is looked at in about the time of a look into the index of texts.
+        const FEW: usize = 8_192;
+        let by_columns = self.rows(indexes.rows, is_cancelled)?;
+        if !self.reads_spans() {
+            return Some([by_columns.clone(), by_columns]);
+        }
+        let texts =
+            TextRows::new(indexes.texts.filter(|_| by_columns.count() >= indexes.rows.rows() as usize / FEW));
+        let rows = |of| planner::rows(&self.predicate, (indexes.rows, &texts), of, is_cancelled);
+        Some([rows(SpanRows::Certain)?, rows(SpanRows::Possible)?])
+    }
+
+    /// Returns what decides single rows of a segment.
+    pub fn verifier<'i>(&self, indexes: Indexes<'i>) -> Verifier<'i> {
+        Verifier::new(&self.predicate, indexes)
+    }
+
+    /// Returns what finds the spans and texts that make this filter match a trace.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub fn matcher(&self) -> std::result::Result<Matcher, FilterError> {
+        Matcher::of(self.unrestricted.as_deref()).map_err(|error| error.spelled_as(&Json::Null))
     }
 
     /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.
     pub fn is_light(&self) -> bool {
         self.predicate.is_light()
-    }
-
-    /// Whether the filter matches a row of an index.
-    pub fn holds(&self, index: &Index, row: u32) -> bool {
-        plan::holds(&self.predicate, index, row)
     }
 
     /// Returns `projection` with the columns that this filter reads.
@@ -137,6 +258,11 @@ impl Filter {
     /// [`MAX_LEVELS`].
     pub fn canonical(&self) -> String {
         self.expr.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string)
+    }
+
+    /// Returns the number of conditions, `AND`, `OR` and `NOT` included.
+    pub fn conditions(&self) -> usize {
+        self.expr.as_ref().map_or(0, |expr| expr.conditions())
     }
 
     /// Returns the expression; `None` if the filter matches everything.

@@ -8,13 +8,15 @@
 //!           | {"op": "EXISTS", "key": string}
 //!           | {"op": "AND" | "OR", "conditions": [condition, ...]}        (one or more)
 //!           | {"op": "NOT", "condition": condition}
+//!           | {"op": "SPAN" [, "as": string] [, "at_least": count] [, "at_most": count], "where": condition}
+//!           | {"op": axis [, "as": string], "where": condition}           (inside of SPAN)
 //! ```
 //! `IN` accepts its array as `value`, and `NOT` accepts its condition in `conditions`. `ignore_case` is allowed
 //! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing and repeated
 //! members are rejected. See `docs/reference/filter.md#filter-expression`.
 
 use super::error::LocatedError;
-use super::expr::{Condition, Expr, Operand};
+use super::expr::{Axis, AxisExpr, Condition, Expr, Operand, SpanExpr};
 use super::json::{Json, excerpt};
 use crate::error::FilterError;
 use crate::schema::Operator;
@@ -27,8 +29,15 @@ pub const MAX_LEVELS: usize = 32;
 pub const MAX_CONDITIONS: usize = 1_024;
 /// Maximum number of values of one `IN`.
 pub const MAX_VALUES: usize = 10_000;
+/// Maximum number of `SPAN` and axes of one filter.
+pub const MAX_SPAN_CONDITIONS: usize = 8;
+/// Maximum number of axes around a condition.
+pub const MAX_AXES: usize = 4;
 /// Maximum length of a pattern of `CONTAINS` and `STARTSWITH`, in bytes of UTF-8.
 pub const MAX_PATTERN_BYTES: usize = 4_096;
+
+/// Maximum length of a name, in bytes.
+const MAX_NAME_BYTES: usize = 64;
 
 /// Parses the JSON of a filter.
 pub(super) fn read(source: &[u8]) -> Result<Json, FilterError> {
@@ -44,7 +53,16 @@ pub(super) fn parse(source: &Json) -> Result<Option<Expr>, LocatedError> {
     match source {
         Json::Null => Ok(None),
         Json::Object(members) if members.is_empty() => Ok(None),
-        _ => Parser { conditions: 0 }.condition(source, 1).map(Some),
+        _ => Parser::default().condition(source, 1).map(Some),
+    }
+}
+
+/// Returns the condition on one span in `source`; `None` if it matches every span.
+pub(super) fn parse_span(source: &Json) -> Result<Option<Expr>, LocatedError> {
+    match source {
+        Json::Null => Ok(None),
+        Json::Object(members) if members.is_empty() => Ok(None),
+        _ => Parser { axes: Some(0), ..Parser::default() }.condition(source, 1).map(Some),
     }
 }
 
@@ -54,6 +72,8 @@ enum OpWord {
     And,
     Or,
     Not,
+    Span,
+    Axis(Axis),
     Field(Operator),
 }
 
@@ -63,7 +83,11 @@ impl OpWord {
             "AND" => Some(Self::And),
             "OR" => Some(Self::Or),
             "NOT" => Some(Self::Not),
-            _ => Operator::from_word(text).map(Self::Field),
+            "SPAN" => Some(Self::Span),
+            _ => {
+                let axis = Axis::WORDS.iter().find(|(word, _)| *word == text);
+                axis.map(|(_, axis)| Self::Axis(*axis)).or_else(|| Operator::from_word(text).map(Self::Field))
+            }
         }
     }
 
@@ -73,6 +97,8 @@ impl OpWord {
         match self {
             Self::And | Self::Or => &["op", "conditions"],
             Self::Not => &["op", "condition", "conditions"],
+            Self::Span => &["op", "as", "at_least", "at_most", "where"],
+            Self::Axis(_) => &["op", "as", "where"],
             Self::Field(Exists) => &["op", "key"],
             Self::Field(In) => &["op", "key", "values", "value", "ignore_case"],
             Self::Field(Gt | Gte | Lt | Lte) => &["op", "key", "value"],
@@ -81,8 +107,14 @@ impl OpWord {
     }
 }
 
+#[derive(Default)]
 struct Parser {
     conditions: usize,
+    /// How many of them are `SPAN` or an axis.
+    span_conditions: usize,
+    /// How many axes are around the present one; `None` outside of `SPAN`.
+    axes: Option<usize>,
+    names: Vec<String>,
 }
 
 impl Parser {
@@ -106,7 +138,80 @@ impl Parser {
             OpWord::And => self.conditions(json, level).map(Expr::And),
             OpWord::Or => self.conditions(json, level).map(Expr::Or),
             OpWord::Not => self.negated(json, level).map(|condition| Expr::Not(Box::new(condition))),
+            OpWord::Span => self.span(json, level),
+            OpWord::Axis(axis) => self.axis(axis, json, level),
             OpWord::Field(operator) => on_field(operator, json).map(Expr::Condition),
+        }
+    }
+
+    fn span(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
+        let in_op = |message: &str| LocatedError::new(message).in_member("op");
+        if self.axes.is_some() {
+            return Err(in_op("`SPAN` inside of `SPAN`, expected a condition on a span"));
+        }
+        let name = self.name(json)?;
+        let (at_least, at_most) = (bound(json, "at_least")?, bound(json, "at_most")?);
+        if at_most.is_some_and(|most| most < at_least.unwrap_or(1))
+            && (at_least.is_some() || at_most != Some(0))
+        {
+            let message = format!("expected at least `at_least`, which is {}", at_least.unwrap_or(1));
+            return Err(LocatedError::new(message).in_member("at_most"));
+        }
+        // `at_most: 0` asks for traces without such a span.
+        let at_least = if at_most == Some(0) { Some(0) } else { at_least };
+        self.axes = Some(0);
+        let condition = self.related(json, level);
+        self.axes = None;
+        Ok(Expr::Span(Box::new(SpanExpr { name, at_least, at_most, condition: condition? })))
+    }
+
+    fn axis(&mut self, axis: Axis, json: &Json, level: usize) -> Result<Expr, LocatedError> {
+        let in_op = |message: String| LocatedError::new(message).in_member("op");
+        let Some(around) = self.axes else {
+            return Err(in_op(format!(
+                "`{}` outside of `SPAN`, expected it inside of its `where`",
+                axis.word()
+            )));
+        };
+        if around == MAX_AXES {
+            return Err(in_op(format!("expected at most {MAX_AXES} axes in one another, got more")));
+        }
+        let name = self.name(json)?;
+        self.axes = Some(around + 1);
+        let condition = self.related(json, level);
+        self.axes = Some(around);
+        Ok(Expr::Axis(Box::new(AxisExpr { axis, name, condition: condition? })))
+    }
+
+    /// Returns the condition in `where`.
+    fn related(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
+        self.span_conditions += 1;
+        if self.span_conditions > MAX_SPAN_CONDITIONS {
+            let message = format!("expected at most {MAX_SPAN_CONDITIONS} `SPAN` and axes, got more");
+            return Err(LocatedError::new(message));
+        }
+        self.condition(required(json, "where")?, level + 1).map_err(|error| error.in_member("where"))
+    }
+
+    /// Returns the member `as`, which no two have in common.
+    fn name(&mut self, json: &Json) -> Result<Option<String>, LocatedError> {
+        let in_name = |message: String| LocatedError::new(message).in_member("as");
+        match json.member("as") {
+            None => Ok(None),
+            Some(Json::Text(name)) if (1..=MAX_NAME_BYTES).contains(&name.len()) => {
+                if self.names.contains(name) {
+                    return Err(in_name(format!(
+                        "expected names of their own, got `{}` twice",
+                        excerpt(name)
+                    )));
+                }
+                self.names.push(name.clone());
+                Ok(Some(name.clone()))
+            }
+            Some(other) => {
+                let found = other.described();
+                Err(in_name(format!("expected a name of 1 to {MAX_NAME_BYTES} bytes, got {found}")))
+            }
         }
     }
 
@@ -228,6 +333,14 @@ fn array<'a>(json: &'a Json, of: &str) -> Result<&'a [Json], LocatedError> {
         Json::Array(items) => Ok(items),
         other => Err(LocatedError::new(format!("expected an array of {of}, got {}", other.described()))),
     }
+}
+
+/// Returns a number of spans.
+fn bound(json: &Json, name: &'static str) -> Result<Option<u64>, LocatedError> {
+    let Some(given) = json.member(name) else { return Ok(None) };
+    let count = if let Json::Number(number) = given { number.as_u64() } else { None };
+    let message = || format!("expected a number of spans, got {}", given.described());
+    count.map(Some).ok_or_else(|| LocatedError::new(message()).in_member(name))
 }
 
 fn not_both(json: &Json, one: &str, other: &str) -> Result<(), LocatedError> {

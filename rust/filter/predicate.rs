@@ -1,6 +1,10 @@
 //! The executable form of a filter: a closed enum with nothing left to look up.
 
+use std::sync::Arc;
+
 use super::intervals::IntervalSet;
+use super::leaf::NumberSet;
+use super::spans::SpanTest;
 use super::text::TextMatcher;
 use crate::schema::Field;
 
@@ -21,13 +25,8 @@ pub(super) enum Predicate {
     Number(Field, NumberSet),
     /// The field's instant, in nanoseconds since 1970, is in the set.
     Time(Field, IntervalSet<i128>),
-}
-
-/// A set of numbers, once as integer columns and once as floating-point columns compare with it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct NumberSet {
-    pub(super) whole: IntervalSet<i128>,
-    pub(super) floating: IntervalSet<f64>,
+    /// A condition on the spans of the trace, which no column decides.
+    Spans(Arc<SpanTest>),
 }
 
 impl Predicate {
@@ -51,13 +50,24 @@ impl Predicate {
     }
 
     /// Calls `visit` with the field of every leaf.
-    pub(super) fn for_each_field(&self, visit: &mut impl FnMut(Field)) {
+    pub(super) fn for_each_field(&self, visit: &mut dyn FnMut(Field)) {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.for_each_field(visit)),
             Self::Not(part) => part.for_each_field(visit),
             Self::Exists(field) | Self::Text(field, _) | Self::Number(field, _) | Self::Time(field, _) => {
                 visit(*field);
             }
+            Self::Spans(test) => test.implied().for_each_field(visit),
+        }
+    }
+
+    /// Whether a part is a condition on spans.
+    pub(super) fn reads_spans(&self) -> bool {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::reads_spans),
+            Self::Not(part) => part.reads_spans(),
+            Self::Spans(_) => true,
+            Self::Exists(_) | Self::Text(_, _) | Self::Number(_, _) | Self::Time(_, _) => false,
         }
     }
 }

@@ -12,7 +12,8 @@
 //! is in it, but it is unknown for a missing value.
 
 use super::intervals::IntervalSet;
-use super::predicate::{NumberSet, Predicate};
+use super::leaf::NumberSet;
+use super::predicate::Predicate;
 use crate::schema::Field;
 
 /// Returns the simplified form of `predicate`.
@@ -112,6 +113,8 @@ fn cost(predicate: &Predicate) -> usize {
         // These have nearly as many distinct values as rows; the other fields have far fewer.
         Predicate::Text(Field::RunId | Field::TraceId, _) => 8,
         Predicate::Text(_, _) => 2,
+        // A look at a document costs as much as thousands of rows.
+        Predicate::Spans(_) => 10_000,
         Predicate::Not(part) => cost(part),
         Predicate::And(parts) | Predicate::Or(parts) => 1 + parts.iter().map(cost).sum::<usize>(),
     }
@@ -125,6 +128,7 @@ mod tests {
     use arrow_schema::{Field as ArrowField, Schema};
     use proptest::prelude::*;
 
+    use super::super::columns::SpanSource;
     use super::super::evaluate::evaluate;
     use super::super::intervals::Point;
     use super::super::text::TextMatcher;
@@ -195,8 +199,8 @@ mod tests {
         fn a_simplified_predicate_holds_for_the_same_rows(predicate in predicates()) {
             let batch = batch();
             for predicate in [predicate.clone(), Predicate::Not(Box::new(predicate))] {
-                let original = evaluate(&predicate, &batch).expect("every column is there");
-                let simplified = evaluate(&simplify(predicate), &batch).expect("every column is there");
+                let original = evaluate(&predicate, &batch, SpanSource::None).expect("every column is there");
+                let simplified = evaluate(&simplify(predicate), &batch, SpanSource::None).expect("every column is there");
                 prop_assert_eq!(simplified, original);
             }
         }

@@ -5,15 +5,14 @@
 //! case folding, as the `regex` crate does under `(?i)`); so `k` matches the Kelvin sign, and `ß` does not match
 //! `ss`.
 
-use std::collections::HashMap;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
 
 use arrow_array::{GenericStringArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
 use memchr::memmem::Finder;
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use crate::schema::Operator;
+use crate::text::CaseFolding;
 
 /// How many rows are searched at once: few enough for their text to stay in the processor's cache.
 const CHUNK_ROWS: usize = 4_096;
@@ -93,13 +92,7 @@ impl TextMatcher {
 
     /// Whether `text` matches. `scratch` is a reusable buffer; its content is overwritten.
     pub(super) fn matches(&self, text: &str, scratch: &mut String) -> bool {
-        let text = match &self.case_folding {
-            None => text,
-            Some(case_folding) => {
-                case_folding.fold(text, scratch);
-                scratch.as_str()
-            }
-        };
+        let text = self.folded(text, scratch);
         match &self.test {
             TextTest::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
             TextTest::IsBetween(from, to) => {
@@ -110,6 +103,24 @@ impl TextMatcher {
             TextTest::StartsWith(prefix) => text.starts_with(prefix.as_str()),
             TextTest::Contains(finder) => finder.find(text.as_bytes()).is_some(),
         }
+    }
+
+    /// Returns the first occurrence of the pattern of a `CONTAINS` matcher in `text`, in characters.
+    pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
+        let TextTest::Contains(finder) = &self.test else { return None };
+        let mut scratch = String::new();
+        // Folding keeps the number of characters, but not that of bytes.
+        let text = self.folded(text, &mut scratch);
+        let start = finder.find(text.as_bytes())?;
+        let first = text[..start].chars().count();
+        Some(first..first + text[start..start + finder.needle().len()].chars().count())
+    }
+
+    /// Returns `text` as it is compared.
+    fn folded<'t>(&self, text: &'t str, scratch: &'t mut String) -> &'t str {
+        let Some(case_folding) = &self.case_folding else { return text };
+        case_folding.fold(text, scratch);
+        scratch
     }
 
     /// Returns how many texts this matcher matches at most, if it lists them exactly.
@@ -240,48 +251,5 @@ impl TextTest {
             Operator::StartsWith => Self::StartsWith(text),
             _ => Self::Contains(Box::new(Finder::new(text.as_bytes()).into_owned())),
         }
-    }
-}
-
-/// Replaces letters by their representative, for the letters of some patterns and all letters that differ from
-/// those only by case. Other letters match no pattern and may stay unchanged.
-#[derive(Debug, Clone)]
-struct CaseFolding {
-    /// Non-ASCII letters only; in ASCII, lower case represents both.
-    beyond_ascii: HashMap<char, char>,
-}
-
-impl CaseFolding {
-    fn of(patterns: &[String]) -> Self {
-        let mut letters: Vec<char> = patterns.iter().flat_map(|pattern| pattern.chars()).collect();
-        letters.sort_unstable();
-        letters.dedup();
-        let mut beyond_ascii = HashMap::new();
-        for letter in letters {
-            let mut class = ClassUnicode::new([ClassUnicodeRange::new(letter, letter)]);
-            class.case_fold_simple();
-            let equivalents = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            let equivalents: Vec<char> = equivalents.collect();
-            let Some(first) = equivalents.first().map(char::to_ascii_lowercase) else { continue };
-            let others = equivalents.into_iter().filter(|other| !other.is_ascii());
-            beyond_ascii.extend(others.map(|other| (other, first)));
-        }
-        Self { beyond_ascii }
-    }
-
-    fn fold(&self, text: &str, folded: &mut String) {
-        folded.clear();
-        if text.is_ascii() {
-            folded.push_str(text);
-            folded.make_ascii_lowercase();
-            return;
-        }
-        folded.extend(text.chars().map(|letter| {
-            if letter.is_ascii() {
-                letter.to_ascii_lowercase()
-            } else {
-                *self.beyond_ascii.get(&letter).unwrap_or(&letter)
-            }
-        }));
     }
 }

@@ -7,7 +7,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 
 use super::ids;
-use super::layout::{IndexWriter, SESSIONS_COLUMN, SectionKind, TEXT_COLUMNS};
+use super::layout::{INDEX, SESSIONS_COLUMN, SectionKind, SectionWriter, TEXT_COLUMNS};
 use super::numbers::ZONE;
 use super::sessions::RowSessions;
 use crate::otlp::TraceId;
@@ -30,7 +30,7 @@ pub fn build(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let rows = u32::try_from(batch.num_rows()).map_err(|_| invalid_input("expected fewer than 2^32 rows"))?;
-    let mut writer = IndexWriter::new(out);
+    let mut writer = SectionWriter::new(INDEX, out);
     for column in 0..TEXT_COLUMNS {
         write_texts(&mut writer, column, &coded(batch.column(column)))?;
     }
@@ -88,7 +88,7 @@ fn invalid_input(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-fn write_trace_ids(writer: &mut IndexWriter<'_>, array: &ArrayRef) -> io::Result<()> {
+fn write_trace_ids(writer: &mut SectionWriter<'_>, array: &ArrayRef) -> io::Result<()> {
     let texts = array.as_string::<i32>();
     let mut values = Vec::with_capacity(texts.len() * ids::WIDTH);
     for text in texts.iter().flatten() {
@@ -111,6 +111,23 @@ struct Coded<'a> {
     codes: Vec<u32>,
 }
 
+/// The sorted distinct texts of a column of a batch, and the code of every row: as a column of an index, in memory.
+#[derive(Debug)]
+pub struct CodedTexts {
+    /// The distinct texts, ascending; a text's code is its position.
+    pub values: Vec<Box<str>>,
+    /// The code of each row; the number of texts for a missing one.
+    pub codes: Vec<u32>,
+}
+
+impl CodedTexts {
+    /// Returns the texts of a column of [`crate::schema::trace_schema`].
+    pub fn of(array: &ArrayRef) -> Self {
+        let Coded { values, codes } = coded(array);
+        Self { values: values.into_iter().map(Into::into).collect(), codes }
+    }
+}
+
 fn coded(array: &ArrayRef) -> Coded<'_> {
     match array.as_dictionary_opt::<Int32Type>() {
         Some(_) => of_dictionary(array),
@@ -118,7 +135,7 @@ fn coded(array: &ArrayRef) -> Coded<'_> {
     }
 }
 
-fn write_texts(writer: &mut IndexWriter<'_>, column: usize, coded: &Coded<'_>) -> io::Result<()> {
+fn write_texts(writer: &mut SectionWriter<'_>, column: usize, coded: &Coded<'_>) -> io::Result<()> {
     let Coded { values, codes } = coded;
     let bytes = values.iter().map(|value| value.len()).sum::<usize>();
     u32::try_from(bytes).map_err(|_| invalid_input("expected at most 4 GiB of text in a column"))?;

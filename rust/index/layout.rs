@@ -1,4 +1,4 @@
-//! The binary layout of an index: sections, a table of them, and a tail.
+//! The binary layout of an index and of what is built like it: sections, a table of them, and a tail.
 //!
 //! ```text
 //! section, padded to 64 bytes | ... | table (JSON) | its length, 8 bytes | its CRC32C, 4 bytes | magic, 8 bytes
@@ -16,9 +16,18 @@ use serde::{Deserialize, Serialize};
 use super::packed::PackedInts;
 use crate::schema::{FIELDS, Field};
 
-/// The version of the layout. An index of another version is rebuilt.
-const FORMAT: u32 = 4;
-const MAGIC: &[u8; 8] = b"SPANIDX\n";
+/// A kind of files of sections.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileKind {
+    /// What such a file ends with.
+    pub(crate) magic: [u8; 8],
+    /// The version of what its sections hold. A file of another version is built anew.
+    pub(crate) format: u32,
+}
+
+/// The index of a segment.
+pub(super) const INDEX: FileKind = FileKind { magic: *b"SPANIDX\n", format: 5 };
+
 /// Length of the tail after the table, in bytes.
 const TAIL_BYTES: usize = 20;
 /// How many fields hold dictionary-coded text; they are the first ones in the table of fields.
@@ -30,7 +39,7 @@ const ALIGNMENT: usize = 64;
 
 /// What a section stores of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum SectionKind {
+pub(crate) enum SectionKind {
     /// The distinct texts, sorted and concatenated; or the ids of the rows.
     Values,
     /// The offset of each text; the offset of each document.
@@ -51,6 +60,8 @@ pub(super) enum SectionKind {
     Zones,
     /// One byte: whether all texts are ASCII without upper case.
     LowerCase,
+    /// For each bit of the signatures of blocks of texts, a bitmap of the blocks that have it.
+    Signatures,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,20 +86,21 @@ struct SectionTable {
     sections: Vec<Section>,
 }
 
-/// Writes the sections of an index.
-pub(super) struct IndexWriter<'a> {
+/// Writes a file of sections.
+pub(crate) struct SectionWriter<'a> {
     out: &'a mut dyn io::Write,
+    kind: FileKind,
     offset: usize,
     sections: Vec<Section>,
 }
 
-impl<'a> IndexWriter<'a> {
-    pub(super) fn new(out: &'a mut dyn io::Write) -> Self {
-        Self { out, offset: 0, sections: Vec::new() }
+impl<'a> SectionWriter<'a> {
+    pub(crate) fn new(kind: FileKind, out: &'a mut dyn io::Write) -> Self {
+        Self { out, kind, offset: 0, sections: Vec::new() }
     }
 
     /// Writes numbers or bytes unchanged.
-    pub(super) fn plain<T: ArrowNativeType>(
+    pub(crate) fn plain<T: ArrowNativeType>(
         &mut self,
         column: usize,
         kind: SectionKind,
@@ -99,7 +111,7 @@ impl<'a> IndexWriter<'a> {
     }
 
     /// Writes integers as offsets from their minimum, as narrow as they fit.
-    pub(super) fn packed(
+    pub(crate) fn packed(
         &mut self,
         column: usize,
         kind: SectionKind,
@@ -111,7 +123,7 @@ impl<'a> IndexWriter<'a> {
     }
 
     /// Writes codes, as packed as they fit.
-    pub(super) fn codes(&mut self, column: usize, codes: &[u32]) -> io::Result<()> {
+    pub(crate) fn codes(&mut self, column: usize, codes: &[u32]) -> io::Result<()> {
         self.write_offsets(column, SectionKind::Codes, 0, codes.iter().map(|code| u64::from(*code)))
     }
 
@@ -145,21 +157,25 @@ impl<'a> IndexWriter<'a> {
         Ok(())
     }
 
-    /// Writes the table and the tail, which complete the index.
-    pub(super) fn finish(self, identity: &str, rows: u32) -> io::Result<()> {
-        let table =
-            SectionTable { format: FORMAT, identity: identity.to_owned(), rows, sections: self.sections };
+    /// Writes the table and the tail, which complete the file.
+    pub(crate) fn finish(self, identity: &str, rows: u32) -> io::Result<()> {
+        let table = SectionTable {
+            format: self.kind.format,
+            identity: identity.to_owned(),
+            rows,
+            sections: self.sections,
+        };
         let text = serde_json::to_vec(&table)?;
         self.out.write_all(&text)?;
         self.out.write_all(&(text.len() as u64).to_le_bytes())?;
         self.out.write_all(&crc32c::crc32c(&text).to_le_bytes())?;
-        self.out.write_all(MAGIC)
+        self.out.write_all(&self.kind.magic)
     }
 }
 
-/// The sections of an opened index.
+/// An open file of sections.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     content: Buffer,
     table: SectionTable,
     /// The columns whose checksums have been verified, as a bit set.
@@ -167,15 +183,15 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// Reads the table; `None` if it is damaged, not for `identity`, or refers to bytes outside the index.
-    pub(super) fn open(content: Buffer, identity: &str) -> Option<Self> {
+    /// Reads the table; `None` if it is damaged, of another kind, not for `identity`, or refers to bytes outside the file.
+    pub(crate) fn open(kind: FileKind, content: Buffer, identity: &str) -> Option<Self> {
         let bytes = content.as_slice();
         let (rest, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL_BYTES)?)?;
         let length = u64::from_le_bytes(tail[..8].try_into().ok()?);
         let checksum = u32::from_le_bytes(tail[8..12].try_into().ok()?);
         let start = rest.len().checked_sub(usize::try_from(length).ok()?)?;
         let text = &rest[start..];
-        if &tail[12..] != MAGIC || crc32c::crc32c(text) != checksum {
+        if tail[12..] != kind.magic || crc32c::crc32c(text) != checksum {
             return None;
         }
         let table: SectionTable = serde_json::from_slice(text).ok()?;
@@ -183,7 +199,7 @@ impl Sections {
             let end = section.offset.checked_add(section.bytes);
             section.offset.is_multiple_of(ALIGNMENT) && end.is_some_and(|end| end <= start)
         };
-        let is_ours = table.format == FORMAT && table.identity == identity;
+        let is_ours = table.format == kind.format && table.identity == identity;
         (is_ours && table.sections.iter().all(is_inside)).then(|| Self {
             content,
             table,
@@ -191,16 +207,16 @@ impl Sections {
         })
     }
 
-    pub(super) fn rows(&self) -> u32 {
+    pub(crate) fn rows(&self) -> u32 {
         self.table.rows
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.content.len() as u64
     }
 
     /// Whether the sections of these columns match their checksums.
-    pub(super) fn are_sound(&self, columns: u32) -> bool {
+    pub(crate) fn are_sound(&self, columns: u32) -> bool {
         let mut missing = columns & !self.verified.load(Ordering::Acquire);
         while missing != 0 {
             let column = missing.trailing_zeros() as usize;
@@ -223,13 +239,13 @@ impl Sections {
     }
 
     /// Returns a section as bytes.
-    pub(super) fn buffer(&self, column: usize, kind: SectionKind) -> Option<Buffer> {
+    pub(crate) fn buffer(&self, column: usize, kind: SectionKind) -> Option<Buffer> {
         let section = self.section(column, kind)?;
         Some(self.content.slice_with_length(section.offset, section.bytes))
     }
 
     /// Returns a section of numbers that were written unchanged.
-    pub(super) fn plain<T: ArrowNativeType>(
+    pub(crate) fn plain<T: ArrowNativeType>(
         &self,
         column: usize,
         kind: SectionKind,
@@ -240,7 +256,7 @@ impl Sections {
     }
 
     /// Returns a section of `count` packed integers.
-    pub(super) fn packed(&self, column: usize, kind: SectionKind, count: usize) -> Option<PackedInts> {
+    pub(crate) fn packed(&self, column: usize, kind: SectionKind, count: usize) -> Option<PackedInts> {
         let section = self.section(column, kind)?;
         let buffer = self.content.slice_with_length(section.offset, section.bytes);
         let is_whole = count.checked_mul(usize::from(section.width)) == Some(section.bytes);

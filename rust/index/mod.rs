@@ -16,26 +16,29 @@
 
 mod build;
 mod ids;
-mod layout;
+pub(crate) mod layout;
 mod numbers;
 mod packed;
+mod row_blocks;
 mod row_set;
 mod sessions;
 mod texts;
 
 use arrow_buffer::Buffer;
 
-pub use build::{build, order_of};
+pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
 pub use numbers::Numbers;
 pub use packed::PackedInts;
+pub use row_blocks::{BLOCK_ROWS, RowBlock};
 pub use row_set::{Bits, LiveRows, RowSet, fill, ones};
 pub use sessions::{RowSessions, split_session_key};
 pub use texts::Texts;
 
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use layout::{SESSIONS_COLUMN, SectionKind, Sections, TEXT_COLUMNS};
+pub(crate) use layout::{FileKind, SectionKind, SectionWriter, Sections};
+use layout::{INDEX, SESSIONS_COLUMN, TEXT_COLUMNS};
 
 /// The first column of an integer or an instant: they come after the texts and the trace id in the table of fields.
 const FIRST_NUMBER: usize = Field::DurationMs as usize;
@@ -82,7 +85,7 @@ impl Index {
     /// Opens the index that was built for `identity`; `None` if it is incomplete, has another format, or was built
     /// for something else. Only its section table is read.
     pub fn open(content: Buffer, identity: &str) -> Option<Self> {
-        let sections = Sections::open(content, identity)?;
+        let sections = Sections::open(INDEX, content, identity)?;
         let rows = sections.rows();
         let texts: Vec<Texts> =
             (0..TEXT_COLUMNS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;

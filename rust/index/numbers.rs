@@ -6,6 +6,7 @@ use arrow_buffer::ScalarBuffer;
 
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
+use super::row_blocks::RowBlock;
 
 /// Rows per zone: each zone keeps its minimum and maximum.
 pub(super) const ZONE: usize = 4_096;
@@ -33,6 +34,16 @@ impl Numbers {
     /// Returns the value of a row.
     pub fn value(&self, row: usize) -> i64 {
         self.values.signed(row)
+    }
+
+    /// Calls `visit` with the value of each of `rows`.
+    pub fn for_each(&self, rows: &RowBlock<'_>, visit: impl FnMut(i64)) {
+        self.values.for_each(rows, visit);
+    }
+
+    /// Calls `visit` with each of `rows` whose value lies in a closed interval, and with the value.
+    pub fn for_each_between(&self, interval: (i64, i64), rows: &RowBlock<'_>, visit: impl FnMut(u32, i64)) {
+        self.values.for_each_between(interval, rows, visit);
     }
 
     /// Returns the rows in order of their values, if that order is stored.
@@ -79,7 +90,8 @@ impl Numbers {
             if interval.0 <= bounds[0] && bounds[1] <= interval.1 {
                 super::row_set::fill(words, positions);
             } else {
-                self.values.mark_between(interval, positions, words);
+                let first = positions.start / 64;
+                self.values.mark_between(interval, positions, &mut words[first..]);
             }
         }
     }

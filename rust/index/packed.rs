@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
+use super::row_blocks::RowBlock;
+
 /// A section of numbers of one width, read in place.
 pub(super) type FixedWidth<T> = ScalarBuffer<T>;
 
@@ -70,15 +72,85 @@ impl PackedInts {
         }
     }
 
-    /// Sets the bit of every index in `range` whose integer lies in a closed interval.
-    pub fn mark_between(&self, (first, last): (i64, i64), range: Range<usize>, words: &mut [u64]) {
-        let max = match_width!(&self.offsets, values => largest(values));
-        let top = self.base.saturating_add_unsigned(max);
-        if first > last || last < self.base || first > top {
-            return;
+    /// Calls `visit` with the integer of each of `rows`, which must be in bounds.
+    #[allow(clippy::useless_conversion, reason = "no-op for the widest only")]
+    pub fn for_each(&self, rows: &RowBlock<'_>, mut visit: impl FnMut(i64)) {
+        let base = self.base;
+        match_width!(&self.offsets, values => match rows {
+            RowBlock::Range(range) => {
+                let values = &values[range.start as usize..range.end as usize];
+                for offset in values {
+                    visit(base.wrapping_add(u64::from(*offset).cast_signed()));
+                }
+            }
+            RowBlock::List(rows) => {
+                for row in *rows {
+                    visit(base.wrapping_add(u64::from(values[*row as usize]).cast_signed()));
+                }
+            }
+        });
+    }
+
+    /// Calls `visit` with each of `rows` whose integer lies in a closed interval, and with the integer.
+    #[allow(clippy::cast_possible_truncation, clippy::useless_conversion, reason = "both fit into the width")]
+    pub fn for_each_between(
+        &self,
+        interval: (i64, i64),
+        rows: &RowBlock<'_>,
+        mut visit: impl FnMut(u32, i64),
+    ) {
+        let Some((low, high)) = self.offsets_between(interval) else { return };
+        let base = self.base;
+        match_width!(&self.offsets, values => match rows {
+            RowBlock::Range(range) => {
+                let values = &values[range.start as usize..range.end as usize];
+                for (first, values) in range.clone().step_by(64).zip(values.chunks(64)) {
+                    let mut matches = between(values, low as _, high as _);
+                    while matches != 0 {
+                        let at = matches.trailing_zeros();
+                        visit(first + at, base.wrapping_add(u64::from(values[at as usize]).cast_signed()));
+                        matches &= matches - 1;
+                    }
+                }
+            }
+            RowBlock::List(rows) => for row in *rows {
+                let offset = u64::from(values[*row as usize]);
+                if low <= offset && offset <= high {
+                    visit(*row, base.wrapping_add(offset.cast_signed()));
+                }
+            },
+        });
+    }
+
+    /// Appends the codes at `rows`, which must be in bounds and fit into 32 bits.
+    #[allow(clippy::cast_possible_truncation, clippy::useless_conversion, reason = "codes have 32 bits")]
+    pub fn decode_codes(&self, rows: &RowBlock<'_>, out: &mut Vec<u32>) {
+        match_width!(&self.offsets, values => match rows {
+            RowBlock::Range(range) => {
+                let values = &values[range.start as usize..range.end as usize];
+                out.extend(values.iter().map(|code| u64::from(*code) as u32));
+            }
+            RowBlock::List(rows) => {
+                out.extend(rows.iter().map(|row| u64::from(values[*row as usize]) as u32));
+            }
+        });
+    }
+
+    /// Calls `visit` with the code of each of `rows`, which must be in bounds and have codes of 32 bits.
+    #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
+    pub fn for_each_code(&self, rows: &[u32], mut visit: impl FnMut(u32)) {
+        match &self.offsets {
+            Offsets::U8(codes) => rows.iter().for_each(|row| visit(u32::from(codes[*row as usize]))),
+            Offsets::U16(codes) => rows.iter().for_each(|row| visit(u32::from(codes[*row as usize]))),
+            Offsets::U32(codes) => rows.iter().for_each(|row| visit(codes[*row as usize])),
+            Offsets::U64(codes) => rows.iter().for_each(|row| visit(codes[*row as usize] as u32)),
         }
-        let low = first.max(self.base).wrapping_sub(self.base).cast_unsigned();
-        let high = last.min(top).wrapping_sub(self.base).cast_unsigned();
+    }
+
+    /// Sets the bit of every index in `range` whose integer lies in a closed interval; `words` begins with the word of the
+    /// first index.
+    pub fn mark_between(&self, interval: (i64, i64), range: Range<usize>, words: &mut [u64]) {
+        let Some((low, high)) = self.offsets_between(interval) else { return };
         #[allow(clippy::cast_possible_truncation, reason = "both fit into the width")]
         match &self.offsets {
             Offsets::U8(values) => mark(values, (low as u8, high as u8), range, words),
@@ -86,6 +158,15 @@ impl PackedInts {
             Offsets::U32(values) => mark(values, (low as u32, high as u32), range, words),
             Offsets::U64(values) => mark(values, (low, high), range, words),
         }
+    }
+
+    /// Returns the offsets of a closed interval, as far as this width has them; `None` if it has none.
+    fn offsets_between(&self, (first, last): (i64, i64)) -> Option<(u64, u64)> {
+        let max = match_width!(&self.offsets, values => largest(values));
+        let top = self.base.saturating_add_unsigned(max);
+        let low = first.max(self.base).wrapping_sub(self.base).cast_unsigned();
+        let high = last.min(top).wrapping_sub(self.base).cast_unsigned();
+        (first <= last && last >= self.base && first <= top).then_some((low, high))
     }
 }
 
@@ -98,10 +179,10 @@ where
 }
 
 fn mark<T: Copy + PartialOrd>(values: &[T], (low, high): (T, T), range: Range<usize>, words: &mut [u64]) {
-    let mut index = range.start;
+    let (mut index, first) = (range.start, range.start / 64);
     while index < range.end {
         let end = (index / 64 * 64 + 64).min(range.end);
-        words[index / 64] |= between(&values[index..end], low, high) << (index % 64);
+        words[index / 64 - first] |= between(&values[index..end], low, high) << (index % 64);
         index = end;
     }
 }

@@ -135,6 +135,19 @@ impl RowSet {
         }
     }
 
+    /// Returns this set with `rows`, which are ascending; all are less than `count`.
+    #[must_use]
+    pub fn with(self, rows: Vec<u32>, count: usize) -> Self {
+        if self.count() == 0 {
+            return Self::List(rows.into());
+        }
+        let mut words = vec![0; count.div_ceil(64)];
+        let mut set = |row: u32| words[row as usize / 64] |= 1 << (row % 64);
+        self.for_each(&mut set);
+        rows.into_iter().for_each(set);
+        Self::Bits(Bits::new(words))
+    }
+
     /// Returns the number of rows in the set that are less than `row`.
     pub fn rank(&self, row: u32) -> usize {
         let before = |list: &ScalarBuffer<u32>| list.partition_point(|own| *own < row);
@@ -220,9 +233,9 @@ fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
 /// A row set without its deleted rows.
 #[derive(Debug, Clone)]
 pub struct LiveRows {
-    rows: RowSet,
-    /// The deleted rows of the set.
-    deleted: Vec<u32>,
+    pub(super) rows: RowSet,
+    /// The deleted rows of the set, ascending.
+    pub(super) deleted: Vec<u32>,
 }
 
 impl LiveRows {

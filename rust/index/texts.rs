@@ -6,6 +6,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
+use super::row_blocks::RowBlock;
 
 /// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
 /// missing value.
@@ -75,6 +76,32 @@ impl Texts {
     /// Returns the code of a row.
     pub fn code(&self, row: usize) -> u32 {
         self.codes.code(row)
+    }
+
+    /// Appends the codes of `rows`.
+    pub fn decode(&self, rows: &RowBlock<'_>, out: &mut Vec<u32>) {
+        self.codes.decode_codes(rows, out);
+    }
+
+    /// Calls `visit` with the code of each of `rows`.
+    pub fn for_each_code(&self, rows: &[u32], visit: impl FnMut(u32)) {
+        self.codes.for_each_code(rows, visit);
+    }
+
+    /// Returns the codes of the values that start with `prefix`.
+    pub fn codes_of_prefix(&self, prefix: &[u8]) -> Range<u32> {
+        let start = self.first_code(|value| value >= prefix);
+        start..self.first_code_from(start, |value| !value.starts_with(prefix))
+    }
+
+    /// Whether no two rows have the same value.
+    pub fn is_unique(&self) -> bool {
+        self.starts[self.distinct() as usize] == self.distinct()
+    }
+
+    /// Returns where the rows of each of these codes begin in the order of the codes, and where those of the last end.
+    pub fn starts(&self, codes: &Range<u32>) -> &[u32] {
+        &self.starts[codes.start as usize..=codes.end as usize]
     }
 
     /// Returns the first code whose value satisfies `is_reached`, a predicate that is monotonic in byte order.

@@ -6,7 +6,7 @@
 
 use prost::encoding::WireType;
 
-use super::wire::{WireField, WireFields, describe_error};
+use super::wire::{WireField, WireFields, contents, describe_error};
 
 /// The fields of a span. If a field is repeated, the last one counts, as in any decoder.
 #[derive(Debug, Default, PartialEq)]
@@ -25,6 +25,10 @@ pub struct SpanRef<'a> {
     pub end: u64,
     /// Its status code: a `StatusCode`, or an unknown number.
     pub status: i32,
+    /// How many events it was sent with.
+    pub events: u32,
+    /// How many links it has.
+    pub links: u32,
     /// Its attributes, in order.
     pub attributes: Vec<AttributeRef<'a>>,
 }
@@ -91,12 +95,22 @@ impl<'a> SpanRef<'a> {
                 7 => span.start = fixed(&field)?,
                 8 => span.end = fixed(&field)?,
                 9 => visit(bytes(&field)?)?,
+                11 => span.events += 1,
+                13 => span.links += 1,
                 15 => read_status(bytes(&field)?, &mut span.status)?,
                 _ => {}
             }
         }
         Ok(span)
     }
+}
+
+/// Returns the attributes of an encoded `Resource` message, in order.
+///
+/// # Errors
+/// What is wrong with an attribute, or with what surrounds it; iteration must stop there.
+pub fn attributes_of_resource(message: &[u8]) -> impl Iterator<Item = Result<AttributeRef<'_>, String>> {
+    contents(message, 1).map(|attribute| read_attribute(attribute.map_err(|error| error.to_string())?))
 }
 
 pub(super) fn read_attribute(message: &[u8]) -> Result<AttributeRef<'_>, String> {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::schema::{FIELDS, Field, FieldType};
+use crate::trace::detail::Detail;
 
 /// The largest page, in items.
 pub const MAX_LIMIT: usize = 100;
@@ -44,6 +45,21 @@ impl PageRequest {
     }
 }
 
+/// What a page shows of each run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunView {
+    /// How much of the trace is shown.
+    pub detail: Detail,
+    /// Whether the spans and texts that made the filter match are shown.
+    pub with_matches: bool,
+}
+
+impl From<Detail> for RunView {
+    fn from(detail: Detail) -> Self {
+        Self { detail, with_matches: false }
+    }
+}
+
 /// The order of the runs of a page. Runs of equal value are in the order of results: newest start first, then trace
 /// id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +98,10 @@ impl Sort {
 pub struct Page {
     /// The items, as a JSON array.
     pub data: Vec<u8>,
-    /// The exact number of items on all pages together.
+    /// The number of items on all pages together.
     pub total_count: u64,
+    /// Whether there are no more than these.
+    pub is_exact: bool,
     /// What is wrong with the items that are marked as damaged.
     pub damage: Vec<String>,
 }

@@ -17,6 +17,11 @@ static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
         .expect("threads can be started while the process starts")
 });
 
+/// Returns how many items are worked on at once.
+pub(super) fn threads() -> usize {
+    POOL.current_num_threads()
+}
+
 /// Calls `work` with every item and its index, on all threads, in rounds of `per_thread` items per thread.
 ///
 /// # Errors
@@ -26,14 +31,35 @@ pub(super) fn in_rounds<'t, T: Sync, R: Send>(
     per_thread: usize,
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let round = per_thread * POOL.current_num_threads();
     let mut done = Vec::with_capacity(items.len());
+    fold_rounds(items, per_thread, work, |result| done.push(result))?;
+    Ok(done)
+}
+
+/// As [`in_rounds`], but hands the results of every round to `fold`, in order, before the next one begins. So no more
+/// than one round of them is in memory.
+///
+/// # Errors
+/// As [`in_rounds`].
+pub(super) fn fold_rounds<'t, T: Sync, R: Send>(
+    items: &'t [T],
+    per_thread: usize,
+    work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
+    fold: impl FnMut(R),
+) -> Result<()> {
+    let mut fold = fold;
+    let round = per_thread * threads();
     for (first, items) in items.chunks(round).enumerate() {
         let items = items.par_iter().enumerate();
         let work = items.map(|(index, item)| work((first * round + index, item)));
-        done.extend(POOL.install(|| work.collect::<Result<Vec<_>>>())?);
+        POOL.install(|| work.collect::<Result<Vec<_>>>())?.into_iter().for_each(&mut fold);
     }
-    Ok(done)
+    Ok(())
+}
+
+/// Returns what `work` returns; what it does in parallel is done on these threads.
+pub(super) fn on_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    POOL.install(work)
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::cancellation::CancellationToken;
-use super::pool::in_rounds;
-use crate::error::Result;
+use super::pool::{in_rounds, threads};
+use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowSet};
-use crate::storage::{PartColumns, Snapshot, SnapshotPart};
+use crate::storage::{Candidates, PartColumns, Snapshot, SnapshotPart};
 
 /// The sort key of results: newest start first, then trace id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,18 @@ impl<'a> Selection<'a> {
     ) -> Result<Self> {
         let (filter, projection) = query;
         let rows = part.rows(filter, &|| cancel.is_cancelled())?;
+        Self::of((index, part), rows, projection)
+    }
+
+    /// Returns the selection of `rows`.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub(super) fn of(
+        (index, part): (usize, &'a SnapshotPart),
+        rows: LiveRows,
+        projection: Projection,
+    ) -> Result<Self> {
         Ok(Self { part, index, count: rows.count(), rows, view: part.columns(projection)? })
     }
 
@@ -102,6 +114,11 @@ const MAX_INLINE_ROWS: usize = 1_024;
 /// Parts per thread that are evaluated in one round.
 pub(super) const PARTS_PER_THREAD: usize = 2;
 
+/// The most documents that one search looks at: 20 to 50 seconds of one core.
+pub(super) const MAX_VERIFIED: usize = 1_000_000;
+/// Documents per thread that are looked at in one round.
+const VERIFIED_PER_THREAD: usize = 64;
+
 /// Returns the rows that `filter` selects in every part, evaluated in parallel if that is worthwhile; parts without
 /// a match are left out. Only the columns of `projection` may be read from the result.
 pub(super) fn select<'a>(
@@ -117,8 +134,122 @@ pub(super) fn select<'a>(
     let parts = snapshot.parts();
     let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= MAX_INLINE_ROWS {
         parts.iter().enumerate().map(evaluate).collect::<Result<_>>()?
+    } else if filter.reads_spans() {
+        verified(parts, (filter, projection), cancel)?
     } else {
         in_rounds(parts, PARTS_PER_THREAD, evaluate)?
     };
     Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
+}
+
+/// Returns the rows that a filter selects in every part, of which the columns decide only some.
+fn verified<'a>(
+    parts: &'a [SnapshotPart],
+    (filter, projection): (&Filter, Projection),
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let candidates = candidates_of(parts, filter, cancel)?;
+    expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    let mut selections = Vec::with_capacity(parts.len());
+    for (part, Candidates { certain, unverified }) in parts.iter().enumerate().zip(candidates) {
+        let rows = if unverified.is_empty() {
+            certain
+        } else {
+            let find = || Ok(certain.with(look_at(part.1, filter, &unverified, cancel)?, part.1.count()));
+            part.1.rows_once(filter, &|| cancel.is_cancelled(), find)?
+        };
+        selections.push(Selection::of(part, LiveRows::new(rows, part.1.invisible()), projection)?);
+    }
+    Ok(selections)
+}
+
+/// Returns what the columns of every part say of a filter.
+///
+/// # Errors
+/// [`Error::Cancelled`]; damage found while an index is rebuilt.
+pub(super) fn candidates_of(
+    parts: &[SnapshotPart],
+    filter: &Filter,
+    cancel: &CancellationToken,
+) -> Result<Vec<Candidates>> {
+    in_rounds(parts, PARTS_PER_THREAD, |(_, part): (usize, &SnapshotPart)| {
+        cancel.check()?;
+        part.candidates(filter, &|| cancel.is_cancelled())
+    })
+}
+
+/// Returns, of rows of parts, those that a filter selects too. The documents of these rows alone are looked at.
+///
+/// # Errors
+/// [`Error::TooLarge`] if there are too many; [`Error::Cancelled`]; damage found while an index is rebuilt.
+pub(super) fn narrowed(
+    rows: &[(&SnapshotPart, &LiveRows)],
+    filter: &Filter,
+    cancel: &CancellationToken,
+) -> Result<Vec<LiveRows>> {
+    let candidates =
+        in_rounds(rows, PARTS_PER_THREAD, |(_, (part, rows)): (usize, &(&SnapshotPart, &LiveRows))| {
+            cancel.check()?;
+            let mut candidates = part.candidates(filter, &|| cancel.is_cancelled())?;
+            candidates.unverified.retain(|row| rows.contains(*row));
+            Ok(candidates)
+        })?;
+    expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    let found = rows.iter().zip(candidates).map(|((part, rows), Candidates { certain, unverified })| {
+        let found = look_at(part, filter, &unverified, cancel)?;
+        Ok(rows.intersected(certain.with(found, part.count())))
+    });
+    found.collect()
+}
+
+/// Returns which of a part's rows a filter matches, by a look at their documents on all threads, in rounds.
+///
+/// # Errors
+/// [`Error::Cancelled`]; damage found while an index is rebuilt.
+pub(super) fn look_at(
+    part: &SnapshotPart,
+    filter: &Filter,
+    rows: &[u32],
+    cancel: &CancellationToken,
+) -> Result<Vec<u32>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let indexes = part.indexes(filter)?;
+    let verifier = indexes.as_ref().map(|indexes| filter.verifier(indexes.of_filters()));
+    let share = rows.len().div_ceil(threads()).min(VERIFIED_PER_THREAD);
+    let chunks: Vec<&[u32]> = rows.chunks(share).collect();
+    let found = in_rounds(&chunks, 1, |(_, rows): (usize, &&[u32])| {
+        part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled())
+    })?;
+    Ok(found.concat())
+}
+
+/// Checks that a search does not look at too many documents.
+///
+/// # Errors
+/// [`Error::TooLarge`] if it would.
+pub(super) fn expect_few(documents: usize) -> Result<()> {
+    if documents <= MAX_VERIFIED {
+        return Ok(());
+    }
+    Err(Error::TooLarge(format!(
+        "the filter asks for a look at the documents of {documents} traces, expected at most {MAX_VERIFIED}; a range of \
+         times, or a condition on another field, narrows it"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_documents_are_named_with_what_helps() {
+        expect_few(MAX_VERIFIED).expect("as many as allowed");
+        let error = expect_few(MAX_VERIFIED + 1).expect_err("rejected");
+        assert!(
+            matches!(&error, Error::TooLarge(message) if message.contains("1000001 traces")),
+            "{error:?}"
+        );
+    }
 }

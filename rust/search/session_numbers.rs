@@ -128,3 +128,8 @@ pub(super) fn set(words: &mut [u64], index: usize) -> bool {
     words[index / 64] |= 1 << (index % 64);
     is_new
 }
+
+/// Returns how many rows two bitmaps have in common.
+pub(super) fn count_common(one: &[u64], other: &[u64]) -> u32 {
+    one.iter().zip(other).map(|(one, other)| (one & other).count_ones()).sum()
+}

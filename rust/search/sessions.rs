@@ -70,7 +70,7 @@ pub fn sessions(
     let rows: Vec<SessionRow<'_>> = in_rounds(&page, SESSIONS_PER_THREAD, build)?;
     let data = serde_json::to_vec(&rows)
         .map_err(|error| Error::Batch(format!("a session row cannot be printed: {error}")))?;
-    Ok(Page { data, total_count, damage: Vec::new() })
+    Ok(Page { data, total_count, is_exact: true, damage: Vec::new() })
 }
 
 /// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes.

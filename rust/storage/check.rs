@@ -1,4 +1,5 @@
-//! Checking a store: every object that the newest manifest names is read and verified; nothing is written.
+//! Checking a store: every object that the newest manifest names is read and verified, and cached indexes are compared with
+//! what is read; nothing is written.
 
 use serde::Serialize;
 
@@ -27,6 +28,10 @@ pub struct CheckReport {
     pub wal_objects: u64,
     /// Bytes read.
     pub bytes: u64,
+    /// Cached indexes that are what the store would build; those of a bucket are not looked at.
+    pub indexes: u64,
+    /// The paths of cached indexes that are not, as those of another version: what does not match is built anew.
+    pub other_indexes: Vec<String>,
     /// Damaged segments that no search returns; they are not read.
     #[serde(rename = "aside")]
     pub quarantined: Vec<QuarantinedSegment>,
@@ -39,11 +44,11 @@ pub struct CheckReport {
 ///
 /// # Errors
 /// The first damage found; [`Error::Options`] if there is no store.
-pub(crate) fn check(objects: &dyn Objects) -> Result<CheckReport> {
+pub(crate) fn check(objects: &dyn Objects, cache: &IndexCache) -> Result<CheckReport> {
     const MAX_TRIES: usize = 8;
     let mut newest = Manifest::newest_of_store(objects)?;
     for _ in 1..MAX_TRIES {
-        let checked = check_manifest(objects, &newest);
+        let checked = check_manifest(objects, cache, &newest);
         let present = Manifest::newest_of_store(objects)?;
         if checked.is_ok() || present == newest {
             return checked;
@@ -53,13 +58,13 @@ pub(crate) fn check(objects: &dyn Objects) -> Result<CheckReport> {
     Err(Error::Busy("the store changes faster than it can be checked".into()))
 }
 
-fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<CheckReport> {
+fn check_manifest(objects: &dyn Objects, cache: &IndexCache, manifest: &Manifest) -> Result<CheckReport> {
     let quarantined = manifest.quarantined.iter().map(QuarantinedSegment::of).collect();
     let quarantined_wal = QuarantinedWal::all_of(objects, manifest)?;
     let mut report =
         CheckReport { manifest: manifest.number, quarantined, quarantined_wal, ..CheckReport::default() };
     for record in &manifest.segments {
-        check_segment(objects, record, &mut report)?;
+        check_segment((objects, cache), record, &mut report)?;
     }
     let numbers = manifest.wal_checkpoint + 1..=wal::newest(objects, manifest.wal_through)?;
     for number in numbers.filter(|number| manifest.quarantined_wal(*number).is_none()) {
@@ -70,14 +75,20 @@ fn check_manifest(objects: &dyn Objects, manifest: &Manifest) -> Result<CheckRep
     Ok(report)
 }
 
-fn check_segment(objects: &dyn Objects, record: &SegmentRecord, report: &mut CheckReport) -> Result<()> {
+fn check_segment(
+    (objects, cache): (&dyn Objects, &IndexCache),
+    record: &SegmentRecord,
+    report: &mut CheckReport,
+) -> Result<()> {
     let segment = Segment::open(objects, &IndexCache::default(), record)?;
     let deleted = read_deletion_vector(objects, record)?;
     segment.verify_documents()?;
     for (path, file) in record.further_files() {
         verify_content(&path, objects.open(&path)?.as_ref(), file)?;
     }
-    (0..segment.count() as usize).try_for_each(|row| segment.trace(row).map(drop))?;
+    let (same, others) = segment.compare_indexes(cache)?;
+    report.indexes += same;
+    report.other_indexes.extend(others);
     report.segments += 1;
     report.sealed_traces += record.rows - (&deleted | segment.without_spans()).len();
     report.deleted_rows += deleted.len();

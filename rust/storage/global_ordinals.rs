@@ -6,13 +6,12 @@
 //! sessions occur in one segment only. Those that do not are marked, so that a search counts the others by the
 //! segment's own codes.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use rayon::prelude::*;
 
+use super::merged_texts::{common, merge, range_bounds};
 use crate::index::{Index, Texts};
 
 /// For each session code, the first segment that has the session and its code there; `None` if no segment has it.
@@ -152,19 +151,8 @@ impl PreviousOrdinals {
 /// rest.
 fn look_up_common(own: &Texts, others: &[(&Texts, &[u32])]) -> Vec<u32> {
     let found = others.par_iter().map(|(texts, ordinals)| {
-        let mut common = Vec::new();
-        let swapped = texts.distinct() < own.distinct();
-        let (smaller, larger) = if swapped { (*texts, own) } else { (own, *texts) };
-        let mut position = 0;
-        for code in 0..smaller.distinct() {
-            let text = smaller.value(code);
-            position = larger.first_code_from(position, |other| other >= text);
-            if position < larger.distinct() && larger.value(position) == text {
-                let (own, other) = if swapped { (position, code) } else { (code, position) };
-                common.push((own, ordinals[other as usize]));
-            }
-        }
-        common
+        let common = common(own, texts).into_iter();
+        common.map(|(own, other)| (own, ordinals[other as usize])).collect::<Vec<_>>()
     });
     let mut ordinals = vec![UNASSIGNED; own.distinct() as usize];
     for (code, ordinal) in found.collect::<Vec<_>>().into_iter().flatten() {
@@ -188,21 +176,6 @@ fn merge_all(texts: &[&Texts]) -> (Vec<Arc<[u32]>>, u32) {
     (by_code.into_iter().map(Arc::from).collect(), end)
 }
 
-/// Splits all sessions into a few contiguous ranges, to be merged in parallel. Returns the first code of every segment
-/// in each range, and the codes after the last range.
-fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
-    const RANGES: u32 = 8;
-    let largest = texts.iter().max_by_key(|texts| texts.distinct());
-    let between = (1..RANGES).filter_map(|range| {
-        let largest = largest.filter(|largest| largest.distinct() > RANGES)?;
-        let cut = largest.value(largest.distinct() / RANGES * range);
-        Some(texts.iter().map(|texts| texts.first_code(|text| text >= cut)).collect())
-    });
-    let first = std::iter::once(vec![0; texts.len()]);
-    let last = std::iter::once(texts.iter().map(|texts| texts.distinct()).collect());
-    first.chain(between).chain(last).collect()
-}
-
 /// A contiguous range of sessions, with ordinals that start at zero.
 struct SessionRange {
     by_code: Vec<Vec<u32>>,
@@ -212,47 +185,13 @@ struct SessionRange {
 impl SessionRange {
     /// Merges the sessions of every segment from the codes `from` up to the codes `to`.
     fn merge(texts: &[&Texts], from: &[u32], to: &[u32]) -> Self {
-        let common = common_prefix(texts, from, to);
-        let next = |segment: usize, code: u32| {
-            let text = texts[segment].value(code);
-            Reverse((sort_key(text, common), text, segment, code))
-        };
         let mut by_code: Vec<Vec<u32>> =
             from.iter().zip(to).map(|(from, to)| Vec::with_capacity((to - from) as usize)).collect();
-        let non_empty = (0..texts.len()).filter(|segment| from[*segment] < to[*segment]);
-        let mut heads: BinaryHeap<_> = non_empty.map(|segment| next(segment, from[segment])).collect();
-        let (mut count, mut last) = (0, None);
-        while let Some(mut head) = heads.peek_mut() {
-            let Reverse((_, text, segment, code)) = *head;
-            if last != Some(text) {
-                (count, last) = (count + 1, Some(text));
-            }
+        let mut count = 0;
+        merge(texts, from, to, |segment, _, is_new| {
+            count += u32::from(is_new);
             by_code[segment].push(count - 1);
-            if code + 1 < to[segment] {
-                *head = next(segment, code + 1);
-            } else {
-                std::collections::binary_heap::PeekMut::pop(head);
-            }
-        }
+        });
         Self { by_code, count }
     }
-}
-
-/// Returns the length of the prefix that all sessions of a range share.
-fn common_prefix(texts: &[&Texts], from: &[u32], to: &[u32]) -> usize {
-    let ends = texts.iter().zip(from.iter().zip(to)).filter(|(_, (from, to))| from < to);
-    let ends: Vec<&[u8]> =
-        ends.flat_map(|(texts, (from, to))| [texts.value(*from), texts.value(*to - 1)]).collect();
-    let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) else { return 0 };
-    first.iter().zip(last.iter()).take_while(|(one, other)| one == other).count()
-}
-
-/// Returns the eight bytes after the common prefix as a number that sorts like the texts. Different numbers mean
-/// different texts.
-fn sort_key(text: &[u8], common: usize) -> u64 {
-    let mut bytes = [0; 8];
-    let rest = text.get(common..).unwrap_or_default();
-    let length = rest.len().min(8);
-    bytes[..length].copy_from_slice(&rest[..length]);
-    u64::from_be_bytes(bytes)
 }

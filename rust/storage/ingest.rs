@@ -22,9 +22,9 @@ pub struct IngestReport {
 impl IngestReport {
     /// Returns the report of a request once the store has taken what was accepted of it.
     fn after(self, outcome: IngestOutcome) -> Self {
-        let IngestOutcome { accepted, surplus, reason } = outcome;
+        let IngestOutcome { accepted, rejected, reason } = outcome;
         let reason = if self.reason.is_empty() { reason } else { self.reason };
-        Self { accepted, rejected: self.rejected + surplus, reason }
+        Self { accepted, rejected: self.rejected + rejected, reason }
     }
 }
 
@@ -57,8 +57,8 @@ impl TraceStore {
     ///
     /// # Errors
     /// [`crate::error::Error::Busy`]: nothing was stored, try again later. [`crate::error::Error::Stopped`]: reopen the
-    /// store first. [`crate::error::Error::Damage`]: spans belong to a trace that cannot be read; nothing was stored.
-    /// [`crate::error::Error::Closed`].
+    /// store first. [`crate::error::Error::Storage`]: spans belong to a trace that could not be read; nothing was stored.
+    /// [`crate::error::Error::Closed`]. Spans of a damaged trace are rejected by themselves.
     pub fn ingest(&self, request: DecodedRequest) -> Result<IngestReport> {
         self.append(RequestSpans::new(now_micros(), request)?, None)
     }

@@ -23,6 +23,7 @@
 //! written is reported as damage; no result silently comes from a smaller store.
 
 mod backup;
+mod changes;
 mod check;
 mod committer;
 mod deletion_interval;
@@ -30,11 +31,13 @@ mod global_ordinals;
 mod head;
 mod ingest;
 mod manifest;
+mod merged_texts;
 pub mod objects;
 mod open;
 mod options;
 mod priority;
 mod segment;
+mod shared_values;
 pub mod snapshot;
 mod state;
 mod stats;
@@ -44,6 +47,7 @@ mod wal;
 mod workers;
 
 pub use backup::BackupReport;
+pub use changes::{Changes, MAX_CHANGES};
 pub use check::CheckReport;
 pub use global_ordinals::{GlobalOrdinals, KnownSessions};
 pub use ingest::{IngestReport, LogIngestReport};
@@ -51,9 +55,11 @@ pub use manifest::ImportRecord;
 pub use manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 pub use objects::Objects;
 pub use objects::local::LocalFolder;
-pub use options::Options;
+pub use options::{IndexKind, Options};
+pub use segment::SegmentIndexes;
+pub use shared_values::{SharedCodes, SharedValues};
 pub use snapshot::columns::PartColumns;
 pub use snapshot::value_order::ValueOrder;
-pub use snapshot::{Snapshot, SnapshotPart};
+pub use snapshot::{Candidates, Snapshot, SnapshotPart};
 pub use stats::Stats;
 pub use store::TraceStore;

@@ -6,6 +6,28 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
+/// What a store makes of the documents of its segments in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexKind {
+    /// The table of spans, which conditions on spans are answered by.
+    Spans,
+    /// The index of texts, which conditions on what was said are answered by.
+    Texts,
+}
+
+impl IndexKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Spans, Self::Texts];
+    /// The names of their files.
+    pub(crate) const NAMES: [&'static str; 2] = ["spans", "text"];
+
+    /// Returns the name of its file.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
 /// The options a store is opened with: when it seals, when it rejects spans, and how large its segments become.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -43,6 +65,11 @@ pub struct Options {
     /// The folder of cached segment indexes, which belongs to this store alone. By default `cache` in a local store's
     /// own folder. Everything in it can be rebuilt.
     pub cache_dir: Option<PathBuf>,
+    /// What is indexed in the background, so that fewer searches read documents.
+    pub indexes: Vec<IndexKind>,
+    /// An index that takes more bytes of memory while it is made is given up: documents decide instead. Writing it takes
+    /// as much again.
+    pub max_index_bytes: u64,
     /// For a store in a bucket, how many bytes of recently read documents are cached there.
     pub cache_bytes: u64,
     /// Whether opening an address without a store fails; otherwise a store is created there.
@@ -52,6 +79,20 @@ pub struct Options {
     /// Whether the cache belongs to another process, so that it is only read.
     #[serde(skip)]
     pub is_cache_foreign: bool,
+}
+
+/// Which indexes are made of the documents of a segment, and the memory that one may take.
+#[derive(Debug, Clone)]
+pub(crate) struct Indexing {
+    pub(crate) kinds: Vec<IndexKind>,
+    /// See [`Options::max_index_bytes`].
+    pub(crate) max_bytes: u64,
+}
+
+impl Options {
+    pub(crate) fn indexing(&self) -> Indexing {
+        Indexing { kinds: self.indexes.clone(), max_bytes: self.max_index_bytes }
+    }
 }
 
 impl Default for Options {
@@ -73,6 +114,8 @@ impl Default for Options {
             retain_fragment_seconds: 86_400,
             min_free_bytes: 1 << 30,
             cache_dir: None,
+            indexes: IndexKind::ALL.to_vec(),
+            max_index_bytes: 1 << 30,
             cache_bytes: 4 << 30,
             existing: false,
             recover: false,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
+use crate::storage::options::IndexKind;
 use crate::storage::snapshot::published::Published;
 
 /// Counts, sizes and errors of a store.
@@ -12,6 +13,14 @@ pub struct Stats {
     pub traces: u64,
     /// Sealed segments.
     pub segments: u64,
+    /// Bytes of the objects of sealed segments.
+    pub segment_bytes: u64,
+    /// Bytes of their indexes, in the cache.
+    pub index_bytes: u64,
+    /// Sealed segments that have no span table yet: conditions on spans read their documents.
+    pub segments_without_spans: u64,
+    /// Sealed segments that have no index of texts yet: conditions on what was said read their documents.
+    pub segments_without_texts: u64,
     /// Generations of the head, the open one included.
     pub generations: u64,
     /// Bytes of WAL objects that are not contained in segments.
@@ -39,6 +48,9 @@ pub struct Stats {
     /// Why the last merge failed; it is retried, and nothing is lost.
     #[serde(rename = "merge_fault")]
     pub merge_error: Option<String>,
+    /// Why a segment could not be indexed last; it is retried.
+    #[serde(rename = "indexing_fault")]
+    pub indexing_error: Option<String>,
     /// Why retention failed last; it is retried.
     #[serde(rename = "retention_fault")]
     pub retention_error: Option<String>,
@@ -56,9 +68,15 @@ impl Stats {
         let progress = published.progress.load_full();
         let snapshot = published.snapshot.load_full();
         let live = snapshot.parts().iter().map(|part| part.count() as u64 - part.invisible().len());
+        let without =
+            |kind| snapshot.segments().filter(|(segment, _)| !segment.has_index(kind)).count() as u64;
         Self {
             traces: live.sum(),
             segments: progress.segments as u64,
+            segment_bytes: snapshot.segments().map(|(segment, _)| segment.bytes()).sum(),
+            index_bytes: snapshot.segments().map(|(segment, _)| segment.index_bytes()).sum(),
+            segments_without_spans: without(IndexKind::Spans),
+            segments_without_texts: without(IndexKind::Texts),
             generations: progress.generations as u64,
             unsealed_bytes: progress.unsealed_bytes,
             unsealed_objects: progress.unsealed_objects,
@@ -71,6 +89,7 @@ impl Stats {
             seal_error: progress.seal_error.clone(),
             is_merging: progress.is_merging,
             merge_error: progress.merge_error.clone(),
+            indexing_error: published.indexing_error.load_full().map(|error| error.to_string()),
             retention_error: published.retention_error.load_full().map(|error| error.to_string()),
             quarantined: progress.quarantined.clone(),
             quarantined_wal: progress.quarantined_wal.to_vec(),

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::ingest::RequestDecoder;
 use crate::storage::backup::{self, BackupReport};
+use crate::storage::changes::Changes;
 use crate::storage::check::{self, CheckReport};
 use crate::storage::deletion_interval::DeletionInterval;
 use crate::storage::manifest::ImportRecord;
@@ -16,7 +17,7 @@ use crate::storage::objects::Objects;
 use crate::storage::objects::location::StoreLocation;
 use crate::storage::objects::lock::FolderLock;
 use crate::storage::open::{self, recover};
-use crate::storage::options::Options;
+use crate::storage::options::{Indexing, Options};
 use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::count::{count, is_in_head};
 use crate::storage::snapshot::published::Published;
@@ -37,6 +38,7 @@ pub struct TraceStore {
 pub(super) struct StoreInner {
     objects: Arc<dyn Objects>,
     cache: IndexCache,
+    indexing: Indexing,
     commands: Sender<Command>,
     published: Arc<Published>,
     pub(super) decoder: RequestDecoder,
@@ -79,11 +81,12 @@ impl TraceStore {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
-        let cache = IndexCache::of(&options);
+        let (cache, indexing) = (IndexCache::of(&options), options.indexing());
         let (threads, commands) = Threads::start(objects.clone(), options, recovered, &published)?;
         let inner = StoreInner {
             objects,
             cache,
+            indexing,
             commands,
             published,
             decoder: RequestDecoder::new(max_decoding_bytes),
@@ -143,6 +146,11 @@ impl TraceStore {
         self.inner.published.snapshot.load_full()
     }
 
+    /// Returns which traces requests have changed since the store was opened.
+    pub fn changes(&self) -> Arc<Changes> {
+        self.inner.published.changes.clone()
+    }
+
     /// Seals the whole head now.
     ///
     /// # Errors
@@ -192,6 +200,15 @@ impl TraceStore {
         self.inner.execute(|reply| Command::Compact { purge, reply })
     }
 
+    /// Makes now what the store would index in the background, [`Options::indexes`] of its segments.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if a document cannot be read, or an index would be too large.
+    pub fn index(&self) -> Result<()> {
+        let snapshot = self.snapshot();
+        snapshot.segments().try_for_each(|(segment, _)| segment.make_indexes(&self.inner.indexing, &|| false))
+    }
+
     /// Returns counts, sizes and errors.
     pub fn stats(&self) -> Stats {
         // The lock is held by whoever closes the store.
@@ -216,7 +233,9 @@ impl TraceStore {
     /// # Errors
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<CheckReport> {
-        check::check(StoreLocation::parse(url)?.open_existing()?.as_ref())
+        let location = StoreLocation::parse(url)?;
+        let folder = location.folder().map(|folder| folder.join("cache"));
+        check::check(location.open_existing()?.as_ref(), &IndexCache::foreign(folder))
     }
 
     /// Copies the store at `url`, which another process may be writing to, to `target`, an empty folder or bucket.

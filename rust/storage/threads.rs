@@ -17,7 +17,7 @@ use crate::storage::snapshot::published::Published;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::Command;
-use crate::storage::workers::{compact, flush, reclaim, retention, wal_writer};
+use crate::storage::workers::{compact, flush, index, reclaim, retention, wal_writer};
 
 /// What runs until the store is closed.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct Threads {
     others: Vec<JoinHandle<()>>,
     /// Makes the merging thread abandon its merge.
     is_closing: Arc<AtomicBool>,
-    /// Ends the retention thread when dropped.
-    retention: Sender<()>,
+    /// Ends the threads that look at what is published when dropped.
+    watching: Sender<()>,
 }
 
 impl Threads {
@@ -55,7 +55,7 @@ impl Threads {
         let (commands, received) = unbounded();
         let (seals, seal_tasks) = unbounded();
         let (merges, merge_tasks) = unbounded();
-        let (retention, retention_end) = bounded(0);
+        let (watching, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
         let storage = (objects.clone(), IndexCache::of(&options));
         let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
@@ -63,15 +63,20 @@ impl Threads {
         let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
         let (reclaiming, reclaimer) = reclaim::start(storage)?;
         let workers = Workers { seals, merges, wal_writer, reclaimer };
-        let retention_options = options.clone();
+        let watching_options = options.clone();
         let committer = Committer::new(objects, options, opened, published.clone(), workers);
         let retaining =
-            retention::start(&retention_options, published.clone(), commands.clone(), retention_end)?;
+            retention::start(&watching_options, published.clone(), commands.clone(), closing.clone())?;
+        let indexing = if watching_options.indexes.is_empty() {
+            None
+        } else {
+            Some(index::start(watching_options.indexing(), published.clone(), closing, is_closing.clone())?)
+        };
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&received))?;
-        let others = [writing, sealing, merging, retaining].into_iter().chain(reclaiming).collect();
-        Ok((Self { committer, others, is_closing, retention }, commands))
+        let others = [writing, sealing, merging, retaining].into_iter().chain(reclaiming).chain(indexing);
+        Ok((Self { committer, others: others.collect(), is_closing, watching }, commands))
     }
 
     /// Whether the committer still executes commands.
@@ -85,7 +90,7 @@ impl Threads {
     /// [`Error::Stopped`] if one of them had died.
     pub(crate) fn end(self, commands: &Sender<Command>) -> Result<()> {
         self.is_closing.store(true, Ordering::Relaxed);
-        drop(self.retention);
+        drop(self.watching);
         // A committer that has died takes no command; joining it reports that.
         let _died = commands.send(Command::Close);
         let threads = [self.committer].into_iter().chain(self.others);

@@ -1,8 +1,11 @@
 //! The input and output of a node (`docs/reference/traces.md#messages`).
 
-use super::conventions::{Attribute, AttributeIndex, NUMBERED, VERBATIM};
+use super::conventions::{Attribute, AttributeIndex, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE};
 use super::json::value_text;
-use super::messages::{self, Reading, Side, call_of_events, messages_of_events, numbered_messages};
+use super::messages::{
+    self, Conversation, ConversationMessage, Reading, Side, call_of_events, json_of, messages_of_events,
+    numbered_messages, system_message, text_in,
+};
 use super::node::Node;
 use super::node_type::NodeType;
 
@@ -20,7 +23,7 @@ impl Node<'_> {
     /// Returns input or output: of the attribute, else of a span event, else of messages in events or numbered
     /// attributes.
     pub(super) fn content(&mut self, side: Side) -> Option<String> {
-        let attribute = if side == Side::Input { Attribute::Input } else { Attribute::Output };
+        let attribute = attribute_of(side);
         if let Some(content) = self.content_of_attribute(attribute, side) {
             return Some(content);
         }
@@ -28,7 +31,7 @@ impl Node<'_> {
         let is_call = side == Side::Input && self.span.summary.node_type == NodeType::Tool;
         let of_events = || {
             let events = &self.message.events;
-            if is_call { call_of_events(events) } else { messages_of_events(events, side) }
+            if is_call { call_of_events(events) } else { text_in(&messages_of_events(events), side) }
         };
         of_event().or_else(of_events).or_else(|| self.numbered(attribute, side))
     }
@@ -75,8 +78,55 @@ impl Node<'_> {
     }
 
     fn numbered(&self, attribute: Attribute, side: Side) -> Option<String> {
-        let (_, prefixes) = NUMBERED.iter().find(|(of, _)| *of == attribute)?;
-        prefixes.iter().find_map(|prefix| numbered_messages(&self.message.attributes, prefix, side))
+        prefixes_of(attribute)
+            .find_map(|prefix| text_in(&numbered_messages(&self.message.attributes, prefix, side), side))
+    }
+
+    /// Returns its input and output as messages; `None` if neither is, or it is a call of a tool, whose arguments and
+    /// result are no messages.
+    pub(super) fn conversation(&self) -> Option<Conversation> {
+        if self.span.summary.node_type == NodeType::Tool {
+            return None;
+        }
+        let mut input = self.messages(Side::Input);
+        let output = self.messages(Side::Output);
+        let system = self.sent(SYSTEM_INSTRUCTIONS).and_then(|sent| system_message(&json_of(&sent)?));
+        if let Some(system) = system.filter(|_| input.iter().all(|message| !message.is_of_system())) {
+            input.insert(0, system);
+        }
+        (!input.is_empty() || !output.is_empty()).then_some(Conversation { input, output })
+    }
+
+    /// Returns the messages of a side, of the first source that has any: numbered attributes, those that may hold the
+    /// side, events with such an attribute, events that are messages.
+    fn messages(&self, side: Side) -> Vec<ConversationMessage> {
+        let attribute = attribute_of(side);
+        let attributes = &self.message.attributes;
+        let found = self.index.find(attributes, attribute).map(|(position, value)| {
+            let is_of_both =
+                |at: usize| is_of_both_sides(&attributes[at].key) || self.has_both_sides(position);
+            (value_text(&value), position.is_some_and(is_of_both))
+        });
+        let names = TABLE[attribute as usize].names.iter().chain(&WHOLE);
+        let others = names.filter_map(|name| Some((self.sent(name)?, is_of_both_sides(name))));
+        let texts = found.into_iter().chain(others);
+        let of_attributes = texts.filter_map(|(text, is_both)| Some((json_of(&text)?, is_both)));
+        let numbered =
+            prefixes_of(attribute).map(|prefix| (numbered_messages(attributes, prefix, side), false));
+        let of_event = || Some((json_of(&self.content_of_event(attribute)?)?, false));
+        let of_events = || Some((messages_of_events(&self.message.events), true));
+        let later = std::iter::once_with(of_event).chain(std::iter::once_with(of_events)).flatten();
+        let mut read = numbered
+            .chain(of_attributes)
+            .chain(later)
+            .map(|(json, is_both)| messages::conversation(&json, side, is_both));
+        read.find(|messages| !messages.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns the value of an attribute by its name, as text.
+    fn sent(&self, name: &str) -> Option<String> {
+        let attribute = self.message.attributes.iter().find(|attribute| attribute.key == name)?;
+        Some(value_text(attribute.value.as_ref()?.value.as_ref()?))
     }
 
     /// Returns content that older conventions put on a span event.
@@ -86,4 +136,22 @@ impl Node<'_> {
             Some(value_text(&value))
         })
     }
+}
+
+/// Returns the attribute that a side is shown from.
+pub(super) fn attribute_of(side: Side) -> Attribute {
+    if side == Side::Input { Attribute::Input } else { Attribute::Output }
+}
+
+/// Returns the prefixes of the numbered attributes that hold it.
+pub(super) fn prefixes_of(attribute: Attribute) -> impl Iterator<Item = &'static &'static str> {
+    NUMBERED.iter().filter(move |(of, _)| *of == attribute).flat_map(|(_, prefixes)| *prefixes)
+}
+
+/// Whether an attribute of this name holds input and output.
+fn is_of_both_sides(name: &str) -> bool {
+    WHOLE.contains(&name)
+        || [Attribute::Input, Attribute::Output]
+            .iter()
+            .all(|side| TABLE[*side as usize].names.contains(&name))
 }

@@ -5,8 +5,9 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, RecordBatch};
 
 use super::TraceRow;
-use super::detail::{Detail, RunContent, write_row, write_tokens};
+use super::detail::{Detail, RunContent, write_beyond_summary, write_row};
 use super::json::JsonWriter;
+use super::skeleton;
 use crate::otlp::TraceId;
 use crate::schema::{Field, STATUSES};
 
@@ -26,7 +27,11 @@ pub fn write_damaged(out: &mut Vec<u8>, batch: &RecordBatch, row: usize, level: 
             json.end_array();
         }
         Detail::Summary => {}
-        Detail::Preview => write_tokens(&mut json, &row),
+        Detail::Preview => write_beyond_summary(&mut json, &row),
+        Detail::Skeleton => {
+            write_beyond_summary(&mut json, &row);
+            skeleton::write_no_spans(&mut json);
+        }
     }
     json.end_object();
     true
@@ -56,6 +61,9 @@ fn row_of(batch: &RecordBatch, row: usize) -> Option<TraceRow> {
         agent_id: text(Field::AgentId),
         team_id: text(Field::TeamId),
         workflow_id: text(Field::WorkflowId),
+        service: text(Field::Service),
+        environment: text(Field::Environment),
+        release: text(Field::Release),
         start_time: instant(Field::StartTime)?,
         end_time: instant(Field::EndTime)?,
         created_at: instant(Field::CreatedAt)?,
@@ -64,5 +72,10 @@ fn row_of(batch: &RecordBatch, row: usize) -> Option<TraceRow> {
         error_count: number(Field::ErrorCount)?,
         input_tokens: number(Field::InputTokens)?,
         output_tokens: number(Field::OutputTokens)?,
+        total_tokens: number(Field::TotalTokens)?,
+        cached_tokens: number(Field::CachedTokens)?,
+        reasoning_tokens: number(Field::ReasoningTokens)?,
+        llm_calls: number(Field::LlmCalls)?,
+        tool_calls: number(Field::ToolCalls)?,
     })
 }

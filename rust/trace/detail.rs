@@ -4,11 +4,10 @@
 //! The tree is written with an explicit stack: each span is decoded once, written, and dropped before its children
 //! are.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::extra::write_extra_data;
-use super::json::JsonWriter;
+use super::json::{JsonWriter, preview};
 use super::messages::{self, Reading, Side};
 use super::node::{Node, TreeContext};
 use super::node_type::NodeType;
@@ -31,6 +30,8 @@ pub enum Detail {
     Summary,
     /// `TracePreview`: with the beginnings of input, output and error.
     Preview,
+    /// `TraceSkeleton`: a preview with the columns of all spans.
+    Skeleton,
 }
 
 impl Detail {
@@ -43,13 +44,13 @@ impl Detail {
             "full" => Ok(Self::Full),
             "summary" => Ok(Self::Summary),
             "preview" => Ok(Self::Preview),
-            _ => Err(Error::Options(format!("expected `full`, `summary` or `preview`, got `{word}`"))),
+            "skeleton" => Ok(Self::Skeleton),
+            _ => Err(Error::Options(format!(
+                "expected `full`, `summary`, `preview` or `skeleton`, got `{word}`"
+            ))),
         }
     }
 }
-
-/// How much of a text a preview shows, in characters.
-const PREVIEW_CHARACTERS: usize = 200;
 
 /// Appends `trace` as a `TraceDetail` object.
 ///
@@ -103,29 +104,27 @@ pub fn write_preview(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         let content = RunContent::of(trace.spans(), &forest)?;
         let mut json = JsonWriter::new(out);
         json.begin_object();
-        write_row(&mut json, &row, &RunContent::default());
-        write_tokens(&mut json, &row);
-        for (key, text) in [
-            ("input_preview", &content.input),
-            ("output_preview", &content.output),
-            ("error_preview", &content.error),
-        ] {
-            json.optional_member(key, text.as_deref().map(preview).as_deref());
-        }
+        write_preview_members(&mut json, &row, &content);
         json.end_object();
         Ok(())
     })
 }
 
-/// Returns the first [`PREVIEW_CHARACTERS`] of a text, with `…` for what is left out.
-fn preview(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(PREVIEW_CHARACTERS) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
+/// Writes the members of a `TracePreview`.
+pub(super) fn write_preview_members(json: &mut JsonWriter<'_>, row: &TraceRow, content: &RunContent) {
+    write_row(json, row, &RunContent::default());
+    write_beyond_summary(json, row);
+    for (key, text) in [
+        ("input_preview", &content.input),
+        ("output_preview", &content.output),
+        ("error_preview", &content.error),
+    ] {
+        json.optional_member(key, text.as_deref().map(preview).as_deref());
     }
 }
 
-/// Appends one span as a `TraceNode` object without children; returns whether the trace has the span.
+/// Appends one span as a `SpanDetail` object, a `TraceNode` without children and with the messages of its content;
+/// returns whether the trace has the span.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if the stored span cannot be decoded; `out` is then unchanged.
@@ -146,12 +145,20 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
         json.begin_object();
         node.write_head(&mut json);
         write_tail(&mut json, &mut node, &context, &mut OriginWriter::default());
+        if let Some(conversation) = node.conversation() {
+            json.key("messages");
+            json.serialized(&conversation);
+        }
         json.end_object();
         Ok(true)
     })
 }
 
-fn all_or_nothing<T>(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<T>) -> Result<T> {
+/// Calls `write`, and takes back what it has written if it fails.
+pub(super) fn all_or_nothing<T>(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<T>,
+) -> Result<T> {
     let length = out.len();
     write(out).inspect_err(|_| out.truncate(length))
 }
@@ -177,7 +184,7 @@ pub(super) struct RunContent {
 }
 
 impl RunContent {
-    fn of(spans: &[Arc<Span>], forest: &Forest) -> Result<Self> {
+    pub(super) fn of(spans: &[Arc<Span>], forest: &Forest) -> Result<Self> {
         let Some(index) = run_root(spans, forest) else { return Ok(Self::default()) };
         let mut run = Node::of(&spans[index])?;
         let models = || model_spans(spans, forest, index);
@@ -310,10 +317,18 @@ pub(super) fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &Run
     json.instant_member("created_at", row.created_at);
 }
 
-/// Writes the members that only a preview has of the row.
-pub(super) fn write_tokens(json: &mut JsonWriter<'_>, row: &TraceRow) {
+/// Writes the members of a row that a summary has not.
+pub(super) fn write_beyond_summary(json: &mut JsonWriter<'_>, row: &TraceRow) {
+    json.optional_member("service", row.service.as_deref());
+    json.optional_member("environment", row.environment.as_deref());
+    json.optional_member("release", row.release.as_deref());
     json.whole_member("input_tokens", row.input_tokens);
     json.whole_member("output_tokens", row.output_tokens);
+    json.whole_member("total_tokens", row.total_tokens);
+    json.whole_member("cached_tokens", row.cached_tokens);
+    json.whole_member("reasoning_tokens", row.reasoning_tokens);
+    json.whole_member("llm_calls", row.llm_calls);
+    json.whole_member("tool_calls", row.tool_calls);
 }
 
 /// Writes the tree of a trace.

@@ -5,11 +5,13 @@
 //! repeated key is written once, with an array of all values sent for it, in order. Nesting is walked with an
 //! explicit stack.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::vec;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
 
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 use crate::time::write_instant;
@@ -63,6 +65,13 @@ impl<'a> JsonWriter<'a> {
     pub(super) fn raw(&mut self, json: &[u8]) {
         self.separate();
         self.out.extend_from_slice(json);
+    }
+
+    /// Writes a value as serde does.
+    pub(super) fn serialized(&mut self, value: &impl Serialize) {
+        self.separate();
+        serde_json::to_writer(&mut *self.out, value)
+            .expect("columns and texts are JSON, and a buffer takes them");
     }
 
     pub(super) fn text_member(&mut self, key: &str, text: &str) {
@@ -246,4 +255,15 @@ pub(super) fn value_text(value: &Value) -> String {
 /// Returns `text`, or `None` if it is empty.
 pub(super) fn present(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
+}
+
+/// How much of a text a preview shows, in characters.
+const PREVIEW_CHARACTERS: usize = 200;
+
+/// Returns the first 200 characters of a text, with `…` for what is left out.
+pub(super) fn preview(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(PREVIEW_CHARACTERS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }

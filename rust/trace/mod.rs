@@ -1,7 +1,7 @@
 //! Builds traces from spans: the row a trace is searched by, its document, and its tree.
 //!
 //! A [`Trace`] is an immutable set of spans, and of fragments of spans. From it are derived the row that searches read ([`row`]), the document
-//! that is stored, and the tree that is shown ([`tree`], [`detail`]). The attribute names that instrumented
+//! that is stored, and the tree that is shown ([`tree`], [`detail`], [`skeleton`]). The attribute names that instrumented
 //! programs use are listed in one table ([`conventions`]).
 
 mod content;
@@ -16,10 +16,13 @@ mod node;
 pub mod node_type;
 mod origins;
 pub mod row;
+pub mod skeleton;
 pub mod span;
 mod steps;
-mod tokens;
+mod sums;
 pub mod tree;
+pub mod values;
+pub mod view;
 
 use std::sync::Arc;
 

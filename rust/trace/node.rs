@@ -204,9 +204,8 @@ impl<'a> Node<'a> {
     fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
         let is_agno = self.span.summary.is_agno;
         let attributes = &self.message.attributes;
-        if self.index.value(attributes, Attribute::ToolName).is_none() && !is_agno {
-            let name = &*self.span.summary.name;
-            members.optional_member("tool_name", present(name.strip_suffix(".__call__").unwrap_or(name)));
+        if self.index.value(attributes, Attribute::ToolName).is_none() {
+            members.optional_member("tool_name", tool_of_span(self.span));
         }
         let declared = self.index.find(attributes, Attribute::ToolParameters);
         // `tool.parameters` may be the schema of the arguments.
@@ -273,6 +272,12 @@ impl<'a> Node<'a> {
 
 fn value_of(attribute: &KeyValue) -> Option<&Value> {
     attribute.value.as_ref()?.value.as_ref()
+}
+
+/// Returns the tool that the name of a span of one is; none of agno, whose spans have other names.
+pub(super) fn tool_of_span(span: &Span) -> Option<&str> {
+    let name = &*span.summary.name;
+    present(name.strip_suffix(".__call__").unwrap_or(name)).filter(|_| !span.summary.is_agno)
 }
 
 /// Returns a message without the traceback that follows it.

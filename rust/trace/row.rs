@@ -10,10 +10,11 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::conventions::SpanSummary;
+use super::conventions::{ResourceTexts, SpanSummary};
 use super::node_type::NodeType;
+use super::sums::Sums;
 use super::tree::Forest;
-use super::{Span, Trace, tokens};
+use super::{Span, Trace};
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field, STATUSES, trace_schema};
 use crate::time::NANOS_PER_MICRO;
@@ -39,6 +40,12 @@ pub struct TraceRow {
     pub team_id: Option<String>,
     /// From the run root.
     pub workflow_id: Option<String>,
+    /// The service that ran the run root, from its resource.
+    pub service: Option<String>,
+    /// Where it is deployed, from the run root's resource.
+    pub environment: Option<String>,
+    /// The version of the service, from the run root's resource.
+    pub release: Option<String>,
     /// Microseconds since 1970.
     pub start_time: i64,
     /// Microseconds since 1970.
@@ -55,6 +62,16 @@ pub struct TraceRow {
     pub input_tokens: i64,
     /// Sum over the model calls.
     pub output_tokens: i64,
+    /// Input and output tokens.
+    pub total_tokens: i64,
+    /// Of the input tokens, those that a cache had.
+    pub cached_tokens: i64,
+    /// Of the output tokens, those of reasoning.
+    pub reasoning_tokens: i64,
+    /// Calls of language models.
+    pub llm_calls: i64,
+    /// Calls of tools.
+    pub tool_calls: i64,
 }
 
 impl TraceRow {
@@ -79,7 +96,9 @@ impl TraceRow {
         let times = || trace.fragments().iter().map(|fragment| fragment.time);
         let start_time = micros(spans.iter().map(|span| span.start).chain(times()).min().unwrap_or(0));
         let end_time = micros(spans.iter().map(latest).chain(times()).max().unwrap_or(0));
-        let [input_tokens, output_tokens] = tokens::totals(spans, forest);
+        let Sums { tokens, llm_calls, tool_calls } = Sums::of(spans, forest);
+        let resource =
+            run.map(|index| ResourceTexts::of(&spans[index].wire.origin.resource)).unwrap_or_default();
         let errors = spans.iter().filter(|span| span.is_error).count();
         Self {
             trace_id: trace.trace_id,
@@ -93,14 +112,22 @@ impl TraceRow {
             agent_id: run.and_then(|run| agent_of(spans, forest, run)),
             team_id: own(|summary| &summary.team_id),
             workflow_id: own(|summary| &summary.workflow_id),
+            service: resource.service,
+            environment: resource.environment,
+            release: resource.release,
             start_time,
             end_time,
             created_at: trace.created_at,
             duration_ms: (end_time - start_time) / 1_000,
             total_spans: saturating_i64(spans.len() as u64),
             error_count: saturating_i64(errors as u64),
-            input_tokens: saturating_i64(input_tokens),
-            output_tokens: saturating_i64(output_tokens),
+            input_tokens: saturating_i64(tokens.input),
+            output_tokens: saturating_i64(tokens.output),
+            total_tokens: saturating_i64(tokens.input.saturating_add(tokens.output)),
+            cached_tokens: saturating_i64(tokens.cached),
+            reasoning_tokens: saturating_i64(tokens.reasoning),
+            llm_calls: saturating_i64(llm_calls),
+            tool_calls: saturating_i64(tool_calls),
         }
     }
 
@@ -196,6 +223,9 @@ fn column(field: Field, rows: &[&TraceRow]) -> ArrayRef {
         Field::WorkflowId => dictionary_column(rows, |row| row.workflow_id.as_deref()),
         Field::SessionId => dictionary_column(rows, |row| row.session_id.as_deref()),
         Field::Name => dictionary_column(rows, |row| Some(&row.name)),
+        Field::Service => dictionary_column(rows, |row| row.service.as_deref()),
+        Field::Environment => dictionary_column(rows, |row| row.environment.as_deref()),
+        Field::Release => dictionary_column(rows, |row| row.release.as_deref()),
         Field::RunId => plain_column(rows, |row| row.run_id.clone()),
         Field::TraceId => plain_column(rows, |row| Some(row.trace_id.to_string())),
         Field::DurationMs => int_column(rows, |row| row.duration_ms),
@@ -206,6 +236,11 @@ fn column(field: Field, rows: &[&TraceRow]) -> ArrayRef {
         Field::ErrorCount => int_column(rows, |row| row.error_count),
         Field::InputTokens => int_column(rows, |row| row.input_tokens),
         Field::OutputTokens => int_column(rows, |row| row.output_tokens),
+        Field::TotalTokens => int_column(rows, |row| row.total_tokens),
+        Field::CachedTokens => int_column(rows, |row| row.cached_tokens),
+        Field::ReasoningTokens => int_column(rows, |row| row.reasoning_tokens),
+        Field::LlmCalls => int_column(rows, |row| row.llm_calls),
+        Field::ToolCalls => int_column(rows, |row| row.tool_calls),
     }
 }
 

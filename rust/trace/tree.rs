@@ -67,6 +67,17 @@ impl Forest {
         self.parents[index]
     }
 
+    /// Returns all spans, each before its children, in the order in which the tree shows them.
+    pub fn preorder(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.parents.len());
+        let mut next: Vec<usize> = self.roots.iter().rev().copied().collect();
+        while let Some(index) = next.pop() {
+            order.push(index);
+            next.extend(self.children(index).iter().rev());
+        }
+        order
+    }
+
     /// Returns the children of all spans of `level`.
     pub fn level_below(&self, level: &[usize]) -> Vec<usize> {
         level.iter().flat_map(|index| self.children(*index)).copied().collect()

@@ -12,9 +12,9 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::storage::committer::{Committer, PendingGroup};
 use crate::storage::objects::{PutOutcome, put_verified};
-use crate::storage::state::TraceUpdate;
 use crate::storage::state::command::{Reply, reject_all, reply_all};
 use crate::storage::state::merge_spans::{IngestOutcome, MergedGroup};
+use crate::storage::state::{TraceUpdate, changed_traces};
 use crate::storage::wal::{self, WalEntry};
 use crate::storage::workers::wal_writer::{WalWrite, WalWriteResult};
 
@@ -32,6 +32,7 @@ impl Committer {
         }
         let number = self.newest_state().wal_through() + 1;
         let content = wal::encode(number, self.claim.writer, &entries);
+        let changed = changed_traces(&updates);
         let mut state = self.newest_state().clone();
         state.apply(updates.clone(), number, wal::bytes_of(&entries));
         let snapshot = state.snapshot();
@@ -42,7 +43,7 @@ impl Committer {
         let progress = self.progress_in(&state);
         let path = wal::path(number);
         self.pending = Some(PendingGroup { entries, updates, state });
-        let write = WalWrite { path, content, snapshot, progress, outcomes, replies };
+        let write = WalWrite { path, content, snapshot, changed, progress, outcomes, replies };
         if let Err(unsent) = self.workers.wal_writer.writes.send(write) {
             reject_all(&unsent.0.replies, &self.wal_writer_died());
         }
@@ -79,9 +80,10 @@ impl Committer {
             }
             return Ok(());
         }
+        let changed = changed_traces(&updates);
         match self.retry_write(put, state.wal_through(), &entries, updates) {
             Ok(()) => {
-                self.publish();
+                self.publish_changed(&changed);
                 reply_all(&replies, outcomes);
                 Err(Error::Busy("nothing was stored: the write before it took another number".into()))
             }

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::otlp::TraceId;
 use crate::storage::committer::Committer;
 use crate::storage::manifest::quarantined::QuarantinedSegment;
 use crate::storage::snapshot::published::Progress;
 use crate::storage::state::StoreState;
 
 impl Committer {
-    /// Publishes the durable state.
+    /// Publishes the durable state after a step that changed no trace by a request.
     pub(super) fn publish(&mut self) {
-        let before = self.published.replace_snapshot(self.state.snapshot());
+        self.publish_changed(&[]);
+    }
+
+    /// Publishes the durable state, in which requests have changed these traces.
+    pub(super) fn publish_changed(&mut self, changed: &[TraceId]) {
+        let before = self.published.replace_snapshot(self.state.snapshot(), changed);
         self.workers.reclaimer.free_snapshot(before);
         self.publish_progress();
     }

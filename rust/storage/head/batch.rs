@@ -9,7 +9,7 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_buffer::ScalarBuffer;
 use roaring::RoaringBitmap;
 
-use crate::index::{RowSessions, order_of};
+use crate::index::{CodedTexts, RowSessions, order_of};
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
@@ -57,6 +57,8 @@ pub(crate) struct HeadBatch {
     sessions: OnceLock<RowSessions>,
     /// The rows in order of each integer, once a search has asked for it.
     orders: [OnceLock<ScalarBuffer<u32>>; FIELDS.len()],
+    /// The texts of each field by code, once an aggregation has asked for them.
+    texts: [OnceLock<CodedTexts>; Field::TraceId as usize],
     /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
 }
@@ -80,6 +82,7 @@ impl HeadBatch {
             by_trace_id,
             sessions: OnceLock::new(),
             orders: std::array::from_fn(|_| OnceLock::new()),
+            texts: std::array::from_fn(|_| OnceLock::new()),
             known_sessions: Mutex::default(),
         }
     }
@@ -105,6 +108,18 @@ impl HeadBatch {
     pub(crate) fn order(&self, field: Field) -> Option<ScalarBuffer<u32>> {
         let numbers = self.batch.column(field.column()).as_primitive_opt::<Int64Type>()?.values();
         Some(self.orders[field.column()].get_or_init(|| order_of(numbers).into()).clone())
+    }
+
+    /// Returns the texts of a field by code; `None` for `trace_id` and for fields that are no text.
+    pub(crate) fn texts(&self, field: Field) -> Option<&CodedTexts> {
+        let texts = self.texts.get(field.column())?;
+        Some(texts.get_or_init(|| CodedTexts::of(self.batch.column(field.column()))))
+    }
+
+    /// Returns the values of an integer field; none for other fields.
+    pub(crate) fn integers(&self, field: Field) -> &[i64] {
+        let column = self.batch.column(field.column()).as_primitive_opt::<Int64Type>();
+        column.map_or(&[], |integers| integers.values())
     }
 
     /// Returns the value of an integer or an instant (microseconds since 1970); 0 for other fields.

@@ -121,6 +121,13 @@ impl FileRecord {
 }
 
 impl SegmentRecord {
+    /// Returns the size of all objects of the segment, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let deletion_vector = self.deletion_vector.map(|vector| vector.file);
+        let files = [Some(self.traces), Some(self.documents), deletion_vector, self.dictionary];
+        files.into_iter().flatten().chain(self.files.values().copied()).map(|file| file.bytes).sum()
+    }
+
     /// Returns the path of the segment's rows.
     pub(crate) fn traces_path(&self) -> String {
         format!("segments/{}/traces.parquet", self.id)

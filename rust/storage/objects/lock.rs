@@ -18,8 +18,19 @@ use crate::error::{Error, Result};
 /// A held lock; released when dropped.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
-    _folder: File,
-    _file: File,
+    folder: File,
+    file: File,
+}
+
+impl Drop for FolderLock {
+    /// Unlocks, and does not leave that to the closing of the files: a program that is just being started has copies of
+    /// them until it begins, and would hold the lock that long.
+    fn drop(&mut self) {
+        for file in [&self.folder, &self.file] {
+            // What cannot be unlocked is released once the last copy is closed.
+            let _released_later = flock(file, FlockOperation::Unlock);
+        }
+    }
 }
 
 impl FolderLock {
@@ -59,7 +70,7 @@ impl FolderLock {
         let text = format!("process {}\n{}\n", std::process::id(), root.display());
         let written = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
         written.map_err(|error| failed(&error))?;
-        Ok(Self { _folder: folder, _file: file })
+        Ok(Self { folder, file })
     }
 }
 
@@ -67,4 +78,19 @@ fn held_by_another(root: &Path) -> Error {
     let holder = fs::read_to_string(root.join("LOCK")).unwrap_or_default();
     let holder = holder.lines().next().unwrap_or("another process");
     Error::Locked(format!("`{}` is held by {holder}", root.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_released_although_a_process_that_is_being_started_has_copies_of_its_files() {
+        let root = tempfile::TempDir::new().expect("a folder");
+        let lock = FolderLock::acquire(root.path()).expect("a free folder");
+        let _copies = [&lock.folder, &lock.file].map(|file| file.try_clone().expect("a copy"));
+        assert!(matches!(FolderLock::acquire(root.path()), Err(Error::Locked(_))));
+        drop(lock);
+        FolderLock::acquire(root.path()).expect("a free folder");
+    }
 }

@@ -3,13 +3,14 @@
 //! A compacted segment has its own dictionary, trained on its documents only, so that no dictionary retains
 //! deleted data. See docs/reference/storage.md#documents.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use zstd::dict::DecoderDictionary;
-use zstd::zstd_safe::{CParameter, get_frame_content_size};
+use zstd::zstd_safe::{CParameter, DCtx, get_error_name, get_frame_content_size};
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::FileRecord;
@@ -125,6 +126,31 @@ fn compressor(level: i32, dictionary: &[u8]) -> std::io::Result<zstd::bulk::Comp
     Ok(compressor)
 }
 
+thread_local! {
+    /// The context of this thread: a new one for each document took nearly half of the time of a page, 2.2 ms instead of
+    /// 1.2 for 100 traces of 0.5 KB on two cores.
+    static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
+
+/// Returns the content of a frame, which has at most `capacity` bytes.
+///
+/// # Errors
+/// What zstd calls the fault of the frame.
+fn decompress(
+    frame: &[u8],
+    capacity: usize,
+    dictionary: Option<&Dictionary>,
+) -> std::result::Result<Vec<u8>, &'static str> {
+    let mut content = Vec::with_capacity(capacity);
+    let outcome = CONTEXT.with_borrow_mut(|context| match dictionary {
+        None => context.decompress(&mut content, frame),
+        Some(Dictionary(dictionary)) => {
+            context.decompress_using_ddict(&mut content, frame, dictionary.as_ddict())
+        }
+    });
+    outcome.map(|_| content).map_err(get_error_name)
+}
+
 /// The documents of an open segment.
 #[derive(Debug)]
 pub(crate) struct Documents {
@@ -179,12 +205,9 @@ impl Documents {
             return Err(damage(format!("expected a zstd frame of {} bytes", location.decoded)));
         }
         let capacity = usize::try_from(location.decoded).map_err(too_large)?;
-        let document = match &self.dictionary {
-            None => zstd::bulk::decompress(&frame, capacity),
-            Some(Dictionary(dictionary)) => zstd::bulk::Decompressor::with_prepared_dictionary(dictionary)
-                .and_then(|mut decompressor| decompressor.decompress(&frame, capacity)),
-        };
-        document.map(Bytes::from).map_err(|error| damage(error.to_string()))
+        decompress(&frame, capacity, self.dictionary.as_ref())
+            .map(Bytes::from)
+            .map_err(|name| damage(name.to_owned()))
     }
 
     /// Returns the stored frame at `location`, unverified.

@@ -1,8 +1,10 @@
-//! The index cache: the index of each segment as a local file, so that opening a store reads no rows.
+//! The index cache: the index of each segment as a local file, so that opening a store reads no rows, and what else is made
+//! of a segment.
 //!
 //! `<cache>/<ulid>/index` is derived data. It is written once, synced, renamed, and mapped read-only. If it is missing,
 //! damaged, or belongs to another segment, it is rebuilt from the rows. If it cannot be written, the index is kept in
-//! memory. The cache works the same for a local folder and a bucket.
+//! memory. What is made of the documents lies beside it ([`super::document_index`]). The cache works the same for a local folder
+//! and a bucket.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -16,13 +18,15 @@ use rustix::fs::OFlags;
 use crate::error::{Error, Result};
 use crate::index::{self, Index, Projection};
 use crate::storage::manifest::SegmentRecord;
-use crate::storage::options::Options;
+use crate::storage::options::{IndexKind, Options};
 use crate::storage::segment::mmap;
 use crate::storage::segment::rows::SegmentRows;
+use crate::trace::conventions::conventions_identity;
 
-/// The name of an index in its segment's folder, and its name while it is being written.
-const NAME: &str = "index";
-const UNFINISHED: &str = "index.new";
+/// The name of an index in its segment's folder.
+const INDEX: &str = "index";
+/// What a name ends with while the file is being written.
+const UNFINISHED: &str = ".new";
 
 /// The columns that are verified when a segment is opened: those that the store itself needs to find traces.
 const ALWAYS: Projection = Projection::SORT_KEY.with(Projection::DOCUMENTS);
@@ -41,6 +45,16 @@ impl IndexCache {
         Self { folder: options.cache_dir.clone(), is_foreign: options.is_cache_foreign }
     }
 
+    /// Returns the cache of another process, which is only read; or none.
+    pub(crate) fn foreign(folder: Option<PathBuf>) -> Self {
+        Self { folder, is_foreign: true }
+    }
+
+    /// Whether another process owns the cache.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
     /// Opens the cached index of a segment, or builds it from the rows that `read` returns.
     ///
     /// # Errors
@@ -50,7 +64,7 @@ impl IndexCache {
         record: &SegmentRecord,
         read: impl FnOnce() -> Result<SegmentRows>,
     ) -> Result<Index> {
-        let present = self.folder.as_deref().and_then(|folder| open_file(folder, record));
+        let present = self.folder.as_deref().and_then(|folder| open_index(folder, record));
         present.map_or_else(|| self.build(record, &read()?), Ok)
     }
 
@@ -59,11 +73,10 @@ impl IndexCache {
     /// # Errors
     /// [`Error::Damage`] if the rows cannot be indexed.
     pub(crate) fn build(&self, record: &SegmentRecord, rows: &SegmentRows) -> Result<Index> {
-        let own = self.folder.as_deref().filter(|_| !self.is_foreign);
-        let written = own.and_then(|folder| {
+        let written = self.own_folder().and_then(|folder| {
             // A cache that cannot be written only costs memory.
-            write_file(folder, record, rows).ok()?;
-            open_file(folder, record)
+            write_file(folder, record, INDEX, |out| build(record, rows, out)).ok()?;
+            open_index(folder, record)
         });
         if let Some(index) = written {
             return Ok(index);
@@ -76,14 +89,57 @@ impl IndexCache {
             .ok_or_else(|| damage("the rows cannot be indexed".into()))
     }
 
-    /// Removes the index of a segment. What cannot be removed now is removed when the store is next opened.
+    /// Returns how the cached index of a segment compares with what its rows give: whether it is the same, and its path.
+    /// `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it would be too large.
+    pub(crate) fn compare(
+        &self,
+        record: &SegmentRecord,
+        rows: &SegmentRows,
+    ) -> Result<Option<(bool, PathBuf)>> {
+        let mut expected = Vec::new();
+        let built = build(record, rows, &mut expected);
+        built.map_err(|error| Error::storage(format!("the index of segment {}", record.id), error))?;
+        Ok(self.compare_file(record, INDEX, &expected))
+    }
+
+    /// Returns whether a cached file of a segment has this content, and its path; `None` if there is no such file.
+    pub(super) fn compare_file(
+        &self,
+        record: &SegmentRecord,
+        name: &str,
+        expected: &[u8],
+    ) -> Option<(bool, PathBuf)> {
+        let content = self.map(record, name)?;
+        let folder = self.folder.as_deref()?;
+        Some((content.as_slice() == expected, folder.join(&record.id).join(name)))
+    }
+
+    /// Maps a cached file of a segment, if it is there.
+    pub(super) fn map(&self, record: &SegmentRecord, name: &str) -> Option<Buffer> {
+        map_file(self.folder.as_deref()?, record, name)
+    }
+
+    /// Writes a file of a segment, if this process may.
+    pub(super) fn write(&self, record: &SegmentRecord, name: &str, content: &[u8]) -> Option<()> {
+        write_file(self.own_folder()?, record, name, |out| out.write_all(content)).ok()
+    }
+
+    /// Returns the folder, if this process may write there.
+    fn own_folder(&self) -> Option<&Path> {
+        self.folder.as_deref().filter(|_| !self.is_foreign)
+    }
+
+    /// Removes what is cached of a segment. What cannot be removed now is removed when the store is next opened.
     pub(crate) fn remove(&self, segment: &str) {
         if let Some(folder) = &self.folder {
             let _removed_at_next_open = fs::remove_dir_all(folder.join(segment));
         }
     }
 
-    /// Removes everything but the indexes of these segments.
+    /// Removes everything but what is cached of these segments.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -94,7 +150,9 @@ impl IndexCache {
         for name in names(folder).map_err(failed)? {
             let path = folder.join(&name);
             if needed.contains(name.as_str()) {
-                let surplus = names(&path).map_err(failed)?.into_iter().filter(|name| name != NAME);
+                let surplus = names(&path).map_err(failed)?.into_iter();
+                let surplus =
+                    surplus.filter(|name| name != INDEX && !IndexKind::NAMES.contains(&name.as_str()));
                 surplus.map(|name| path.join(name)).try_for_each(|path| remove(&path)).map_err(failed)?;
             } else {
                 remove(&path).map_err(failed)?;
@@ -110,27 +168,44 @@ fn identity(record: &SegmentRecord) -> String {
     format!("{} {} {} {:08x}", record.id, record.rows, rows.bytes, rows.crc32c)
 }
 
-fn open_file(folder: &Path, record: &SegmentRecord) -> Option<Index> {
-    #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
-    let no_follow = OFlags::NOFOLLOW.bits() as i32;
-    let path = folder.join(&record.id).join(NAME);
-    let file = OpenOptions::new().read(true).custom_flags(no_follow).open(path).ok()?;
-    let index = Index::open(mmap::map(&file).ok()?, &identity(record))?;
+/// Returns the text that identifies what is made of the documents of this segment.
+pub(super) fn identity_of_documents(record: &SegmentRecord) -> String {
+    let documents = record.documents;
+    let conventions = conventions_identity();
+    format!("{} {} {:08x} {conventions}", identity(record), documents.bytes, documents.crc32c)
+}
+
+fn open_index(folder: &Path, record: &SegmentRecord) -> Option<Index> {
+    let index = Index::open(map_file(folder, record, INDEX)?, &identity(record))?;
     (u64::from(index.rows()) == record.rows && index.is_sound(ALWAYS)).then_some(index)
 }
 
-/// Writes the index of a segment durably under its final name.
-fn write_file(folder: &Path, record: &SegmentRecord, rows: &SegmentRows) -> io::Result<()> {
+/// Maps a file of a segment's folder, if it is there.
+fn map_file(folder: &Path, record: &SegmentRecord, name: &str) -> Option<Buffer> {
+    #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
+    let no_follow = OFlags::NOFOLLOW.bits() as i32;
+    let path = folder.join(&record.id).join(name);
+    let file = OpenOptions::new().read(true).custom_flags(no_follow).open(path).ok()?;
+    mmap::map(&file).ok()
+}
+
+/// Writes a file of a segment's folder durably under its final name.
+fn write_file(
+    folder: &Path,
+    record: &SegmentRecord,
+    name: &str,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<()> {
     let own = folder.join(&record.id);
     DirBuilder::new().recursive(true).mode(0o700).create(&own)?;
-    let unfinished = own.join(UNFINISHED);
+    let unfinished = own.join(format!("{name}{UNFINISHED}"));
     remove(&unfinished)?;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
-    build(record, rows, &mut out)?;
+    write(&mut out)?;
     out.flush()?;
     out.get_ref().sync_all()?;
-    fs::rename(&unfinished, own.join(NAME))?;
+    fs::rename(&unfinished, own.join(name))?;
     File::open(&own)?.sync_all()
 }
 

@@ -4,9 +4,14 @@
 //! ([`rows`]). Documents are read one at a time ([`documents`]).
 
 pub(crate) mod builder;
+mod completed_rows;
 mod deletion_vector;
+mod document_index;
 pub(crate) mod documents;
 pub(crate) mod index_cache;
+mod indexes;
+mod kept_rows;
+mod make_indexes;
 mod mmap;
 mod rows;
 pub(crate) mod verify;
@@ -22,6 +27,9 @@ pub(crate) use self::deletion_vector::read_deletion_vector;
 use self::deletion_vector::read_without_spans;
 use self::documents::{Dictionary, DocumentLocation, Documents};
 use self::index_cache::IndexCache;
+use self::indexes::DocumentIndexes;
+pub use self::indexes::SegmentIndexes;
+use self::kept_rows::KeptRows;
 pub(crate) use self::rows::encode_rows;
 use self::rows::read_rows;
 use self::verify::{read_file, verify_content, verify_size};
@@ -40,11 +48,13 @@ pub(crate) struct Segment {
     rows: Arc<dyn ObjectReader>,
     cache: IndexCache,
     index: ArcSwap<Index>,
+    of_documents: DocumentIndexes,
     /// Held while the index is rebuilt.
     rebuilding: Mutex<()>,
     documents: Documents,
     /// The rows of traces that have fragments alone.
     without_spans: RoaringBitmap,
+    kept: KeptRows,
 }
 
 impl Segment {
@@ -57,19 +67,21 @@ impl Segment {
         let path = record.traces_path();
         let rows = objects.open(&path)?;
         verify_size(&path, rows.as_ref(), record.traces)?;
-        let index = cache.open(record, || read_rows(rows.as_ref(), record))?;
         let path = record.documents_path();
         let object = objects.open(&path)?;
         let documents = Documents { path, object, dictionary: read_dictionary(objects, record)? };
         verify_size(&documents.path, documents.object.as_ref(), record.documents)?;
+        let index = cache.open(record, || read_rows(rows.as_ref(), record, &documents))?;
         Ok(Self {
             record: record.clone(),
             rows,
             cache: cache.clone(),
             index: ArcSwap::from_pointee(index),
+            of_documents: DocumentIndexes::of_cache(cache, record),
             rebuilding: Mutex::new(()),
             documents,
             without_spans: read_without_spans(objects, record)?,
+            kept: KeptRows::new(),
         })
     }
 
@@ -87,7 +99,8 @@ impl Segment {
         if present.is_sound(projection) {
             return Ok(present);
         }
-        let built = Arc::new(self.cache.build(&self.record, &read_rows(self.rows.as_ref(), &self.record)?)?);
+        let rows = read_rows(self.rows.as_ref(), &self.record, &self.documents)?;
+        let built = Arc::new(self.cache.build(&self.record, &rows)?);
         self.index.store(built.clone());
         if built.is_sound(projection) {
             return Ok(built);
@@ -103,7 +116,7 @@ impl Segment {
     /// # Errors
     /// [`Error::Damage`] with the object, [`Error::Storage`].
     pub(crate) fn read_rows(&self) -> Result<RecordBatch> {
-        Ok(read_rows(self.rows.as_ref(), &self.record)?.batch)
+        Ok(read_rows(self.rows.as_ref(), &self.record, &self.documents)?.batch)
     }
 
     /// Verifies the checksum of all documents together.
@@ -124,9 +137,19 @@ impl Segment {
         &self.without_spans
     }
 
-    /// Returns the size of the index in bytes.
+    /// Returns what is kept of searches that looked at documents.
+    pub(crate) fn kept_rows(&self) -> &KeptRows {
+        &self.kept
+    }
+
+    /// Returns the size of its objects in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.record.bytes()
+    }
+
+    /// Returns the size of its indexes in bytes.
     pub(crate) fn index_bytes(&self) -> u64 {
-        self.index.load().bytes()
+        self.index.load().bytes() + self.of_documents.bytes()
     }
 
     /// Returns the row of a trace, deleted or not.

@@ -25,14 +25,17 @@ use crate::error::{Error, Result};
 use crate::schema::trace_schema;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::ObjectReader;
-use crate::storage::segment::documents::DocumentLocation;
+use crate::storage::segment::completed_rows::{complete, first_schema};
+use crate::storage::segment::documents::{DocumentLocation, Documents};
 use crate::storage::segment::verify::read_file;
 
 /// The columns after those of a trace batch.
 const LOCATION_COLUMNS: [&str; 3] = ["document_offset", "document_length", "document_bytes"];
 
-/// The format of a segment, in the metadata of its rows. A newer one is rejected.
-const FORMAT: &str = "1";
+/// The format of a segment, in the metadata of its rows. Rows of the first one are completed from the documents, a newer
+/// one is rejected.
+const FORMAT: &str = "2";
+const FIRST_FORMAT: &str = "1";
 const FORMAT_KEY: &str = "spanwise.format";
 
 /// The rows of a segment, from which its index is built.
@@ -48,13 +51,17 @@ pub(crate) struct SegmentRows {
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Storage`], or [`Error::Options`] for a newer format.
-pub(crate) fn read_rows(object: &dyn ObjectReader, record: &SegmentRecord) -> Result<SegmentRows> {
+pub(crate) fn read_rows(
+    object: &dyn ObjectReader,
+    record: &SegmentRecord,
+    documents: &Documents,
+) -> Result<SegmentRows> {
     let path = record.traces_path();
     let content = read_file(&path, object, record.traces)?;
     // A forged file with a correct checksum may make the decoder panic, which must not end the process.
     let whole = catch_unwind(AssertUnwindSafe(|| decode_rows(&path, content, record.rows)))
         .unwrap_or_else(|_| Err(Error::damage(&path, 0, "the rows cannot be decoded")))?;
-    split_columns(&whole).map_err(|error| Error::damage(&path, 0, error.to_string()))
+    split_columns(&path, &whole, documents)
 }
 
 /// Returns the content of `traces.parquet` for rows whose documents are at `locations`.
@@ -74,14 +81,15 @@ pub(crate) fn encode_rows(
         column(|location| location.length),
         column(|location| location.decoded),
     ]);
-    let whole = RecordBatch::try_new(segment_schema(), columns)?;
+    let schema = with_locations(&trace_schema());
+    let whole = RecordBatch::try_new(schema.clone(), columns)?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(whole.num_rows().max(1)))
         .set_key_value_metadata(Some(vec![KeyValue::new(FORMAT_KEY.to_owned(), FORMAT.to_owned())]))
         .build();
     let mut content = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut content, segment_schema(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(&mut content, schema, Some(properties))?;
     writer.write(&whole)?;
     writer.close()?;
     Ok(content.into())
@@ -98,14 +106,21 @@ fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordB
     let footer = ParquetMetaDataReader::new().parse_and_finish(&content).map_err(malformed)?;
     let keys = footer.file_metadata().key_value_metadata().into_iter().flatten();
     let format = keys.filter(|pair| pair.key == FORMAT_KEY).find_map(|pair| pair.value.clone());
-    if let Some(newer) = format.as_deref().filter(|format| *format != FORMAT) {
-        return Err(Error::Options(format!("`{path}` has format {newer}, this program reads {FORMAT}")));
-    }
+    let schema = match format.as_deref() {
+        Some(FORMAT) => with_locations(&trace_schema()),
+        Some(FIRST_FORMAT) => with_locations(&first_schema()),
+        Some(newer) => {
+            return Err(Error::Options(format!(
+                "`{path}` has format {newer}, this program reads {FIRST_FORMAT} to {FORMAT}"
+            )));
+        }
+        None => return Err(damage("expected the format of a segment".into())),
+    };
     let found = footer.file_metadata().num_rows();
     // The Arrow schema embedded in the file is ignored; the expected one is used instead.
-    let options = ArrowReaderOptions::new().with_schema(segment_schema());
+    let options = ArrowReaderOptions::new().with_schema(schema.clone());
     let metadata = ArrowReaderMetadata::try_new(Arc::new(footer), options).map_err(malformed)?;
-    if format.is_none() || metadata.schema().fields() != segment_schema().fields() {
+    if metadata.schema().fields() != schema.fields() {
         return Err(damage("expected the columns of a segment".into()));
     }
     let rows = u32::try_from(found).ok().filter(|rows| u64::from(*rows) == expected_rows);
@@ -114,23 +129,30 @@ fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordB
     let reader = builder.with_batch_size(rows.max(1) as usize).build().map_err(malformed)?;
     let batches = reader.collect::<std::result::Result<Vec<_>, _>>();
     let batches = batches.map_err(|error| damage(error.to_string()))?;
-    let whole = concat_batches(&segment_schema(), &batches).map_err(|error| damage(error.to_string()))?;
+    let whole = concat_batches(&schema, &batches).map_err(|error| damage(error.to_string()))?;
     if whole.num_rows() as u64 != expected_rows {
         return Err(damage(format!("expected {expected_rows} rows, found {}", whole.num_rows())));
     }
     Ok(whole)
 }
 
-/// Splits the searchable columns from those that locate the documents.
-fn split_columns(whole: &RecordBatch) -> parquet::errors::Result<SegmentRows> {
-    let searchable = trace_schema().fields().len();
-    let batch = RecordBatch::try_new(trace_schema(), whole.columns()[..searchable].to_vec())?;
+/// Splits the searchable columns from those that locate the documents, and completes them.
+///
+/// # Errors
+/// [`Error::Damage`] for columns of another type, [`Error::Storage`] if documents are needed and cannot be read.
+fn split_columns(path: &str, whole: &RecordBatch, documents: &Documents) -> Result<SegmentRows> {
+    let searchable = whole.num_columns() - LOCATION_COLUMNS.len();
     let location = |column: usize| whole.column(searchable + column).as_primitive::<UInt64Type>().clone();
-    Ok(SegmentRows { batch, locations: [location(0), location(1), location(2)] })
+    let locations = [location(0), location(1), location(2)];
+    let columns: Vec<usize> = (0..searchable).collect();
+    let batch = whole.project(&columns).map_err(|error| Error::damage(path, 0, error.to_string()))?;
+    let is_whole = searchable == trace_schema().fields().len();
+    let batch = if is_whole { batch } else { complete(&batch, locations.each_ref(), documents)? };
+    Ok(SegmentRows { batch, locations })
 }
 
-fn segment_schema() -> SchemaRef {
+/// Returns the schema of a trace batch with the columns that locate the documents.
+fn with_locations(schema: &Schema) -> SchemaRef {
     let locations = LOCATION_COLUMNS.map(|name| Arc::new(Field::new(name, DataType::UInt64, false)));
-    let fields = trace_schema().fields().iter().cloned().chain(locations).collect::<Vec<_>>();
-    Arc::new(Schema::new(fields))
+    Arc::new(Schema::new(schema.fields().iter().cloned().chain(locations).collect::<Vec<_>>()))
 }

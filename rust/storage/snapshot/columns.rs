@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
 
-use crate::index::{Index, LiveRows};
+use crate::index::{Index, LiveRows, RowBlock, Texts};
 use crate::schema::Field;
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::snapshot::value_order::ValueOrder;
@@ -85,6 +85,102 @@ impl PartColumns {
                 let column = batch.batch().column(field.column()).as_dictionary_opt::<Int32Type>()?;
                 Some(column.values().as_string::<i32>().value(column.key(row)?))
             }
+        }
+    }
+
+    /// Calls `visit` with the value of an integer field in each of `rows`.
+    pub fn for_each_number(&self, field: Field, rows: &RowBlock<'_>, mut visit: impl FnMut(i64)) {
+        match &self.source {
+            ColumnSource::Sealed(index) => {
+                if let Some(numbers) = index.numbers(field) {
+                    numbers.for_each(rows, visit);
+                }
+            }
+            ColumnSource::Head(batch) => for_each_row(rows, |row| visit(batch.integers(field)[row as usize])),
+        }
+    }
+
+    /// Calls `visit` with each of `rows` where an integer field lies in a closed interval, and with its value.
+    pub fn for_each_number_between(
+        &self,
+        field: Field,
+        (first, last): (i64, i64),
+        rows: &RowBlock<'_>,
+        mut visit: impl FnMut(u32, i64),
+    ) {
+        match &self.source {
+            ColumnSource::Sealed(index) => {
+                if let Some(numbers) = index.numbers(field) {
+                    numbers.for_each_between((first, last), rows, visit);
+                }
+            }
+            ColumnSource::Head(batch) => for_each_row(rows, |row| {
+                let value = batch.integers(field)[row as usize];
+                if first <= value && value <= last {
+                    visit(row, value);
+                }
+            }),
+        }
+    }
+
+    /// Returns the code of a text field in a row, as [`Self::decode_codes`] returns it.
+    pub fn text_code(&self, field: Field, row: u32) -> u32 {
+        match &self.source {
+            ColumnSource::Sealed(index) => index.texts(field).map_or(0, |texts| texts.code(row as usize)),
+            ColumnSource::Head(batch) => batch.texts(field).map_or(0, |texts| texts.codes[row as usize]),
+        }
+    }
+
+    /// Appends the codes of a text field at `rows`. Codes are the ranks of the distinct texts; the code after the last
+    /// one stands for a missing text.
+    pub fn decode_codes(&self, field: Field, rows: &RowBlock<'_>, out: &mut Vec<u32>) {
+        match &self.source {
+            ColumnSource::Sealed(index) => {
+                if let Some(texts) = index.texts(field) {
+                    texts.decode(rows, out);
+                }
+            }
+            ColumnSource::Head(batch) => {
+                if let Some(texts) = batch.texts(field) {
+                    for_each_row(rows, |row| out.push(texts.codes[row as usize]));
+                }
+            }
+        }
+    }
+
+    /// Returns the number of distinct texts of a field, which is also the code of a missing one.
+    pub fn distinct(&self, field: Field) -> u32 {
+        match &self.source {
+            ColumnSource::Sealed(index) => index.texts(field).map_or(0, Texts::distinct),
+            ColumnSource::Head(batch) => {
+                let texts = batch.texts(field).map_or(0, |texts| texts.values.len());
+                u32::try_from(texts).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// Returns the text of a code of a field; empty if there is none.
+    pub fn text_of_code(&self, field: Field, code: u32) -> &[u8] {
+        match &self.source {
+            ColumnSource::Sealed(index) => index.texts(field).map_or(&[], |texts| texts.value(code)),
+            ColumnSource::Head(batch) => {
+                let text = batch.texts(field).and_then(|texts| texts.values.get(code as usize));
+                text.map_or(&[], |text| text.as_bytes())
+            }
+        }
+    }
+
+    /// Returns the number of rows with a code of a text field, if that is known without reading the rows.
+    pub fn rows_of_text(&self, field: Field, code: u32) -> Option<usize> {
+        let ColumnSource::Sealed(index) = &self.source else { return None };
+        Some(index.texts(field)?.count(&(code..code + 1)))
+    }
+
+    /// Returns the index of a text field other than the trace id; `None` for other fields, and for a batch of the head.
+    pub fn texts(&self, field: Field) -> Option<&Texts> {
+        match &self.source {
+            ColumnSource::Sealed(index) => index.texts(field),
+            ColumnSource::Head(_) => None,
         }
     }
 
@@ -168,5 +264,13 @@ impl PartColumns {
             ColumnSource::Sealed(index) => index.sessions().value(u32::try_from(code).unwrap_or(u32::MAX)),
             ColumnSource::Head(batch) => batch.sessions().keys[code].as_bytes(),
         }
+    }
+}
+
+/// Appends the values at `rows`.
+fn for_each_row(rows: &RowBlock<'_>, visit: impl FnMut(u32)) {
+    match rows {
+        RowBlock::Range(range) => range.clone().for_each(visit),
+        RowBlock::List(rows) => rows.iter().copied().for_each(visit),
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod count;
+mod matching;
 mod part;
 pub(crate) mod published;
 pub(crate) mod value_order;
@@ -10,13 +11,16 @@ use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
+pub use self::matching::Candidates;
 pub(crate) use self::part::RowKind;
 pub use self::part::SnapshotPart;
 use crate::error::Result;
 use crate::index::Projection;
 use crate::otlp::TraceId;
+use crate::schema::{FIELDS, Field};
 use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
 use crate::storage::segment::Segment;
+use crate::storage::shared_values::SharedValues;
 
 /// One state of the store. Every trace has exactly one row in it that is not deleted, which is visible once the trace has
 /// a span.
@@ -27,17 +31,23 @@ pub struct Snapshot {
     global_ordinals: Arc<OnceLock<GlobalOrdinals>>,
     /// The most recently computed ordinals of earlier segments, if any.
     previous_ordinals: Option<Arc<PreviousOrdinals>>,
+    /// By column: computed on first use, and shared by all snapshots of the same segments.
+    shared_values: Arc<[OnceLock<Arc<SharedValues>>; FIELDS.len()]>,
+    /// By column: the most recently computed shared values of earlier segments, if any.
+    previous_values: [Option<Arc<SharedValues>>; FIELDS.len()],
+    changes: u64,
 }
 
 impl Snapshot {
     /// Returns the snapshot of `parts`, which must not have two rows of one trace that are not deleted.
     pub fn new(parts: Vec<SnapshotPart>) -> Self {
-        Self { parts, global_ordinals: Arc::default(), previous_ordinals: None }
+        Self { parts, ..Self::default() }
     }
 
-    /// Returns this snapshot with the global ordinals of its predecessor: the same ones if the segments are the same,
-    /// otherwise as the base for new ones.
-    pub(crate) fn after(mut self, before: &Self) -> Self {
+    /// Returns this snapshot with the global ordinals and shared values of its predecessor: the same ones if the
+    /// segments are the same, otherwise as the base for new ones. `changes` is the position of [`Snapshot::changes`].
+    pub(crate) fn after(mut self, before: &Self, changes: u64) -> Self {
+        self.changes = changes;
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
             match (now.next(), then.next()) {
@@ -50,9 +60,15 @@ impl Snapshot {
         if is_same {
             self.global_ordinals = before.global_ordinals.clone();
             self.previous_ordinals.clone_from(&before.previous_ordinals);
+            self.shared_values = before.shared_values.clone();
+            self.previous_values.clone_from(&before.previous_values);
         } else {
             let computed = before.global_ordinals.get().map(|ordinals| Arc::new(ordinals.to_previous()));
             self.previous_ordinals = computed.or_else(|| before.previous_ordinals.clone());
+            self.previous_values = std::array::from_fn(|column| {
+                let computed = before.shared_values[column].get();
+                computed.or(before.previous_values[column].as_ref()).cloned()
+            });
         }
         self
     }
@@ -70,6 +86,28 @@ impl Snapshot {
         Ok(self
             .global_ordinals
             .get_or_init(|| GlobalOrdinals::new(indexes, self.previous_ordinals.as_deref())))
+    }
+
+    /// Returns the values of a text field other than the trace id that several segments have.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub fn shared_values(&self, field: Field) -> Result<&SharedValues> {
+        let column = field.column();
+        if let Some(computed) = self.shared_values[column].get() {
+            return Ok(computed);
+        }
+        let projection = Projection::SORT_KEY.and(field);
+        let indexes = self.segments().map(|(segment, _)| segment.index(projection));
+        let indexes: Vec<_> = indexes.collect::<Result<_>>()?;
+        let compute =
+            || Arc::new(SharedValues::new(field, &indexes, self.previous_values[column].as_deref()));
+        Ok(self.shared_values[column].get_or_init(compute))
+    }
+
+    /// Returns the position in [`crate::storage::Changes`] up to which the snapshot contains the changes.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Returns the number of rows in the head.

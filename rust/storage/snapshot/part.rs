@@ -6,9 +6,8 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
-use crate::error::{Error, Result};
-use crate::filter::Filter;
-use crate::index::{Bits, LiveRows, Projection, RowSet};
+use crate::error::Result;
+use crate::index::Projection;
 use crate::otlp::TraceId;
 use crate::otlp::fragment::has_fragments;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
@@ -20,7 +19,7 @@ use crate::trace::Trace;
 /// A sorted batch of rows, with the deletion vector that says which of them are deleted.
 #[derive(Debug, Clone)]
 pub struct SnapshotPart {
-    source: PartSource,
+    pub(super) source: PartSource,
     deletion_vector: Arc<RoaringBitmap>,
     /// The deleted rows and those of traces without spans.
     invisible: Arc<RoaringBitmap>,
@@ -37,7 +36,7 @@ pub(crate) enum RowKind {
 
 /// Where the rows of a part come from.
 #[derive(Debug, Clone)]
-enum PartSource {
+pub(super) enum PartSource {
     Sealed(Arc<Segment>),
     Head(Arc<HeadBatch>),
 }
@@ -83,60 +82,11 @@ impl SnapshotPart {
     /// deleted ones included. The rows of a segment are read and verified.
     ///
     /// # Errors
-    /// [`Error::Damage`] if the rows are damaged.
+    /// [`crate::error::Error::Damage`] if the rows are damaged.
     pub fn batch(&self) -> Result<RecordBatch> {
         match &self.source {
             PartSource::Sealed(segment) => segment.read_rows(),
             PartSource::Head(batch) => Ok(batch.batch().clone()),
-        }
-    }
-
-    /// Returns the visible rows that `filter` matches, unless `is_cancelled` returns true meanwhile.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
-    pub fn rows(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<LiveRows> {
-        Ok(LiveRows::new(self.matching(filter, is_cancelled)?, &self.invisible))
-    }
-
-    /// Returns the rows of a kind that `filter` matches.
-    ///
-    /// # Errors
-    /// As [`SnapshotPart::rows`].
-    pub(crate) fn rows_of(&self, kind: RowKind, filter: &Filter) -> Result<RoaringBitmap> {
-        if kind == RowKind::Trace {
-            return Ok(self.rows(filter, &|| false)?.from(0).collect());
-        }
-        let waiting = self.waiting();
-        if waiting.is_empty() {
-            return Ok(waiting);
-        }
-        let matching = LiveRows::new(self.matching(filter, &|| false)?, &self.deletion_vector);
-        Ok(waiting.iter().filter(|row| matching.contains(*row)).collect())
-    }
-
-    /// Returns the rows that `filter` matches, invisible ones included.
-    fn matching(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<RowSet> {
-        Ok(match &self.source {
-            PartSource::Sealed(segment) => {
-                let index = segment.index(filter.projection(Projection::SORT_KEY))?;
-                filter.rows(&index, is_cancelled).ok_or(Error::Cancelled)?
-            }
-            PartSource::Head(batch) => RowSet::Bits(Bits::of_mask(filter.mask(batch.batch())?.values())),
-        })
-    }
-
-    /// Returns whether `filter` matches a row.
-    ///
-    /// # Errors
-    /// Damage found while an index is rebuilt.
-    pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
-        match &self.source {
-            PartSource::Sealed(segment) => {
-                let index = segment.index(filter.projection(Projection::SORT_KEY))?;
-                Ok(u32::try_from(row).is_ok_and(|row| filter.holds(&index, row)))
-            }
-            PartSource::Head(batch) => Ok(filter.mask(&batch.batch().slice(row, 1))?.value(0)),
         }
     }
 
@@ -191,7 +141,7 @@ impl SnapshotPart {
     /// Returns the whole trace of a row: read from its document, or shared with the head.
     ///
     /// # Errors
-    /// [`Error::Damage`] if the document is damaged.
+    /// [`crate::error::Error::Damage`] if the document is damaged.
     pub fn trace(&self, row: usize) -> Result<Trace> {
         match &self.source {
             PartSource::Sealed(segment) => segment.trace(row),

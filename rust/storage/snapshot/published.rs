@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+use crate::otlp::TraceId;
+use crate::storage::changes::Changes;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::snapshot::Snapshot;
@@ -12,18 +14,24 @@ use crate::storage::snapshot::Snapshot;
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) snapshot: ArcSwap<Snapshot>,
+    /// Never behind the snapshot.
+    pub(crate) changes: Arc<Changes>,
     pub(crate) progress: ArcSwap<Progress>,
     /// Why retention failed last, if it did.
     pub(crate) retention_error: ArcSwapOption<String>,
+    /// Why a segment could not be indexed last, if so.
+    pub(crate) indexing_error: ArcSwapOption<String>,
     /// Held while a bulk load has written files that no manifest names yet.
     pub(crate) unnamed_files: Mutex<()>,
 }
 
 impl Published {
-    /// Replaces the snapshot; the new one keeps what was computed for the one before. Returns the one before.
-    pub(crate) fn replace_snapshot(&self, snapshot: Snapshot) -> Arc<Snapshot> {
+    /// Replaces the snapshot by one in which requests have changed the traces `changed`. The new one keeps what was
+    /// computed for the one before, which is returned.
+    pub(crate) fn replace_snapshot(&self, snapshot: Snapshot, changed: &[TraceId]) -> Arc<Snapshot> {
+        let position = self.changes.append(changed);
         let before = self.snapshot.load_full();
-        self.snapshot.store(Arc::new(snapshot.after(&before)));
+        self.snapshot.store(Arc::new(snapshot.after(&before, position)));
         before
     }
 }

@@ -3,8 +3,9 @@
 //! Spans are validated before the write, so that a replay has nothing left to reject. The state does not change here:
 //! a group whose write fails is dropped.
 //!
-//! Documents of sealed traces are read here, together and before the WAL put: a document that cannot be read must
-//! reject its request while nothing is durable yet.
+//! Documents of sealed traces are read here, together and before the WAL put: what belongs to a document that cannot be
+//! read must be rejected while nothing is durable yet. If the document is damaged, that is its spans alone: no retry can
+//! succeed. If the storage failed, it is the whole request, which its sender retries.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use ahash::{HashMap, HashSet};
 use bytes::Bytes;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::otlp::fragment::append_fragments;
 use crate::otlp::limits::MAX_EVENTS;
 use crate::otlp::{Fragment, SpanId, TraceId, wire};
@@ -30,15 +31,25 @@ pub(crate) struct TraceLimits {
     pub(crate) fragments: usize,
     /// Fragments of a span.
     pub(crate) fragments_of_span: usize,
+    /// Whether spans of a damaged trace are rejected by themselves. A replay fails instead: they were acknowledged.
+    pub(crate) reject_damaged: bool,
 }
 
 impl TraceLimits {
     /// The limits that requests are held to.
-    pub(crate) const OF_REQUESTS: Self =
-        Self { spans: MAX_SPANS, fragments: MAX_FRAGMENTS, fragments_of_span: MAX_EVENTS };
+    pub(crate) const OF_REQUESTS: Self = Self {
+        spans: MAX_SPANS,
+        fragments: MAX_FRAGMENTS,
+        fragments_of_span: MAX_EVENTS,
+        reject_damaged: true,
+    };
     /// No limits: a replay rejects nothing.
-    pub(crate) const NONE: Self =
-        Self { spans: usize::MAX, fragments: usize::MAX, fragments_of_span: usize::MAX };
+    pub(crate) const NONE: Self = Self {
+        spans: usize::MAX,
+        fragments: usize::MAX,
+        fragments_of_span: usize::MAX,
+        reject_damaged: false,
+    };
 }
 
 /// What one request brings, grouped by trace.
@@ -59,8 +70,12 @@ struct Arrivals {
 }
 
 impl Arrivals {
+    fn len(&self) -> usize {
+        self.spans.len() + self.fragments.len()
+    }
+
     fn is_empty(&self) -> bool {
-        self.spans.is_empty() && self.fragments.is_empty()
+        self.len() == 0
     }
 }
 
@@ -109,8 +124,8 @@ impl TraceGroups {
 pub(crate) struct IngestOutcome {
     /// Spans and fragments that are stored, or were stored before.
     pub(crate) accepted: u64,
-    /// Spans and fragments over the limit of their trace.
-    pub(crate) surplus: u64,
+    /// Spans and fragments that are over the limit of their trace, or whose trace is damaged.
+    pub(crate) rejected: u64,
     /// Why the first of those was rejected, or empty.
     pub(crate) reason: String,
 }
@@ -148,8 +163,9 @@ pub(crate) fn merge_group(
     let mut outcomes = Vec::with_capacity(requests.len());
     let mut entries = Vec::new();
     for request in requests {
-        let unreadable = request.traces.iter().find_map(|(id, _)| traces[id].trace.as_ref().err());
-        if let Some(error) = unreadable {
+        let mut errors = request.traces.iter().filter_map(|(id, _)| traces[id].trace.as_ref().err());
+        let is_fatal = |error: &&Error| !limits.reject_damaged || !matches!(error, Error::Damage { .. });
+        if let Some(error) = errors.find(is_fatal) {
             outcomes.push(Err(error.clone()));
             continue;
         }
@@ -166,7 +182,8 @@ pub(crate) fn merge_group(
     let touched = traces.into_values().filter(is_touched).collect();
     let updates = parallel_map(touched, |touched: GroupTrace| {
         let trace = touched.trace.ok().flatten()?;
-        Some(TraceUpdate { replaces: touched.location, entry: Arc::new(HeadEntry::new(trace)) })
+        let (replaces, is_changed) = (touched.location, touched.is_changed);
+        Some(TraceUpdate { replaces, is_changed, entry: Arc::new(HeadEntry::new(trace)) })
     });
     MergedGroup { outcomes, entries, updates: updates.into_iter().flatten().collect() }
 }
@@ -200,23 +217,15 @@ fn merge_request(
 ) -> (IngestOutcome, Option<WalEntry>) {
     let GroupedRequest { received, mut traces, encoded } = request;
     let mut outcome = IngestOutcome::default();
-    for (trace_id, Arrivals { spans, fragments }) in &mut traces {
-        let present = group[&*trace_id].trace.as_ref().ok().and_then(Option::as_ref);
-        let surplus = remove_surplus(present, spans, limits.spans);
-        if surplus > 0 && outcome.surplus == 0 {
-            outcome.reason = format!("trace {trace_id} has {} spans already", limits.spans);
+    for (trace_id, arrivals) in &mut traces {
+        let (rejected, reason) = remove_rejected(&group[&*trace_id], *trace_id, arrivals, limits);
+        if outcome.rejected == 0 {
+            outcome.reason = reason;
         }
-        let surplus_fragments = remove_surplus_fragments(present, fragments, limits);
-        if surplus_fragments > 0 && outcome.surplus + surplus == 0 {
-            outcome.reason = format!(
-                "trace {trace_id} has {} log records already, or one of its spans has {}",
-                limits.fragments, limits.fragments_of_span
-            );
-        }
-        outcome.surplus += surplus + surplus_fragments;
-        outcome.accepted += (spans.len() + fragments.len()) as u64;
+        outcome.rejected += rejected;
+        outcome.accepted += arrivals.len() as u64;
     }
-    let spans = if outcome.surplus == 0 { encoded } else { encode(&traces) };
+    let spans = if outcome.rejected == 0 { encoded } else { encode(&traces) };
     let (mut is_new, mut known) = (false, Vec::new());
     for (trace_id, arrivals) in traces.into_iter().filter(|(_, arrivals)| !arrivals.is_empty()) {
         let trace = group.get_mut(&trace_id).expect("every trace of the group was looked up");
@@ -238,6 +247,35 @@ fn encode(traces: &[(TraceId, Arrivals)]) -> Bytes {
     let mut message = wire::join(arrivals().flat_map(|arrivals| &arrivals.spans).map(|span| &span.wire));
     append_fragments(&mut message, arrivals().flat_map(|arrivals| &arrivals.fragments));
     message.into()
+}
+
+/// Removes what a trace cannot take; returns how many spans and fragments that were, and why the first of them.
+fn remove_rejected(
+    group: &GroupTrace,
+    trace_id: TraceId,
+    arrivals: &mut Arrivals,
+    limits: TraceLimits,
+) -> (u64, String) {
+    let present = match &group.trace {
+        Ok(present) => present.as_ref(),
+        Err(error) => {
+            let rejected = std::mem::take(arrivals).len() as u64;
+            return (rejected, format!("trace {trace_id} cannot be read: {error}"));
+        }
+    };
+    let surplus = remove_surplus(present, &mut arrivals.spans, limits.spans);
+    let surplus_fragments = remove_surplus_fragments(present, &mut arrivals.fragments, limits);
+    let reason = if surplus > 0 {
+        format!("trace {trace_id} has {} spans already", limits.spans)
+    } else if surplus_fragments > 0 {
+        format!(
+            "trace {trace_id} has {} log records already, or one of its spans has {}",
+            limits.fragments, limits.fragments_of_span
+        )
+    } else {
+        String::new()
+    };
+    (surplus + surplus_fragments, reason)
 }
 
 /// Removes the spans, in order of arrival, that are over the limit of their trace; returns how many.

@@ -40,7 +40,14 @@ pub(crate) enum RowLocation {
 pub(crate) struct TraceUpdate {
     /// The row that holds the trace until then.
     pub(crate) replaces: Option<RowLocation>,
+    /// Whether it differs from what is stored. Otherwise its spans are only written again.
+    pub(crate) is_changed: bool,
     pub(crate) entry: Arc<HeadEntry>,
+}
+
+/// Returns the ids of the traces that `updates` change.
+pub(crate) fn changed_traces(updates: &[TraceUpdate]) -> Vec<TraceId> {
+    updates.iter().filter(|update| update.is_changed).map(|update| update.entry.trace.trace_id).collect()
 }
 
 /// Everything the writer knows about the store.

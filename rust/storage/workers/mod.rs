@@ -2,6 +2,7 @@
 
 pub(crate) mod compact;
 pub(crate) mod flush;
+pub(crate) mod index;
 pub(crate) mod reclaim;
 pub(crate) mod retention;
 pub(crate) mod wal_writer;

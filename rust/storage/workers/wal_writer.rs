@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::error::Result;
+use crate::otlp::TraceId;
 use crate::storage::objects::{Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::snapshot::Snapshot;
 use crate::storage::snapshot::published::{Progress, Published};
@@ -21,6 +22,8 @@ pub(crate) struct WalWrite {
     pub(crate) content: PutPayload,
     /// What is published once the object is durable.
     pub(crate) snapshot: Snapshot,
+    /// The traces that the group changes.
+    pub(crate) changed: Vec<TraceId>,
     pub(crate) progress: Progress,
     pub(crate) outcomes: Vec<Result<IngestOutcome>>,
     pub(crate) replies: Vec<Reply<IngestOutcome>>,
@@ -61,10 +64,10 @@ pub(crate) fn start(
 
 impl WalWrite {
     fn run(self, objects: &dyn Objects, published: &Published) -> WalWriteResult {
-        let Self { path, content, snapshot, progress, mut outcomes, replies } = self;
+        let Self { path, content, snapshot, changed, progress, mut outcomes, replies } = self;
         let put = put_verified(objects, &path, &content);
         if matches!(put, PutOutcome::Created) {
-            let _freed_after_the_replies = published.replace_snapshot(snapshot);
+            let _freed_after_the_replies = published.replace_snapshot(snapshot, &changed);
             published.progress.store(Arc::new(progress));
             reply_all(&replies, std::mem::take(&mut outcomes));
         }

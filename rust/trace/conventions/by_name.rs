@@ -65,6 +65,24 @@ pub fn set_conventions(lines: &[(String, String)]) -> Result<()> {
     Ok(())
 }
 
+/// Returns a text that is another one wherever spans are read in another way: by a user's lines, by tables or by code of
+/// another version. What is made of spans and kept has it as a part of its identity.
+pub fn conventions_identity() -> String {
+    let mut lines = String::new();
+    for line in TABLE {
+        lines.extend(
+            [line.word, ":"].into_iter().chain(line.names.iter().copied()).flat_map(|text| [text, ","]),
+        );
+    }
+    for (name, types) in TYPES.iter().map(|line| (line.name, line.types)) {
+        lines.extend([name, ":"].into_iter().chain(types.iter().flat_map(|(value, word)| [*value, *word])));
+    }
+    for (name, meaning) in &conventions().lines {
+        lines.extend([name, "=", meaning, ","]);
+    }
+    format!("{} {:08x}", env!("CARGO_PKG_VERSION"), crc32c::crc32c(lines.as_bytes()))
+}
+
 /// Returns the lines of the table that a user may add names to: types have words of their own.
 fn facts() -> impl Iterator<Item = &'static Line> {
     TABLE.iter().filter(|line| !matches!(line.attribute, Attribute::Kind | Attribute::Operation))

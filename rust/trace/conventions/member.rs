@@ -8,14 +8,19 @@ use serde_json::value::RawValue;
 use crate::otlp::proto::any_value::Value;
 
 /// The members of a JSON object, in order, not read further.
-pub(super) struct JsonObject<'a>(Vec<(String, &'a RawValue)>);
+pub struct JsonObject<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> JsonObject<'a> {
     /// Reads `text`; `None` if it is no JSON object.
-    pub(super) fn of(text: &'a str) -> Option<Self> {
+    pub fn of(text: &'a str) -> Option<Self> {
         let is_object = text.trim_start().starts_with('{');
         let mut json = serde_json::Deserializer::from_str(text);
         is_object.then(|| json.deserialize_map(Members).ok()).flatten().map(Self)
+    }
+
+    /// Returns the members, in order.
+    pub fn into_members(self) -> Vec<(String, &'a RawValue)> {
+        self.0
     }
 
     /// Returns the string or number at `path`, members separated by `.`, as text; an empty text counts as none.

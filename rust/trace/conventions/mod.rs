@@ -7,12 +7,17 @@
 mod by_name;
 mod index;
 mod member;
+mod reader;
+mod resource;
 mod summary;
 mod table;
 mod types;
 
-pub use by_name::set_conventions;
+pub use by_name::{conventions_identity, set_conventions};
 pub use index::AttributeIndex;
+pub use member::JsonObject;
+pub use reader::AttributeReader;
+pub use resource::ResourceTexts;
 pub use summary::SpanSummary;
-pub use table::{Attribute, Line, NUMBERED, TABLE, VERBATIM};
+pub use table::{Attribute, Line, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE};
 pub use types::{ANY, NAMED_BY_SPAN, TYPE_WORDS, TYPES, TypeLine};

@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 
 use super::super::node_type::NodeType;
-use super::index::{AttributeIndex, Part};
-use super::member::JsonObject;
+use super::reader::{AttributeReader, text_of};
 use super::table::Attribute;
 use super::types::NAMED_BY_SPAN;
 use crate::otlp::SpanRef;
-use crate::otlp::span_ref::{AttributeRef, ValueRef};
 
 /// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
 const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
@@ -47,6 +45,10 @@ pub struct SpanSummary {
     pub input_tokens: u64,
     /// Output tokens; zero unless the span is a model call.
     pub output_tokens: u64,
+    /// Of the input tokens, those that a cache had; zero unless the span is a model call.
+    pub cached_tokens: u64,
+    /// Of the output tokens, those of reasoning; zero unless the span is a model call.
+    pub reasoning_tokens: u64,
 }
 
 impl SpanSummary {
@@ -54,7 +56,7 @@ impl SpanSummary {
     ///
     /// `scope` is the name of its instrumentation scope.
     pub fn of(span: &SpanRef<'_>, scope: &[u8]) -> Self {
-        let mut reader = Reader::of(&span.attributes);
+        let mut reader = AttributeReader::of(&span.attributes);
         let team_id = reader.id(Attribute::TeamId);
         let is_agno = reader.index.has_agno() || scope == AGNO_SCOPE;
         let (node_type, line) = reader.node_type(team_id.is_some(), is_agno);
@@ -78,6 +80,8 @@ impl SpanSummary {
         if node_type.is_model() {
             summary.input_tokens = reader.count(Attribute::InputTokens);
             summary.output_tokens = reader.count(Attribute::OutputTokens);
+            summary.cached_tokens = reader.count(Attribute::CachedTokens);
+            summary.reasoning_tokens = reader.count(Attribute::ReasoningTokens);
         }
         if node_type == NodeType::Agent && summary.agent_id.is_none() {
             let is_source = |source: &str| source == line || source.as_bytes() == scope;
@@ -92,20 +96,7 @@ impl SpanSummary {
     }
 }
 
-/// Reads the attributes of a span.
-struct Reader<'a> {
-    attributes: &'a [AttributeRef<'a>],
-    index: AttributeIndex,
-    /// The JSON objects that were read, by position; `None` for what is no object.
-    objects: Vec<(usize, Option<JsonObject<'a>>)>,
-}
-
-impl<'a> Reader<'a> {
-    fn of(attributes: &'a [AttributeRef<'a>]) -> Self {
-        let presence = attributes.iter().map(|attribute| (attribute.key, has_value(attribute.value)));
-        Self { attributes, index: AttributeIndex::from_presence(presence), objects: Vec::new() }
-    }
-
+impl AttributeReader<'_, '_> {
     /// Returns the type of the span, and the name of the line that says it.
     fn node_type(&self, has_team: bool, is_agno: bool) -> (NodeType, &'static str) {
         // A team id is also that of a member's team, except beside a kind of `OpenInference`.
@@ -129,30 +120,6 @@ impl<'a> Reader<'a> {
         if is_agno || *node_type == NodeType::Unknown { sent.into() } else { without_uuids(&sent).into() }
     }
 
-    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
-    fn text(&mut self, attribute: Attribute) -> Option<Cow<'a, str>> {
-        let Self { attributes, index, objects } = self;
-        index.sources(attribute).find_map(|source| {
-            let text = text_of(attributes[source.position].value);
-            match source.part {
-                Part::Whole => text,
-                Part::Member(path) => object_at(objects, source.position, &text?)?.text(path).map(Cow::Owned),
-                Part::Sum(names) => {
-                    let is_named = |key: &[u8]| names.iter().any(|name| name.as_bytes() == key);
-                    let others = attributes.iter().filter(|other| is_named(other.key));
-                    let others = others.filter_map(|other| text_of(other.value)).map(|text| count_of(&text));
-                    Some(Cow::Owned(others.fold(count_of(&text?), u64::saturating_add).to_string()))
-                }
-            }
-        })
-    }
-
-    /// Returns the value of `attribute` as an id. What Logfire sends instead of a value that may be a secret is none.
-    fn id(&mut self, attribute: Attribute) -> Option<Box<str>> {
-        let text = self.text(attribute).filter(|text| !text.starts_with("[Scrubbed due to "));
-        text.map(|text| text.as_ref().into())
-    }
-
     /// Returns the agent's id, else its name. Teams and workflows also carry an agent name: their own.
     fn agent_id(&mut self, node_type: &NodeType) -> Option<Box<str>> {
         let id = self.id(Attribute::AgentId);
@@ -167,26 +134,6 @@ impl<'a> Reader<'a> {
         }
         if name.is_none() && *node_type == NodeType::Agent { self.id(Attribute::EntityName) } else { name }
     }
-
-    /// Returns the value of `attribute` as a count: a non-negative number, truncated; else zero.
-    fn count(&mut self, attribute: Attribute) -> u64 {
-        self.text(attribute).map_or(0, |text| count_of(&text))
-    }
-}
-
-/// Returns the JSON object in `text`, the value at `position`; each is read once.
-fn object_at<'a, 'o>(
-    objects: &'o mut Vec<(usize, Option<JsonObject<'a>>)>,
-    position: usize,
-    text: &Cow<'a, str>,
-) -> Option<&'o JsonObject<'a>> {
-    let Cow::Borrowed(text) = *text else { return None };
-    let known = objects.iter().position(|(of, _)| *of == position);
-    let known = known.unwrap_or_else(|| {
-        objects.push((position, JsonObject::of(text)));
-        objects.len() - 1
-    });
-    objects[known].1.as_ref()
 }
 
 /// Length of the text of a uuid.
@@ -210,27 +157,4 @@ fn has_uuid(text: &str) -> bool {
         _ => byte.is_ascii_hexdigit(),
     };
     text.as_bytes().get(..UUID_LENGTH).is_some_and(|uuid| uuid.iter().enumerate().all(is_digit))
-}
-
-/// Whether there is a value; an empty text counts as none.
-fn has_value(value: ValueRef<'_>) -> bool {
-    !matches!(value, ValueRef::Missing | ValueRef::Text(b""))
-}
-
-/// Returns a value as text: numbers and booleans are formatted; other values have no text.
-fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
-    match value {
-        ValueRef::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
-        ValueRef::Int(number) => Some(Cow::Owned(number.to_string())),
-        ValueRef::Double(number) => Some(Cow::Owned(number.to_string())),
-        ValueRef::Bool(truth) => Some(Cow::Owned(truth.to_string())),
-        ValueRef::Other | ValueRef::Missing => None,
-    }
-}
-
-/// Reads a count: a non-negative number, truncated; else zero.
-fn count_of(text: &str) -> u64 {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-    let truncated = || text.parse::<f64>().map_or(0, |number| number as u64);
-    text.parse().unwrap_or_else(|_| truncated())
 }

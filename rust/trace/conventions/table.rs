@@ -346,6 +346,12 @@ pub const VERBATIM: [&str; 11] = [
     "ai.toolCall.result",
 ];
 
+/// Attributes of the input that hold a whole conversation, with what is given back at its end.
+pub const WHOLE: [&str; 2] = ["pydantic_ai.all_messages", "all_messages_events"];
+
+/// The attribute that holds what the system says beside the messages of the input.
+pub const SYSTEM_INSTRUCTIONS: &str = "gen_ai.system_instructions";
+
 /// Prefixes of messages that are sent as one attribute per part, `<prefix><number>.<part>`.
 pub const NUMBERED: [(Attribute, &[&str]); 2] = [
     (Attribute::Input, &["llm.input_messages.", "gen_ai.prompt."]),

@@ -3,20 +3,14 @@
 use serde_json::{Map, Value as Json};
 
 use super::super::json::value_text;
-use super::message::Side;
-use super::read::{Reading, read_json};
 use crate::otlp::proto::any_value::Value;
 use crate::otlp::proto::span::Event;
 
-/// Returns the text of the messages among `events`.
-pub(in super::super) fn messages_of_events(events: &[Event], side: Side) -> Option<String> {
+/// Returns the messages among `events` as JSON.
+pub(in super::super) fn messages_of_events(events: &[Event]) -> Json {
     let is_message =
         |name: &str| name == "gen_ai.choice" || (name.starts_with("gen_ai.") && name.ends_with(".message"));
-    let messages: Vec<Json> = events.iter().filter(|event| is_message(&event.name)).map(message_of).collect();
-    match read_json(&Json::Array(messages), side) {
-        Reading::Text(text) => Some(text),
-        _ => None,
-    }
+    events.iter().filter(|event| is_message(&event.name)).map(message_of).collect()
 }
 
 /// Returns what a tool was called with, as a message among the events of its span.

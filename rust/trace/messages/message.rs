@@ -1,5 +1,9 @@
 //! A message of a conversation, and the text of a conversation's side.
 
+use std::fmt;
+
+use serde::Serialize;
+
 /// The side of a span that a text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Side {
@@ -10,12 +14,14 @@ pub(in super::super) enum Side {
 }
 
 /// Who wrote a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Role {
+    /// The system, and anybody whom no other role names.
+    System,
     User,
     Assistant,
-    /// The system, a tool, anybody else.
-    Other,
+    Tool,
 }
 
 /// A message of a conversation.
@@ -24,8 +30,45 @@ pub(super) struct Message {
     pub(super) role: Role,
     /// Its text; empty if it has none.
     pub(super) text: String,
-    /// The calls of tools that it asks for, as `<name>(<arguments>)`.
-    pub(super) calls: Vec<String>,
+    /// What the model thought; empty if it is not said.
+    pub(super) reasoning: String,
+    /// The calls of tools that it asks for.
+    pub(super) calls: Vec<ToolCall>,
+    /// The results of tools that it holds.
+    pub(super) results: Vec<ToolResult>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Serialize)]
+pub(super) struct ToolCall {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+    pub(super) name: String,
+    /// As they were sent, usually JSON.
+    pub(super) arguments: String,
+}
+
+/// The result of a call of a tool.
+#[derive(Debug)]
+pub(super) struct ToolResult {
+    /// The id of the call.
+    pub(super) id: Option<String>,
+    /// The tool.
+    pub(super) name: Option<String>,
+    pub(super) text: String,
+}
+
+impl Message {
+    /// Returns a message of nothing but a text.
+    pub(super) fn of(role: Role, text: impl Into<String>) -> Self {
+        Self { role, text: text.into(), reasoning: String::new(), calls: Vec::new(), results: Vec::new() }
+    }
+}
+
+impl fmt::Display for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.name, self.arguments)
+    }
 }
 
 /// Returns the text of one side of a conversation: the last message of a user, else the last with a text; or what the
@@ -37,17 +80,21 @@ pub(super) fn text_of(messages: &[Message], side: Side) -> Option<String> {
         let last = of_user.find(|message| !message.text.is_empty()).or_else(|| with_text.next())?;
         return Some(last.text.clone());
     }
-    let before =
-        messages.iter().rposition(|message| message.role != Role::Assistant).map_or(0, |last| last + 1);
-    let lines = messages[before..].iter().flat_map(|message| {
-        let text = Some(message.text.as_str()).filter(|text| !text.is_empty());
-        text.into_iter().chain(message.calls.iter().map(String::as_str))
+    let lines = messages[answer_start(messages)..].iter().flat_map(|message| {
+        let text = Some(message.text.clone()).filter(|text| !text.is_empty());
+        text.into_iter().chain(message.calls.iter().map(ToString::to_string))
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     if !text.is_empty() {
         return Some(text);
     }
     // What a step gives back may be the result of a tool.
-    let last = messages.last().filter(|last| last.role == Role::Other && !last.text.is_empty())?;
+    let is_other = |role| matches!(role, Role::System | Role::Tool);
+    let last = messages.last().filter(|last| is_other(last.role) && !last.text.is_empty())?;
     Some(last.text.clone())
+}
+
+/// Returns where the answer begins: after the last message of anybody but the assistant.
+pub(super) fn answer_start(messages: &[Message]) -> usize {
+    messages.iter().rposition(|message| message.role != Role::Assistant).map_or(0, |last| last + 1)
 }

@@ -1,8 +1,10 @@
 //! Messages of a conversation as text that people read (`docs/reference/traces.md#messages`).
 //!
 //! Frameworks write the same conversation in many shapes: as JSON text ([`shapes`]), one attribute per part
-//! ([`numbered`]), or one span event per message ([`events`]). All become a list of [`message::Message`].
+//! ([`numbered`]), or one span event per message ([`events`]). All become a list of [`message::Message`], of which a
+//! node shows the text of each side, and a single span the whole [`conversation`].
 
+mod conversation;
 mod events;
 mod message;
 mod numbered;
@@ -10,7 +12,8 @@ mod parts;
 mod read;
 mod shapes;
 
+pub(super) use conversation::{Conversation, ConversationMessage, conversation, system_message};
 pub(super) use events::{call_of_events, messages_of_events};
 pub(super) use message::Side;
 pub(super) use numbered::numbered_messages;
-pub(super) use read::{Reading, read, tool_message};
+pub(super) use read::{Reading, json_of, read, text_in, tool_message};

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use super::message::Side;
-use super::read::{Reading, read_json};
 use crate::otlp::proto::any_value::Value;
 use crate::otlp::proto::{AnyValue, KeyValue};
 
@@ -19,12 +18,8 @@ struct Branch {
     below: BTreeMap<String, Self>,
 }
 
-/// Returns the text of the messages whose attributes begin with `prefix`.
-pub(in super::super) fn numbered_messages(
-    attributes: &[KeyValue],
-    prefix: &str,
-    side: Side,
-) -> Option<String> {
+/// Returns the messages whose attributes begin with `prefix` as JSON.
+pub(in super::super) fn numbered_messages(attributes: &[KeyValue], prefix: &str, side: Side) -> Json {
     let mut root = Branch::default();
     for attribute in attributes {
         let Some(path) = attribute.key.strip_prefix(prefix) else { continue };
@@ -46,10 +41,7 @@ pub(in super::super) fn numbered_messages(
             message.entry("role").or_insert_with(|| role.into());
         }
     }
-    match read_json(&messages, side) {
-        Reading::Text(text) => Some(text),
-        _ => None,
-    }
+    messages
 }
 
 impl Branch {

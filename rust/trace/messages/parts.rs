@@ -2,13 +2,22 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::message::{ToolCall, ToolResult};
+
+/// Members that name a call, by its precedence: an item of a response has an `id` of its own.
+const CALL_IDS: [&str; 8] =
+    ["call_id", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "tool_id", "ref", "id"];
+/// Members that name a tool.
+const TOOL_NAMES: [&str; 3] = ["name", "toolName", "tool_name"];
+
 /// What the parts of a message say.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) texts: Vec<String>,
-    pub(super) calls: Vec<String>,
-    /// The results of tools.
-    pub(super) results: Vec<String>,
+    /// What the model thought.
+    pub(super) thoughts: Vec<String>,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) results: Vec<ToolResult>,
 }
 
 impl Parts {
@@ -34,20 +43,21 @@ impl Parts {
         }
         let kind = ["type", "block_type", "kind"].iter().find_map(|key| part.get(*key)?.as_str());
         let kind = kind.unwrap_or_default().replace('-', "_");
-        let call_inside = ["function_call", "functionCall", "toolUse", "tool_call"];
-        let result_inside = ["function_response", "functionResponse", "toolResult"];
-        if let Some(call) = call_inside.iter().find_map(|key| part.get(*key)).and_then(call_text) {
+        let call_inside = ["function_call", "functionCall", "toolUse", "toolRequest", "tool_call"];
+        let result_inside = ["function_response", "functionResponse", "toolResult", "toolResponse"];
+        if let Some(call) = call_inside.iter().find_map(|key| part.get(*key)).and_then(call_of) {
             self.calls.push(call);
         } else if let Some(result) = result_inside.iter().find_map(|key| part.get(*key)) {
-            self.results.push(result_text(result));
+            self.results.push(result_of(result));
         } else if matches!(
             &*kind,
             "tool_result" | "tool_call_response" | "tool_return" | "function_call_output"
         ) {
-            self.results.push(result_text(&Json::Object(part.clone())));
+            self.results.push(result_of(&Json::Object(part.clone())));
         } else if matches!(&*kind, "tool_call" | "tool_use" | "function_call") {
-            self.calls.extend(call_text(&Json::Object(part.clone())));
+            self.calls.extend(call_of(&Json::Object(part.clone())));
         } else if matches!(&*kind, "thinking" | "redacted_thinking" | "reasoning") {
+            self.thoughts.extend(thought_of(part));
         } else if let Some(text) =
             ["text", "content", "value"].iter().find_map(|key| part.get(*key)?.as_str())
         {
@@ -61,23 +71,55 @@ impl Parts {
     pub(super) fn read_calls(&mut self, calls: &Json) {
         let parsed = calls.as_str().and_then(|text| serde_json::from_str(text).ok());
         let calls = parsed.as_ref().unwrap_or(calls).as_array();
-        self.calls.extend(calls.into_iter().flatten().filter_map(call_text));
+        self.calls.extend(calls.into_iter().flatten().filter_map(call_of));
     }
 }
 
-/// Returns a call of a tool as `<name>(<arguments>)`.
-pub(super) fn call_text(call: &Json) -> Option<String> {
-    let call = call.get("tool_call").unwrap_or(call);
-    let call = call.get("function").filter(|function| function.is_object()).unwrap_or(call);
-    let name = ["name", "toolName", "tool_name"].iter().find_map(|key| call.get(*key)?.as_str())?;
+/// Returns a call of a tool.
+pub(super) fn call_of(call: &Json) -> Option<ToolCall> {
+    let outer = call.get("tool_call").unwrap_or(call);
+    let call = outer.get("function").filter(|function| function.is_object()).unwrap_or(outer);
+    let name = member(call, &TOOL_NAMES)?;
     let arguments = ["arguments", "args", "input", "tool_kwargs"].iter().find_map(|key| call.get(*key));
-    Some(format!("{name}({})", arguments.map(plain).unwrap_or_default()))
+    let id = member(outer, &CALL_IDS).map(str::to_owned);
+    Some(ToolCall { id, name: name.to_owned(), arguments: arguments.map(plain).unwrap_or_default() })
 }
 
 /// Returns the result of a tool.
-fn result_text(result: &Json) -> String {
+fn result_of(result: &Json) -> ToolResult {
     let value = ["response", "output", "content", "result"].iter().find_map(|key| result.get(*key));
-    plain(value.unwrap_or(result))
+    let value = value.unwrap_or(result);
+    let text = text_of_parts(value).unwrap_or_else(|| plain(value));
+    let (id, name) = call_named_by(result);
+    ToolResult { id, name, text }
+}
+
+/// Returns the text of a list of parts that are nothing but texts.
+fn text_of_parts(value: &Json) -> Option<String> {
+    let mut parts = Parts::default();
+    value.as_array()?.iter().filter(|part| part.is_object()).for_each(|part| parts.read(part));
+    let is_text = !parts.texts.is_empty() && parts.texts.len() == value.as_array()?.len();
+    is_text.then(|| parts.texts.join("\n"))
+}
+
+/// Returns the id and the tool of the call that a result or a message of a tool names.
+pub(super) fn call_named_by(result: &Json) -> (Option<String>, Option<String>) {
+    let id = member(result, &CALL_IDS[..7]).or_else(|| member(result.get("additional_kwargs")?, &CALL_IDS));
+    let id = id.or_else(|| member(result, &CALL_IDS));
+    (id.map(str::to_owned), member(result, &TOOL_NAMES).map(str::to_owned))
+}
+
+/// Returns what a part of thinking says: text, or a list of parts with texts.
+pub(super) fn thought_of(part: &Map<String, Json>) -> Option<String> {
+    let said =
+        ["thinking", "text", "content", "reasoning", "summary"].iter().find_map(|key| part.get(*key))?;
+    let mut inside = Parts::default();
+    inside.read(said);
+    Some(inside.texts.join("\n")).filter(|text| !text.is_empty())
+}
+
+fn member<'a>(object: &'a Json, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().find_map(|key| object.get(*key)?.as_str()).filter(|text| !text.is_empty())
 }
 
 /// Returns a text as it is, and any other value as JSON.

@@ -21,9 +21,21 @@ pub(in super::super) enum Reading {
 
 /// Reads `text`, JSON of messages in any shape.
 pub(in super::super) fn read(text: &str, side: Side) -> Reading {
+    json_of(text).map_or(Reading::Other, |json| read_json(&json, side))
+}
+
+/// Returns the JSON that `text` is, if it may be messages.
+pub(in super::super) fn json_of(text: &str) -> Option<Json> {
     let may_be_messages = text.len() <= MAX_BYTES && text.trim_start().starts_with(['{', '[']);
-    let json = may_be_messages.then(|| serde_json::from_str(text).ok()).flatten();
-    json.map_or(Reading::Other, |json| read_json(&json, side))
+    may_be_messages.then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+/// Returns the text of the messages that `json` is.
+pub(in super::super) fn text_in(json: &Json, side: Side) -> Option<String> {
+    match read_json(json, side) {
+        Reading::Text(text) => Some(text),
+        Reading::Nothing | Reading::Other => None,
+    }
 }
 
 /// Returns the text of a message of a tool, as frameworks write it for the result of a call.
@@ -36,7 +48,7 @@ pub(in super::super) fn tool_message(text: &str) -> Option<String> {
 }
 
 /// Reads `json`, messages in any shape.
-pub(super) fn read_json(json: &Json, side: Side) -> Reading {
+fn read_json(json: &Json, side: Side) -> Reading {
     match shapes::messages(json, side) {
         None => Reading::Other,
         Some(messages) => text_of(&messages, side).map_or(Reading::Nothing, Reading::Text),

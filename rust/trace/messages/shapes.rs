@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::message::{Message, Role, Side};
-use super::parts::{Parts, call_text};
+use super::message::{Message, Role, Side, ToolResult};
+use super::parts::{Parts, call_named_by, call_of, thought_of};
 
 /// Members of an object that hold messages or one message, by side, in order of precedence.
 const CONTAINERS: [(Side, &[&str]); 2] = [
@@ -59,7 +59,7 @@ fn bare_text(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
         let is_meant = beside.map_or(object.len() == 1, |beside| object.contains_key(beside));
         object.get(*key).filter(|_| *of == side && is_meant)?.as_str()
     })?;
-    Some(vec![of_role(role_of_side(side), text)])
+    Some(vec![Message::of(role_of_side(side), text)])
 }
 
 fn role_of_side(side: Side) -> Role {
@@ -71,7 +71,7 @@ fn contained(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
     let (_, keys) = CONTAINERS.iter().find(|(of, _)| *of == side)?;
     keys.iter().find_map(|key| match object.get(*key)? {
         Json::Array(texts) if *key == "prompts" => {
-            let text = |text: &Json| text.as_str().map(|text| of_role(Role::User, text));
+            let text = |text: &Json| text.as_str().map(|text| Message::of(Role::User, text));
             texts.iter().map(text).collect()
         }
         inside @ (Json::Array(_) | Json::Object(_)) => messages(inside, side),
@@ -79,14 +79,10 @@ fn contained(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
     })
 }
 
-fn of_role(role: Role, text: &str) -> Message {
-    Message { role, text: text.to_owned(), calls: Vec::new() }
-}
-
 /// Returns the message of a pair of role and text.
 fn pair(items: &[Json]) -> Option<Message> {
     let [Json::String(role), Json::String(text)] = items else { return None };
-    Some(of_role(role_of(role)?, text))
+    Some(Message::of(role_of(role)?, text))
 }
 
 /// Returns the role for the words of frameworks.
@@ -95,7 +91,8 @@ fn role_of(word: &str) -> Option<Role> {
     match word.trim_end_matches("chunk").trim_end_matches("message") {
         "user" | "human" => Some(Role::User),
         "assistant" | "ai" | "model" | "bot" => Some(Role::Assistant),
-        "system" | "developer" | "tool" | "function" | "toolcall" | "tool_response" => Some(Role::Other),
+        "system" | "developer" => Some(Role::System),
+        "tool" | "function" | "toolcall" | "tool_response" => Some(Role::Tool),
         _ => None,
     }
 }
@@ -122,16 +119,17 @@ fn message(object: &Map<String, Json>, side: Side) -> Option<Message> {
     let kind = object.get("type").and_then(Json::as_str).unwrap_or_default();
     match kind {
         "function_call" => {
-            let calls = call_text(&Json::Object(object.clone())).into_iter().collect();
-            return Some(Message { role: Role::Assistant, text: String::new(), calls });
+            return Some(asking(object));
         }
-        "function_call_output" => return Some(with_parts(Role::Other, &single("output", object))),
-        "reasoning" => return Some(of_role(Role::Assistant, "")),
+        "function_call_output" => return Some(result_message(object)),
+        "reasoning" => {
+            let reasoning = thought_of(object).unwrap_or_default();
+            return Some(Message { reasoning, ..Message::of(Role::Assistant, "") });
+        }
         _ => {}
     }
     if object.contains_key("toolCallId") && object.contains_key("toolName") {
-        let calls = call_text(&Json::Object(object.clone())).into_iter().collect();
-        return Some(Message { role: Role::Assistant, text: String::new(), calls });
+        return Some(asking(object));
     }
     if let Some(role) = role_in(object) {
         // An older dump of `LangChain` has the message in `data`.
@@ -143,6 +141,20 @@ fn message(object: &Map<String, Json>, side: Side) -> Option<Message> {
     has_parts.then(|| with_parts(role_of_side(side), object))
 }
 
+/// Returns the message that an object is which is nothing but a call of a tool.
+fn asking(object: &Map<String, Json>) -> Message {
+    let calls = call_of(&Json::Object(object.clone())).into_iter().collect();
+    Message { calls, ..Message::of(Role::Assistant, "") }
+}
+
+/// Returns the message that an object is which is nothing but the result of a tool.
+fn result_message(object: &Map<String, Json>) -> Message {
+    let Message { text, .. } = with_parts(Role::Tool, &single("output", object));
+    let (id, name) = call_named_by(&Json::Object(object.clone()));
+    let results = vec![ToolResult { id, name, text: text.clone() }];
+    Message { results, ..Message::of(Role::Tool, text) }
+}
+
 fn single(key: &str, object: &Map<String, Json>) -> Map<String, Json> {
     let content = object.get(key).cloned().unwrap_or_default();
     Map::from_iter([("content".to_owned(), content)])
@@ -151,7 +163,7 @@ fn single(key: &str, object: &Map<String, Json>) -> Map<String, Json> {
 /// Returns the role that an object says; the type of a message of `LangChain` is its role.
 fn role_in(object: &Map<String, Json>) -> Option<Role> {
     if let Some(role) = object.get("role") {
-        return Some(role.as_str().and_then(role_of).unwrap_or(Role::Other));
+        return Some(role.as_str().and_then(role_of).unwrap_or(Role::System));
     }
     let has_content = object.contains_key("content") || object.get("data").is_some_and(Json::is_object);
     has_content.then(|| role_of(object.get("type")?.as_str()?)).flatten()
@@ -169,7 +181,7 @@ fn message_of_event(event: &str, object: &Map<String, Json>, side: Side) -> Opti
         });
     }
     let role = role_of(word.strip_suffix(".message")?)?;
-    Some(if side == Side::Input { with_parts(role, object) } else { of_role(Role::User, "") })
+    Some(if side == Side::Input { with_parts(role, object) } else { Message::of(Role::User, "") })
 }
 
 /// Returns the message of a role with the content and the calls of `object`.
@@ -187,11 +199,24 @@ fn with_parts(role: Role, object: &Map<String, Json>) -> Message {
             }
         }
     }
-    if let Some(call) = object.get("function_call").and_then(call_text) {
-        parts.calls.push(call);
+    parts.calls.extend(object.get("function_call").and_then(call_of));
+    for key in ["reasoning_content", "reasoning"] {
+        parts.thoughts.extend(
+            object.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned),
+        );
     }
-    let texts = if role == Role::Other && parts.texts.is_empty() { parts.results } else { parts.texts };
-    Message { role, text: texts.join("\n"), calls: parts.calls }
+    let Parts { texts, thoughts, calls, mut results } = parts;
+    let is_other = matches!(role, Role::System | Role::Tool);
+    let text = if is_other && texts.is_empty() {
+        results.iter().map(|result| result.text.as_str()).collect::<Vec<_>>().join("\n")
+    } else {
+        texts.join("\n")
+    };
+    if role == Role::Tool && results.is_empty() {
+        let (id, name) = call_named_by(&Json::Object(object.clone()));
+        results.push(ToolResult { id, name, text: text.clone() });
+    }
+    Message { role, text, reasoning: thoughts.join("\n"), calls, results }
 }
 
 fn is_empty(content: &Json) -> bool {

@@ -117,6 +117,7 @@ fn column(info: &FieldInfo, plan: &Plan) -> (ArrayRef, Vec<Option<Cell>>) {
         FieldType::Text => text_column(plan, &TEXTS),
         FieldType::Number => number_column(plan),
         FieldType::Time => time_column(plan),
+        FieldType::Boolean | FieldType::Content => panic!("no column is of this type"),
     }
 }
 

@@ -1,7 +1,10 @@
 //! Every limit at its maximum and one above, and hostile inputs.
 
 use spanwise::error::FilterError;
-use spanwise::filter::{Filter, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_VALUES};
+use spanwise::filter::{
+    Filter, MAX_AXES, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_PATTERNS,
+    MAX_SPAN_CONDITIONS, MAX_VALUES,
+};
 
 const LEAF: &str = r#"{"op":"EXISTS","key":"name"}"#;
 
@@ -24,6 +27,18 @@ fn one_of(values: usize) -> String {
 fn pattern(operator: &str, bytes: usize) -> String {
     format!(r#"{{"op":"{operator}","key":"name","value":"{}"}}"#, "x".repeat(bytes))
 }
+
+/// Returns axes in one another, inside of `SPAN`.
+fn axes(count: usize) -> String {
+    let inner = format!("{}{LEAF}{}", r#"{"op":"CHILD","where":"#.repeat(count), "}".repeat(count));
+    format!(r#"{{"op":"SPAN","where":{inner}}}"#)
+}
+
+fn all_of(condition: &str, count: usize) -> String {
+    format!(r#"{{"op":"AND","conditions":[{}]}}"#, vec![condition; count].join(","))
+}
+
+const CONTAINS: &str = r#"{"op":"CONTAINS","key":"text","value":"a"}"#;
 
 fn padded(bytes: usize) -> String {
     format!("{LEAF}{}", " ".repeat(bytes - LEAF.len()))
@@ -49,6 +64,21 @@ pub(super) fn over_a_limit() -> Vec<(String, FilterError)> {
         rejected(one_of(MAX_VALUES + 1), "expected at most 10000 values, got 10001", "$.values"),
         rejected(pattern("CONTAINS", MAX_PATTERN_BYTES + 1), pattern_message, "$.value"),
         rejected(pattern("STARTSWITH", MAX_PATTERN_BYTES + 1), pattern_message, "$.value"),
+        rejected(
+            axes(MAX_AXES + 1),
+            "expected at most 4 axes in one another, got more",
+            &format!("${}.op", ".where".repeat(5)),
+        ),
+        rejected(
+            all_of(&axes(0), MAX_SPAN_CONDITIONS + 1),
+            "expected at most 8 `SPAN` and axes, got more",
+            "$.conditions[8]",
+        ),
+        rejected(
+            all_of(CONTAINS, MAX_PATTERNS + 1),
+            "expected at most 16 texts to look for, got more",
+            "$.conditions[16]",
+        ),
         rejected(padded(MAX_BYTES + 1), "expected at most 1048576 bytes, got 1048577", "$"),
     ]
 }
@@ -58,6 +88,9 @@ fn a_limit_accepts_its_maximum() {
     let accepted = [
         nested(MAX_LEVELS),
         wide(MAX_CONDITIONS),
+        axes(MAX_AXES),
+        all_of(&axes(0), MAX_SPAN_CONDITIONS),
+        all_of(CONTAINS, MAX_PATTERNS),
         one_of(MAX_VALUES),
         pattern("CONTAINS", MAX_PATTERN_BYTES),
         pattern("STARTSWITH", MAX_PATTERN_BYTES),

@@ -4,12 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
+use serde_json::Value as Json;
 use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp::fragment::{append_fragments, fragments_of};
 use spanwise::otlp::{self, TraceId, proto, wire};
-use spanwise::storage::SnapshotPart;
+use spanwise::search::{Aggregation, CancellationToken, FacetPlan, FacetRequest, aggregate};
+use spanwise::storage::{Snapshot, SnapshotPart};
+use spanwise::trace::skeleton::write_skeleton;
 use spanwise::trace::tree::Forest;
+use spanwise::trace::values::{ValuePart, write_cut, write_value_page};
 use spanwise::trace::{Span, Trace, detail};
 
 use super::{contents_of, fuzz};
@@ -84,7 +89,17 @@ fn assert_rendered(trace: &Trace) {
     assert_eq!(count, trace.spans().len());
     let mut json = Vec::new();
     detail::write_trace(&mut json, trace).expect("a rendered trace");
-    serde_json::from_slice::<serde::de::IgnoredAny>(&json).expect("JSON");
+    serde_json::from_slice::<IgnoredAny>(&json).expect("JSON");
+    let mut skeleton = Vec::new();
+    write_skeleton(&mut skeleton, trace).expect("a rendered skeleton");
+    let skeleton: Json = serde_json::from_slice(&skeleton).expect("JSON");
+    assert_eq!(skeleton["spans"]["span_id"].as_array().map(Vec::len), Some(count));
+    for span in trace.spans() {
+        let (mut whole, mut cut) = (Vec::new(), Vec::new());
+        assert!(detail::write_span(&mut whole, trace, span.span_id).expect("a rendered span"));
+        write_cut(&mut cut, &whole, 64);
+        serde_json::from_slice::<IgnoredAny>(&cut).expect("JSON");
+    }
     let document = Trace::from_document(trace.trace_id, 0, trace.document().into()).expect("a document");
     assert_eq!(document.spans().len(), trace.spans().len());
 }
@@ -103,6 +118,26 @@ fn otlp_protobuf() {
 #[test]
 fn otlp_json() {
     fuzz("otlp-json", captures("-01.json"), |body| assert_storable(body, "application/json"));
+}
+
+#[test]
+fn value_paths() {
+    let span = br#"{"input":"text","extra_data":{"events":[{"name":"a"},{}],"attributes":{"a/b~c":[1,{"d":null}],"":2}}}"#;
+    let paths = [
+        "/input",
+        "/extra_data/events/0/name",
+        "/extra_data/attributes/a~1b~0c/1/d",
+        "/extra_data/attributes/",
+    ];
+    fuzz("value-paths", paths.map(|path| path.as_bytes().to_vec()).to_vec(), |path| {
+        let path = &String::from_utf8_lossy(path);
+        let mut page = Vec::new();
+        if write_value_page(&mut page, span, &ValuePart { path, from: 0, max_bytes: Some(64) }) {
+            let parsed: Json = serde_json::from_slice(span).expect("JSON");
+            assert!(parsed.pointer(path).is_some(), "{path}");
+        }
+        serde_json::from_slice::<IgnoredAny>(&page).map_or_else(|_| assert!(page.is_empty()), |_| ());
+    });
 }
 
 #[test]
@@ -138,14 +173,19 @@ fn fragments() {
     });
 }
 
-#[test]
-fn filter() {
+/// Returns a part of the head with three traces.
+fn three_traces() -> SnapshotPart {
     let spans = [with(span(1, 1, 0), "session.id", "ärger"), failed(span(2, 1, 5), "no"), span(3, 1, 9)];
     let traces = request(&spans).spans.into_iter().map(|accepted| {
         let trace_id = accepted.trace_id;
         Trace::new(trace_id, 7).with([Arc::new(Span::from_wire(accepted.wire).expect("an accepted span"))])
     });
-    let rows = SnapshotPart::of_traces(traces.collect()).batch().expect("rows in memory");
+    SnapshotPart::of_traces(traces.collect())
+}
+
+#[test]
+fn filter() {
+    let rows = three_traces().batch().expect("rows in memory");
     fuzz("filter", Vec::new(), |source| {
         let Ok(filter) = Filter::compile(source) else { return };
         let canonical = filter.canonical();
@@ -155,6 +195,67 @@ fn filter() {
         assert_eq!(mask, again.mask(&rows).expect("the columns of a store"));
         let own = filter.restrict("session_id", "ärger").expect("a field").mask(&rows).expect("columns");
         assert!(own.iter().zip(mask.iter()).all(|(own, all)| own != Some(true) || all == Some(true)));
+    });
+}
+
+#[test]
+fn aggregation() {
+    let bodies = [
+        r#"{"filter":{"op":"EXISTS","key":"name"},"time":{"from":"2026-01-01","to":"2026-01-02","buckets":12},
+            "by":[{"key":"session_id","limit":2},{"key":"status"}],"measures":[{"name":"n","op":"COUNT"},
+            {"name":"p","op":"QUANTILE","key":"duration_ms","q":0.5,"where":{"op":"EQ","key":"status","value":"OK"}}]}"#,
+        r#"{"by":[{"key":"run_id"}],"time":{"buckets":1},"measures":[{"name":"d","op":"COUNT_DISTINCT","key":"name"},
+            {"name":"h","op":"HISTOGRAM","key":"total_spans","scale":"log","bins":7,"range":[-9,9223372036854775807]},
+            {"name":"s","op":"SUM","key":"duration_ms"},{"name":"a","op":"AVG","key":"error_count"}]}"#,
+        r#"{"measures":[{"name":"l","op":"MIN","key":"input_tokens"},{"name":"m","op":"MAX","key":"output_tokens"},
+            {"name":"h","op":"HISTOGRAM","key":"duration_ms"}]}"#,
+    ];
+    let snapshot = Snapshot::new(vec![three_traces()]);
+    let token = CancellationToken::default();
+    fuzz("aggregation", bodies.map(|body| body.as_bytes().to_vec()).to_vec(), |source| {
+        let aggregation = match Aggregation::compile(source) {
+            Ok(aggregation) => aggregation,
+            Err(Error::Request(message)) => return assert!(message.contains(" - at `$"), "{message}"),
+            Err(Error::Filter(error)) => return assert!(error.path.starts_with('$'), "{error}"),
+            Err(error) => panic!("{error}"),
+        };
+        let result = aggregate(&snapshot, &aggregation, &token).expect("an answer");
+        assert!(result.matched <= 3);
+        let data: serde_json::Value = serde_json::from_slice(&result.data).expect("JSON");
+        assert!(data["groups"].is_array());
+    });
+}
+
+#[test]
+fn facets() {
+    let spans = [with(span(1, 1, 0), "session.id", "ärger"), failed(span(2, 1, 5), "no"), span(3, 1, 9)];
+    let traces = request(&spans).spans.into_iter().map(|accepted| {
+        let trace_id = accepted.trace_id;
+        Trace::new(trace_id, 7).with([Arc::new(Span::from_wire(accepted.wire).expect("an accepted span"))])
+    });
+    let snapshot = Arc::new(Snapshot::new(vec![SnapshotPart::of_traces(traces.collect())]));
+    let corpus = vec![
+        br#"{"filter":{"op":"EQ","key":"status","value":"OK"},"fields":["status","session_id"],"limit":2,
+            "prefix":{"field":"session_id","text":"\u00e4"},"exclude_own":true}"#
+            .to_vec(),
+    ];
+    fuzz("facets", corpus, |body| {
+        let Ok(body) = serde_json::from_slice::<serde_json::Value>(body) else { return };
+        let Ok(filter) = Filter::compile(body["filter"].to_string().as_bytes()) else { return };
+        let keys: Vec<&str> =
+            body["fields"].as_array().into_iter().flatten().filter_map(|key| key.as_str()).collect();
+        let limit = body["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(20);
+        let Ok(mut asked) = FacetRequest::new(&keys, limit) else { return };
+        if let Some((key, text)) = body["prefix"]["field"].as_str().zip(body["prefix"]["text"].as_str()) {
+            let Ok(narrowed) = asked.with_prefix(key, text) else { return };
+            asked = narrowed;
+        }
+        let asked = asked.excluding_own(body["exclude_own"] == true);
+        let plan = FacetPlan::new(snapshot.clone(), &filter, asked).expect("a plan");
+        let counted = plan.run(&CancellationToken::default()).expect("facets");
+        let data: serde_json::Value = serde_json::from_slice(&counted.data).expect("JSON");
+        assert_eq!(data.as_object().map_or(0, serde_json::Map::len), keys.len());
+        assert!(counted.matched <= 3);
     });
 }
 

@@ -20,14 +20,14 @@ use crate::support::spans::{failed, request, span, with};
 /// An operation on a store: ingest of a span, given by its trace and by what selects its texts and its attributes;
 /// a seal; a deletion of some traces; a merge.
 #[derive(Debug, Clone)]
-enum Operation {
+pub(super) enum Operation {
     Span(u64, u8, u8),
     Seal,
     Delete(u64),
     Merge,
 }
 
-fn operations() -> impl Strategy<Value = Vec<Operation>> {
+pub(super) fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let operation = prop_oneof![
         24 => (1..40_u64, any::<u8>(), any::<u8>()).prop_map(|(trace, text, kind)| Operation::Span(trace, text, kind)),
         3 => Just(Operation::Seal),
@@ -37,7 +37,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 0..60)
 }
 
-fn apply(store: &TraceStore, operation: &Operation) {
+pub(super) fn apply(store: &TraceStore, operation: &Operation) {
     match operation {
         Operation::Span(trace, text, kind) => {
             let made = span(*trace, u64::from(kind % 3) + 1, u64::from(kind % 5));
@@ -67,7 +67,7 @@ fn trace_id(trace: u64) -> String {
 }
 
 /// Returns the rows of the traces of a snapshot, computed from their documents, in result order.
-fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
+pub(super) fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
     let ids = (0..40).map(|trace| TraceId::from_hex(&trace_id(trace)).expect("an id"));
     let found = ids.filter_map(|id| {
         let (place, row) = snapshot.find(id)?;

@@ -1,6 +1,9 @@
 //! Tests of `rust/search/`: pages add up to all results in order, and sessions equal a naive grouping.
 
+mod aggregate;
+mod facets;
 mod filtered;
+mod tail;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -274,20 +277,23 @@ fn a_trace_that_the_filter_does_not_match_is_absent() {
         for trace in traces {
             let is_there = runs.iter().any(|run| run.trace_id() == trace);
             let trace_id = TraceId::from_hex(&trace).expect("an id");
-            assert_eq!(search::trace(&snapshot, trace_id, &own).expect("a result").is_some(), is_there);
             assert_eq!(
-                search::span(&snapshot, trace_id, span_id, &own).expect("a result").is_some(),
+                search::trace(&snapshot, trace_id, &own, Detail::Full).expect("a result").is_some(),
                 is_there
             );
-            assert_eq!(search::trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
-            assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign).expect("no span"), None);
+            assert_eq!(
+                search::span(&snapshot, trace_id, span_id, &own, None).expect("a result").is_some(),
+                is_there
+            );
+            assert_eq!(search::trace(&snapshot, trace_id, &foreign, Detail::Full).expect("no trace"), None);
+            assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign, None).expect("no span"), None);
         }
     }
     let folder = TempDir::new().expect("a folder");
     let empty =
         TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
     let trace_id = TraceId::from_hex(&"1".repeat(32)).expect("an id");
-    assert_eq!(search::trace(&empty.snapshot(), trace_id, &own).expect("no trace"), None);
+    assert_eq!(search::trace(&empty.snapshot(), trace_id, &own, Detail::Full).expect("no trace"), None);
 }
 
 #[test]
@@ -330,16 +336,32 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
         let trace_id = TraceId::from_hex(expected["trace_id"].as_str().expect("an id")).expect("an id");
         let span_id = SpanId::from_hex("0000000000000001").expect("an id");
         let (snapshot, every) = (store.snapshot(), Filter::all());
-        for found in
-            [search::trace(&snapshot, trace_id, &every), search::span(&snapshot, trace_id, span_id, &every)]
-        {
+        for found in [
+            search::trace(&snapshot, trace_id, &every, Detail::Full),
+            search::span(&snapshot, trace_id, span_id, &every, None),
+        ] {
             assert!(matches!(found, Err(Error::Damage { .. })), "{found:?}");
         }
-        let rest = search::damaged_trace(&snapshot, trace_id, &every).expect("rows").expect("a trace");
+        let rest =
+            search::damaged_trace(&snapshot, trace_id, &every, Detail::Full).expect("rows").expect("a trace");
         assert_eq!(serde_json::from_slice::<Value>(&rest).expect("JSON")["damaged"], true);
+        let skeleton = |id, is_damaged| {
+            let read = if is_damaged { search::damaged_trace } else { search::trace };
+            let found = read(&snapshot, id, &every, Detail::Skeleton).expect("readable").expect("a trace");
+            serde_json::from_slice::<Value>(&found).expect("JSON")
+        };
+        let whole_id = TraceId::from_hex(items[0]["trace_id"].as_str().expect("an id")).expect("an id");
+        let (bare, whole) = (skeleton(trace_id, true), skeleton(whole_id, false));
+        assert_eq!((&bare["damaged"], &bare["spans"]["span_id"]), (&true.into(), &Value::Array(Vec::new())));
+        let columns =
+            |of: &Value| of["spans"].as_object().expect("columns").keys().cloned().collect::<Vec<_>>();
+        assert_eq!(columns(&bare), columns(&whole));
         let foreign = every.restrict("user_id", "user.id-1").expect("a restriction");
-        assert_eq!(search::damaged_trace(&snapshot, trace_id, &foreign).expect("no trace"), None);
-        assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign).expect("no span"), None);
+        assert_eq!(
+            search::damaged_trace(&snapshot, trace_id, &foreign, Detail::Full).expect("no trace"),
+            None
+        );
+        assert_eq!(search::span(&snapshot, trace_id, span_id, &foreign, None).expect("no span"), None);
     }
 }
 

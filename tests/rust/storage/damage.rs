@@ -173,24 +173,32 @@ fn opening_removes_objects_that_no_manifest_names() {
 }
 
 #[test]
-fn late_spans_of_an_unreadable_trace_are_rejected_and_the_store_continues() {
+fn late_spans_of_a_damaged_trace_are_rejected_by_themselves() {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
     store.ingest(request(&[span(1, 1, 0), span(2, 1, 0)])).expect("ingested");
     store.flush().expect("flushed");
     let documents = newest(&folder, "segments").join("spans.otlp.zst");
     let sound = fs::read(&documents).expect("a file");
-    let row = store.snapshot().find(request(&[span(1, 1, 0)]).spans[0].trace_id).expect("a row").1;
+    let trace_id = request(&[span(1, 1, 0)]).spans[0].trace_id;
+    let row = store.snapshot().find(trace_id).expect("a row").1;
     let mut damaged = sound.clone();
     // Documents are in the order of their rows, and these two have the same length.
     damaged[row * sound.len() / 2 + 20] ^= 1;
     fs::write(&documents, damaged).expect("written");
-    let before = store.stats();
-    let rejected = store.ingest(request(&[span(1, 2, 0), span(3, 1, 0)]));
-    assert!(matches!(rejected, Err(Error::Damage { .. })), "{rejected:?}");
-    assert_eq!(store.stats(), before, "nothing was written");
+    let report = store.ingest(request(&[span(1, 2, 0), span(3, 1, 0), span(1, 3, 0)])).expect("ingested");
+    assert_eq!((report.accepted, report.rejected), (1, 2));
+    let named = format!("trace {trace_id} cannot be read: ");
+    assert!(report.reason.starts_with(&named), "{}", report.reason);
+    assert!(report.reason.contains("spans.otlp.zst"), "{}", report.reason);
+    let all = store.ingest(request(&[span(1, 2, 0)])).expect("ingested");
+    assert_eq!((all.accepted, all.rejected), (0, 1));
     store.ingest(request(&[span(2, 2, 0), span(4, 1, 0)])).expect("other traces are accepted");
     fs::write(&documents, sound).expect("written");
-    store.ingest(request(&[span(1, 2, 0)])).expect("a repaired trace is accepted");
-    assert_eq!(contents(&store.snapshot()).len(), 3);
+    let repaired = store.ingest(request(&[span(1, 2, 0)])).expect("ingested");
+    assert_eq!((repaired.accepted, repaired.rejected), (1, 0));
+    let held = contents(&store.snapshot());
+    assert_eq!(held.len(), 4);
+    store.close().expect("closed");
+    assert_eq!(contents(&open(&folder).snapshot()), held, "a replay has nothing of what was rejected");
 }

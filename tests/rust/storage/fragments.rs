@@ -4,7 +4,7 @@ use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::filter::Filter;
 use spanwise::otlp::fragment::has_fragments;
 use spanwise::otlp::limits::MAX_EVENTS;
-use spanwise::search::{self, CancellationToken, PageRequest};
+use spanwise::search::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::MAX_FRAGMENTS;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ fn found(snapshot: &Snapshot) -> Vec<u64> {
     assert_eq!(numbers.len(), ids.len());
     assert!(contents(snapshot).keys().copied().eq(numbers.iter().map(|number| id_of(*number))));
     for number in 1..100 {
-        let detail = search::trace(snapshot, id_of(number), &Filter::all()).expect("readable");
+        let detail = search::trace(snapshot, id_of(number), &Filter::all(), Detail::Full).expect("readable");
         assert_eq!(detail.is_some(), numbers.contains(&number));
     }
     let rows: usize = spans(std::sync::Arc::new(reopened(snapshot)), Filter::all())
@@ -43,7 +43,9 @@ fn reopened(snapshot: &Snapshot) -> Snapshot {
 
 /// Returns the names of the events that a search shows of span 1 of a trace.
 fn shown(snapshot: &Snapshot, trace: u64) -> Vec<String> {
-    let detail = search::trace(snapshot, id_of(trace), &Filter::all()).expect("readable").expect("a trace");
+    let detail = search::trace(snapshot, id_of(trace), &Filter::all(), Detail::Full)
+        .expect("readable")
+        .expect("a trace");
     let detail: serde_json::Value = serde_json::from_slice(&detail).expect("JSON");
     let events = detail.pointer("/tree/0/extra_data/events").and_then(serde_json::Value::as_array).cloned();
     let content =

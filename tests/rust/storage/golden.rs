@@ -22,7 +22,8 @@ use spanwise::error::Error;
 use spanwise::otlp::{self, TraceId};
 use spanwise::storage::objects::{Objects, PutError, PutPayload};
 use spanwise::storage::{Options, Snapshot, TraceStore};
-use spanwise::trace::Trace;
+use spanwise::trace::row::to_batch;
+use spanwise::trace::{Trace, TraceRow};
 use tempfile::TempDir;
 
 use crate::support::contents::{address, contents, copy_folder, open};
@@ -126,6 +127,7 @@ fn assert_holds(snapshot: &Snapshot, held: &GoldenStore) {
         for (column, value) in &expected.row {
             assert_eq!(found[id].row.get(column), Some(value), "{column} of trace {id}");
         }
+        assert_completed(&found[id].row, &expected.row, &expected.document, id);
         let trace_id = TraceId::from_hex(id).expect("a trace id");
         let spans = |document: &str| {
             let document = STANDARD.decode(document).expect("base64").into();
@@ -133,6 +135,23 @@ fn assert_holds(snapshot: &Snapshot, held: &GoldenStore) {
             trace.spans().iter().map(|span| span.wire.clone()).collect::<Vec<_>>()
         };
         assert_eq!(spans(&found[id].document), spans(&expected.document), "trace {id}");
+    }
+}
+
+/// Asserts that columns which a format had not are what today's rules derive from the document.
+fn assert_completed(
+    found: &BTreeMap<String, String>,
+    held: &BTreeMap<String, String>,
+    document: &str,
+    id: &str,
+) {
+    let document = STANDARD.decode(document).expect("base64").into();
+    let trace = Trace::from_document(TraceId::from_hex(id).expect("a trace id"), 0, document);
+    let derived = to_batch(&[TraceRow::of(&trace.expect("a document"))]);
+    for (field, column) in derived.schema().fields().iter().zip(derived.columns()) {
+        if !held.contains_key(field.name()) {
+            assert_eq!(found[field.name()], printed(column, 0), "{} of trace {id}", field.name());
+        }
     }
 }
 
@@ -179,12 +198,12 @@ fn a_newer_format_of_any_object_is_rejected_and_nothing_is_changed() {
             let position = newer.windows(key.len()).position(|window| window == key).expect("the format");
             // The key is followed by the header of the value field, its length, and the value.
             assert_eq!(newer[position + key.len() + 2], b'1');
-            newer[position + key.len() + 2] = b'2';
+            newer[position + key.len() + 2] = b'3';
             fs::write(&rows, &newer).expect("written");
             forge::record_file(manifest, 1, "traces", &newer);
             segment = Some(rows);
         });
-        assert_rejected(&copy, &segment.expect("a segment"), "has format 2, this program reads 1");
+        assert_rejected(&copy, &segment.expect("a segment"), "has format 3, this program reads 1 to 2");
     }
 }
 

@@ -62,9 +62,9 @@ pub(crate) fn answers(snapshot: &Arc<Snapshot>, traces: &[TraceId]) -> Answers {
     let every = Filter::all();
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
     for trace in traces {
-        let alone = search::trace(snapshot, *trace, &every);
+        let alone = search::trace(snapshot, *trace, &every, Detail::Full);
         answers.push((format!("trace {trace}"), item_of(alone)));
-        let span = search::span(snapshot, *trace, span_id, &every);
+        let span = search::span(snapshot, *trace, span_id, &every, None);
         answers.push((format!("span of {trace}"), item_of(span)));
     }
     for (word, format) in Format::WORDS {

@@ -1,8 +1,9 @@
 //! Object storage in memory, whose content a test may change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -17,9 +18,17 @@ type SharedObjects = Arc<Mutex<BTreeMap<String, Bytes>>>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     objects: SharedObjects,
+    reads: Arc<AtomicUsize>,
+    /// Paths of objects that cannot be read.
+    failing: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Memory {
+    /// Lets every read of a part of an object fail.
+    pub(crate) fn fail(&self, path: &str) {
+        self.failing.lock().expect("a sound lock").insert(path.to_owned());
+    }
+
     /// Returns the files of a folder as objects.
     pub(crate) fn of_folder(root: &Path) -> Self {
         let memory = Self::default();
@@ -32,7 +41,12 @@ impl Memory {
 
     /// Returns an independent copy.
     pub(crate) fn deep_clone(&self) -> Self {
-        Self { objects: Arc::new(Mutex::new(locked(&self.objects).clone())) }
+        Self { objects: Arc::new(Mutex::new(locked(&self.objects).clone())), ..Self::default() }
+    }
+
+    /// Returns how often a part of an object was read.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// Creates or replaces an object.
@@ -96,7 +110,11 @@ impl Objects for Memory {
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
         match locked(&self.objects).get(path) {
-            Some(content) => Ok(Arc::new(MemoryReader { path: path.to_owned(), content: content.clone() })),
+            Some(content) => {
+                let (path, content) = (path.to_owned(), content.clone());
+                let (reads, failing) = (self.reads.clone(), self.failing.clone());
+                Ok(Arc::new(MemoryReader { path, content, reads, failing }))
+            }
             None => Err(Error::damage(path, 0, "the object is missing")),
         }
     }
@@ -125,6 +143,8 @@ impl ObjectWriter for MemoryWriter {
 struct MemoryReader {
     path: String,
     content: Bytes,
+    reads: Arc<AtomicUsize>,
+    failing: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl ObjectReader for MemoryReader {
@@ -133,6 +153,10 @@ impl ObjectReader for MemoryReader {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        if self.failing.lock().expect("a sound lock").contains(&self.path) {
+            return Err(Error::storage(&self.path, "injected"));
+        }
         let start = usize::try_from(offset).expect("an offset");
         match self.content.get(start..).and_then(|rest| rest.get(..buffer.len())) {
             Some(content) => {

@@ -113,6 +113,13 @@ pub(super) fn detail_of(trace: &Trace) -> Json {
     serde_json::from_slice(&out).expect("JSON")
 }
 
+/// Returns a single span as JSON.
+pub(super) fn span_json(trace: &Trace, id: SpanId) -> Json {
+    let mut out = Vec::new();
+    assert!(detail::write_span(&mut out, trace, id).expect("a readable span"), "no span {id}");
+    serde_json::from_slice(&out).expect("JSON")
+}
+
 /// Returns the nodes of a tree, each before its children.
 pub(super) fn nodes(detail: &Json) -> Vec<&Json> {
     let mut found = Vec::new();

@@ -9,16 +9,16 @@ use super::made::{attribute, detail_of, message, otlp_value, text, trace};
 
 /// A conversation with a model, and what it answers.
 #[derive(Debug, Clone)]
-struct Conversation {
+pub(super) struct Conversation {
     /// Roles and texts, of which the last is of a user.
-    messages: Vec<(&'static str, String)>,
-    answer: String,
+    pub(super) messages: Vec<(&'static str, String)>,
+    pub(super) answer: String,
     /// The arguments of a call of `f`.
-    call: Option<u8>,
+    pub(super) call: Option<u8>,
 }
 
 impl Conversation {
-    fn any() -> impl Strategy<Value = Self> {
+    pub(super) fn any() -> impl Strategy<Value = Self> {
         let words = || "[a-z]{1,8}( [a-z]{1,8}){0,2}";
         let before =
             prop::collection::vec((prop::sample::select(vec!["system", "user", "assistant"]), words()), 0..4);
@@ -48,19 +48,19 @@ impl Conversation {
     }
 }
 
-fn arguments(x: u8) -> String {
+pub(super) fn arguments(x: u8) -> String {
     json!({"x": x}).to_string()
 }
 
 /// How a convention writes a conversation to a span.
-type Shape = (&'static str, fn(&Conversation) -> proto::Span);
+pub(super) type Shape = (&'static str, fn(&Conversation) -> proto::Span);
 
-fn with(attributes: Vec<KeyValue>) -> proto::Span {
+pub(super) fn with(attributes: Vec<KeyValue>) -> proto::Span {
     let kind = text("openinference.span.kind", "LLM");
     proto::Span { attributes: attributes.into_iter().chain([kind]).collect(), ..message(1, 0, 1) }
 }
 
-fn with_values(input: &Json, output: &Json) -> proto::Span {
+pub(super) fn with_values(input: &Json, output: &Json) -> proto::Span {
     with(vec![text("input.value", &input.to_string()), text("output.value", &output.to_string())])
 }
 
@@ -211,7 +211,7 @@ fn span_events(said: &Conversation) -> proto::Span {
     proto::Span { events: genai_events(said).into_iter().map(event).collect(), ..with(Vec::new()) }
 }
 
-const SHAPES: [Shape; 12] = [
+pub(super) const SHAPES: [Shape; 12] = [
     ("openai chat", openai_chat),
     ("openai responses", openai_responses),
     ("anthropic", anthropic),

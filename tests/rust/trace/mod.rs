@@ -1,14 +1,18 @@
 //! Tests of `rust/trace/`.
 
 mod captures;
+mod conversation;
 mod detail;
 mod documents;
 mod attributes;
 mod forest;
 mod fragments;
+mod frameworks;
 mod golden;
 mod json;
 mod made;
 mod messages;
 mod row;
 mod size;
+mod skeleton;
+mod values;

@@ -4,8 +4,10 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef};
 use proptest::prelude::*;
+use prost::Message as _;
 use spanwise::otlp::proto;
 use spanwise::schema::{FIELDS, trace_schema};
+use spanwise::trace::conventions::ResourceTexts;
 use spanwise::trace::tree::Forest;
 use spanwise::trace::{Trace, TraceRow, row};
 
@@ -97,6 +99,9 @@ proptest! {
                 ("workflow_id", row.workflow_id.as_deref()),
                 ("session_id", row.session_id.as_deref()),
                 ("run_id", row.run_id.as_deref()),
+                ("service", row.service.as_deref()),
+                ("environment", row.environment.as_deref()),
+                ("release", row.release.as_deref()),
                 ("name", Some(row.name.as_str())),
                 ("trace_id", Some("07070707070707070707070707070707")),
             ];
@@ -113,6 +118,11 @@ proptest! {
                 ("error_count", row.error_count),
                 ("input_tokens", row.input_tokens),
                 ("output_tokens", row.output_tokens),
+                ("total_tokens", row.total_tokens),
+                ("cached_tokens", row.cached_tokens),
+                ("reasoning_tokens", row.reasoning_tokens),
+                ("llm_calls", row.llm_calls),
+                ("tool_calls", row.tool_calls),
             ];
             for (key, number) in numbers {
                 prop_assert_eq!(number_at(&batch[key], index), number, "{}", key);
@@ -203,6 +213,61 @@ fn tokens_are_summed_over_model_spans_only() {
     let row = TraceRow::of(&trace(&messages[..4]));
     assert_eq!((row.input_tokens, row.output_tokens), (20, 0), "a negative count is none");
     assert_eq!(TraceRow::of(&trace(&messages)).input_tokens, i64::MAX, "a sum never overflows");
+}
+
+#[test]
+fn parts_of_tokens_go_with_the_count_that_they_are_of() {
+    let kind = ("openinference.span.kind", "LLM");
+    let call = |id, parent, counts: [(&str, i64); 4]| {
+        let mut call = run(id, parent, id, &[kind]);
+        let counts = counts.map(|(key, count)| attribute(key, proto::any_value::Value::IntValue(count)));
+        call.attributes.extend(counts);
+        call
+    };
+    let counts = |input, output, cached, reasoning| {
+        [
+            ("llm.token_count.prompt", input),
+            ("llm.token_count.completion", output),
+            ("llm.token_count.prompt_details.cache_read", cached),
+            ("llm.token_count.completion_details.reasoning", reasoning),
+        ]
+    };
+    // The client's call has the input, the framework's around it repeats it and alone has the output.
+    let row = TraceRow::of(&trace(&[call(1, 0, counts(10, 7, 4, 2)), call(2, 1, counts(10, 0, 5, 1))]));
+    assert_eq!((row.input_tokens, row.cached_tokens), (10, 5));
+    assert_eq!((row.output_tokens, row.reasoning_tokens), (7, 2));
+    assert_eq!(row.total_tokens, 17);
+}
+
+#[test]
+fn calls_of_models_count_where_they_are_innermost_and_calls_of_tools_everywhere() {
+    let kinds =
+        [(1, 0, "AGENT"), (2, 1, "LLM"), (3, 2, "CHAIN"), (4, 3, "LLM"), (5, 1, "LLM"), (6, 1, "TOOL")];
+    let kinds = [kinds.as_slice(), &[(7, 6, "AGENT"), (8, 7, "TOOL"), (9, 8, "EMBEDDING")]].concat();
+    let spans: Vec<_> = kinds
+        .iter()
+        .map(|(id, parent, kind)| run(*id, *parent, *id, &[("openinference.span.kind", *kind)]))
+        .collect();
+    let row = TraceRow::of(&trace(&spans));
+    assert_eq!((row.llm_calls, row.tool_calls), (2, 2));
+}
+
+#[test]
+fn service_environment_and_release_are_those_of_the_resource_of_the_run() {
+    let texts = |attributes: &[(&str, &str)]| {
+        let attributes = attributes.iter().map(|(key, value)| text(key, value)).collect();
+        let resource = proto::Resource { attributes, ..proto::Resource::default() };
+        let ResourceTexts { service, environment, release } = ResourceTexts::of(&resource.encode_to_vec());
+        [service, environment, release].map(Option::unwrap_or_default)
+    };
+    let semantic =
+        [("service.name", "shop"), ("deployment.environment.name", "prod"), ("service.version", "2.1")];
+    assert_eq!(texts(&semantic), ["shop", "prod", "2.1"]);
+    let earlier = [("deployment.environment", "staging"), ("langfuse.environment", "default")];
+    assert_eq!(texts(&earlier), ["", "staging", ""]);
+    let langfuse = [("service.name", ""), ("langfuse.environment", "default"), ("langfuse.release", "v3")];
+    assert_eq!(texts(&langfuse), ["", "default", "v3"]);
+    assert_eq!(ResourceTexts::of(b"\xff\xff"), ResourceTexts::default());
 }
 
 /// Model calls below one root, as their parents and tokens.

@@ -1,4 +1,4 @@
-//! The index cache is derived data: whatever happens to it, searches return the same.
+//! The index cache is derived data, indexes of rows, of spans and of texts alike: whatever happens to it, searches return the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,16 @@ use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use crate::support::contents::{address, contents, open, traces_in};
+use crate::support::contents::{self, address, contents, traces_in};
 use crate::support::files::closed_store;
 use crate::support::spans::{request, span};
+
+/// Opens a store, and has all of it indexed.
+fn open(folder: &TempDir) -> TraceStore {
+    let store = contents::open(folder);
+    store.index().expect("indexed");
+    store
+}
 
 /// Returns the files of a cache.
 fn cached_files(cache: &Path) -> Vec<PathBuf> {
@@ -33,6 +40,8 @@ fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
         r#"{"op":"LT","key":"duration_ms","value":1000}"#,
         r#"{"op":"NOT","condition":{"op":"EXISTS","key":"session_id"}}"#,
         r#"{"op":"GT","key":"end_time","value":"1971-01-01"}"#,
+        r#"{"op":"SPAN","where":{"op":"CONTAINS","key":"name","value":"span"}}"#,
+        r#"{"op":"NOT","condition":{"op":"CONTAINS","key":"text","value":"absent"}}"#,
     ];
     let found = filters.map(|source| {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
@@ -53,7 +62,7 @@ fn a_missing_truncated_damaged_or_wrong_index_is_rebuilt() {
         .into_iter()
         .map(|path| (path.clone(), fs::read(path).expect("a file")))
         .collect();
-    assert_eq!(sound.len(), 3);
+    assert_eq!(sound.len(), 9);
     let assert_same = |what: &str| {
         let store = open(&folder);
         assert_eq!(contents(&store.snapshot()), held, "{what}");
@@ -66,24 +75,26 @@ fn a_missing_truncated_damaged_or_wrong_index_is_rebuilt() {
     assert_same("unchanged");
     fs::remove_dir_all(&cache).expect("removed");
     assert_same("missing");
-    let (path, content) = &sound[1];
-    for length in [0, 1, content.len() / 2, content.len() - 1] {
-        fs::write(path, &content[..length]).expect("written");
-        assert_same("truncated");
+    for (at, (path, content)) in sound.iter().enumerate().take(3) {
+        for length in [0, 1, content.len() / 2, content.len() - 1] {
+            fs::write(path, &content[..length]).expect("written");
+            assert_same("truncated");
+        }
+        for position in (0..content.len()).filter(|position| content[*position] != 0).step_by(151) {
+            let mut flipped = content.clone();
+            flipped[position] ^= 1 << (position % 8);
+            fs::write(path, flipped).expect("written");
+            let store = open(&folder);
+            assert_eq!(contents(&store.snapshot()), held, "byte {position}");
+            assert_eq!(results(&store), expected, "byte {position}");
+        }
+        fs::write(path, &sound[at + 3].1).expect("written");
+        assert_same("of another segment");
+        fs::remove_file(path).expect("removed");
+        fs::create_dir(path).expect("a folder");
+        assert_eq!(results(&open(&folder)), expected, "not a file");
+        fs::remove_dir(path).expect("removed");
     }
-    for position in (0..content.len()).filter(|position| content[*position] != 0).step_by(151) {
-        let mut flipped = content.clone();
-        flipped[position] ^= 1 << (position % 8);
-        fs::write(path, flipped).expect("written");
-        let store = open(&folder);
-        assert_eq!(contents(&store.snapshot()), held, "byte {position}");
-        assert_eq!(results(&store), expected, "byte {position}");
-    }
-    fs::write(path, &sound[2].1).expect("written");
-    assert_same("of another segment");
-    fs::remove_file(path).expect("removed");
-    fs::create_dir(path).expect("a folder");
-    assert_eq!(results(&open(&folder)), expected, "not a file");
 }
 
 #[test]
@@ -95,20 +106,24 @@ fn the_cache_holds_the_indexes_of_live_segments_only() {
         store.ingest(request(&[span(trace, 1, 0)])).expect("ingested");
         store.flush().expect("flushed");
     }
-    assert_eq!(cached_files(&cache).len(), 3);
+    store.index().expect("indexed");
+    assert_eq!(cached_files(&cache).len(), 9);
     store.delete(&traces_in(&[1]), false).expect("deleted");
-    assert_eq!(cached_files(&cache).len(), 2, "a segment without live rows");
+    assert_eq!(cached_files(&cache).len(), 6, "a segment without live rows");
     store.compact(false).expect("compacted");
-    assert_eq!(cached_files(&cache).len(), 1, "a merge");
+    store.index().expect("indexed");
+    assert_eq!(cached_files(&cache).len(), 3, "a merge");
     store.close().expect("closed");
     let stray = cache.join("01ARZ3NDEKTSV4RRFFQ69G5FAV");
     fs::create_dir(&stray).expect("a folder");
     fs::write(stray.join("index"), "stray").expect("written");
-    let live = cached_files(&cache).into_iter().find(|path| !path.starts_with(&stray)).expect("an index");
-    fs::write(live.with_file_name("index.new"), "unfinished").expect("written");
+    let live: Vec<PathBuf> =
+        cached_files(&cache).into_iter().filter(|path| !path.starts_with(&stray)).collect();
+    fs::write(live[0].with_file_name("index.new"), "unfinished").expect("written");
+    fs::write(live[0].with_file_name("spans.new"), "unfinished").expect("written");
     fs::write(cache.join("also stray"), "stray").expect("written");
     drop(open(&folder));
-    assert_eq!(cached_files(&cache), [live]);
+    assert_eq!(cached_files(&cache), live);
     assert!(!cache.join("also stray").exists());
 }
 
@@ -118,12 +133,15 @@ fn a_cache_may_be_elsewhere_and_a_store_works_without_one() {
     let elsewhere = TempDir::new().expect("a folder");
     let no_folder = elsewhere.path().join("file");
     fs::write(&no_folder, "a file").expect("written");
-    for (cache_dir, files) in [(elsewhere.path().join("cache"), 3), (no_folder, 0)] {
+    for (cache_dir, files) in [(elsewhere.path().join("cache"), 9), (no_folder, 0)] {
         fs::remove_dir_all(folder.path().join("cache")).unwrap_or_default();
         let options = Options { cache_dir: Some(cache_dir.clone()), ..Options::default() };
         let store = TraceStore::open(address(&folder), options).expect("a store");
         assert_eq!(contents(&store.snapshot()), held);
-        assert_eq!(results(&store).len(), 6);
+        store.index().expect("indexed");
+        let stats = store.stats();
+        assert_eq!((stats.segments_without_spans, stats.segments_without_texts), (0, 0));
+        assert_eq!(results(&store).len(), 8);
         assert!(!folder.path().join("cache").exists());
         assert_eq!(cached_files(&cache_dir).len(), files);
     }

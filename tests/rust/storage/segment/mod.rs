@@ -1,3 +1,4 @@
 //! Tests of `rust/storage/segment/`.
 
 mod index_cache;
+mod indexes;

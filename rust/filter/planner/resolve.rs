@@ -7,10 +7,11 @@
 
 use std::ops::Range;
 
-use super::intervals::IntervalSet;
-use super::predicate::Predicate;
-use super::text::{ByteInterval, TextMatcher};
-use crate::index::{Ids, Index, Numbers, Texts, fill};
+use super::text_rows::TextRows;
+use crate::filter::intervals::IntervalSet;
+use crate::filter::predicate::Predicate;
+use crate::filter::text::{ByteInterval, TextMatcher};
+use crate::index::{Ids, Index, Numbers, RowSet, Texts, fill};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 
@@ -39,6 +40,8 @@ pub(super) enum Resolved<'i> {
     Scanned(&'i Numbers, IntervalSet<i64>),
     /// The row's id is at one of these positions in the order of ids.
     Ids(&'i Ids, Vec<Range<usize>>),
+    /// The row is in the set.
+    Rows(RowSet),
 }
 
 /// A set of codes.
@@ -86,11 +89,22 @@ impl Codes {
     }
 }
 
+/// Which rows stand for a condition on spans that no index decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::filter) enum SpanRows {
+    /// All that may match it.
+    Possible,
+    /// Those that are known to match it.
+    Certain,
+}
+
 /// The index, and whether the search has been cancelled.
 #[derive(Clone, Copy)]
 pub(super) struct ResolveContext<'i, 'w> {
     pub(super) index: &'i Index,
+    pub(super) texts: &'w TextRows<'i>,
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
+    pub(super) span_rows: SpanRows,
 }
 
 /// Returns `predicate` resolved to the rows for which it is `truth`; an empty range once the search is cancelled.
@@ -100,7 +114,7 @@ pub(super) fn resolve<'i>(
     truth: bool,
     context: &ResolveContext<'i, '_>,
 ) -> Resolved<'i> {
-    let ResolveContext { index, is_cancelled } = *context;
+    let ResolveContext { index, texts, is_cancelled, span_rows } = *context;
     match predicate {
         _ if is_cancelled() => Resolved::Range(0..0),
         Predicate::And(parts) | Predicate::Or(parts) => {
@@ -125,6 +139,17 @@ pub(super) fn resolve<'i>(
         Predicate::Time(field, instants) => {
             resolve_intervals(index, *field, instants, (NANOS_PER_MICRO, truth))
         }
+        Predicate::Spans(test) => match texts.bounds(test, truth, is_cancelled) {
+            Some([certain, possible]) => {
+                Resolved::Rows(if span_rows == SpanRows::Certain { certain } else { possible })
+            }
+            None if span_rows == SpanRows::Certain => Resolved::Range(0..0),
+            None if truth => {
+                let implied = [test.implied(), test.implied_texts()];
+                Resolved::All(implied.iter().map(|part| resolve(part, true, context)).collect())
+            }
+            None => Resolved::Range(0..index.rows()),
+        },
     }
 }
 

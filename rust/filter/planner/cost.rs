@@ -31,6 +31,7 @@ pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
         Resolved::Ordered { positions, .. } | Resolved::Ids(_, positions) => {
             positions.iter().map(ExactSizeIterator::len).sum()
         }
+        Resolved::Rows(rows) => rows.count(),
         Resolved::Scanned(_, _) => all_rows,
     }
 }
@@ -132,7 +133,9 @@ fn probe_cost(node: &Resolved<'_>) -> usize {
     match node {
         Resolved::All(parts) | Resolved::Any(parts) => parts.iter().map(probe_cost).sum(),
         Resolved::Range(_) => 1,
-        Resolved::Texts(_, _) | Resolved::Ordered { .. } | Resolved::Scanned(_, _) => PROBE_COST,
+        Resolved::Texts(_, _) | Resolved::Ordered { .. } | Resolved::Rows(_) | Resolved::Scanned(_, _) => {
+            PROBE_COST
+        }
         Resolved::Ids(_, _) => ID_PROBE_COST,
     }
 }
@@ -150,7 +153,7 @@ fn cost(node: &Resolved<'_>, count: u32) -> usize {
         Resolved::Range(_) => words,
         Resolved::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
         Resolved::Ordered { .. } => words + (ROW_COST * max_rows(node, count)).min(rows / 2),
-        Resolved::Ids(_, _) => words + ROW_COST * max_rows(node, count),
+        Resolved::Ids(_, _) | Resolved::Rows(_) => words + ROW_COST * max_rows(node, count),
         Resolved::Scanned(_, _) => words + rows / 2,
     }
 }

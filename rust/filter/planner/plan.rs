@@ -9,23 +9,25 @@ use std::ops::Range;
 use arrow_buffer::ScalarBuffer;
 
 use super::cost::{Conjunction, IntersectionPlan, MAX_MERGED_LISTS, max_rows};
-use super::predicate::Predicate;
-use super::resolve::{Codes, ResolveContext, Resolved, resolve};
+use super::resolve::{Codes, ResolveContext, Resolved, SpanRows, resolve};
+use super::text_rows::TextRows;
+use crate::filter::predicate::Predicate;
 use crate::index::{Bits, Index, Numbers, RowSet, Texts};
 
 /// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
 const SPARSE_RATIO: usize = 256;
 
-/// Returns the rows of `index` for which `predicate` is true; `None` if the search is cancelled first.
-pub(super) fn rows(predicate: &Predicate, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
-    let question = resolve(predicate, true, &ResolveContext { index, is_cancelled });
+/// Returns the rows of `index` for which `predicate` is true, by what `texts` has of conditions on texts, and by what
+/// `span_rows` takes other conditions on spans for; `None` if the search is cancelled first.
+pub(in crate::filter) fn rows(
+    predicate: &Predicate,
+    (index, texts): (&Index, &TextRows<'_>),
+    span_rows: SpanRows,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Option<RowSet> {
+    let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows });
     let rows = Planner { rows: index.rows(), is_cancelled }.rows(flattened(question, index.rows()));
     (!is_cancelled()).then_some(rows)
-}
-
-/// Whether `predicate` is true for a row.
-pub(super) fn holds(predicate: &Predicate, index: &Index, row: u32) -> bool {
-    contains(&resolve(predicate, true, &ResolveContext { index, is_cancelled: &|| false }), row)
 }
 
 /// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, and puts the smallest part first.
@@ -61,7 +63,7 @@ fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
 }
 
 /// Whether a node matches a row.
-fn contains(node: &Resolved<'_>, row: u32) -> bool {
+pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
     let index = row as usize;
     match node {
         Resolved::All(parts) => parts.iter().all(|part| contains(part, row)),
@@ -75,6 +77,7 @@ fn contains(node: &Resolved<'_>, row: u32) -> bool {
             let at = ids.order().binary_search_by(|own| ids.bytes(*own as usize).cmp(ids.bytes(index)));
             at.is_ok_and(|at| positions.iter().any(|range| range.contains(&at)))
         }
+        Resolved::Rows(rows) => rows.contains(row),
     }
 }
 
@@ -89,6 +92,7 @@ impl Planner<'_> {
     fn rows(self, node: Resolved<'_>) -> RowSet {
         match node {
             Resolved::Range(range) => RowSet::Range(range),
+            Resolved::Rows(rows) => rows,
             Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 lists(texts, &codes, &(0..self.rows))
             }
@@ -123,6 +127,7 @@ impl Planner<'_> {
             Resolved::Ids(ids, positions) => {
                 found.extend(positions.iter().flat_map(|range| &ids.order()[range.clone()]));
             }
+            Resolved::Rows(rows) => rows.for_each(|row| found.push(row)),
             Resolved::Scanned(_, _) => {
                 RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row));
             }
@@ -202,9 +207,11 @@ impl Planner<'_> {
             _ if (self.is_cancelled)() => {}
             Resolved::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
             Resolved::All(parts) => match self.all(parts) {
-                RowSet::Bits(bits) => words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word |= own),
+                RowSet::Bits(bits) => unite_words(bits.words(), words),
                 rows => rows.for_each(|row| set(words, row)),
             },
+            Resolved::Rows(RowSet::Bits(bits)) => unite_words(bits.words(), words),
+            Resolved::Rows(rows) => rows.for_each(|row| set(words, row)),
             Resolved::Range(range) => crate::index::fill(words, range.start as usize..range.end as usize),
             Resolved::Texts(texts, codes) => self.unite_texts(texts, codes, words),
             Resolved::Ordered { numbers, order, positions, intervals } => {
@@ -260,6 +267,10 @@ fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl F
 
 fn scan(numbers: &Numbers, intervals: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {
     intervals.for_each(|interval| numbers.mark_between(interval, words));
+}
+
+fn unite_words(own: &[u64], words: &mut [u64]) {
+    words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
 }
 
 fn set(words: &mut [u64], row: u32) {

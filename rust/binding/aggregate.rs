@@ -1,0 +1,69 @@
+//! The Python classes `Aggregation` and `PreparedAggregation`.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::detach::detached;
+use super::store::{PyCancellationToken, PyTraceStore, token_of};
+use crate::search::{Aggregation, PreparedAggregation};
+
+/// A compiled aggregation: immutable, shared by threads.
+#[pyclass(module = "spanwise._engine", name = "Aggregation", frozen)]
+pub(super) struct PyAggregation {
+    aggregation: Arc<Aggregation>,
+}
+
+#[pymethods]
+impl PyAggregation {
+    /// Compiles the body of a request, given as JSON.
+    #[staticmethod]
+    fn compile(py: Python<'_>, source: &[u8]) -> PyResult<Self> {
+        let aggregation = detached(py, || Aggregation::compile(source))?;
+        Ok(Self { aggregation: Arc::new(aggregation) })
+    }
+
+    /// Returns this aggregation over the traces that also have `value` in `field`, which is evaluated first.
+    fn restrict(&self, py: Python<'_>, field: &str, value: &str) -> PyResult<Self> {
+        let aggregation = detached(py, || self.aggregation.restrict(field, value))?;
+        Ok(Self { aggregation: Arc::new(aggregation) })
+    }
+
+    /// Selects the traces in the current state of `store`, and finds their groups.
+    #[pyo3(signature = (store, cancel = None))]
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        store: &PyTraceStore,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<PyPreparedAggregation> {
+        let token = token_of(cancel);
+        detached(py, || PreparedAggregation::new(&store.snapshot(), &self.aggregation, &token))
+            .map(|prepared| PyPreparedAggregation { prepared })
+    }
+}
+
+/// An aggregation whose traces are selected and whose groups are known.
+#[pyclass(module = "spanwise._engine", name = "PreparedAggregation", frozen)]
+pub(super) struct PyPreparedAggregation {
+    prepared: PreparedAggregation,
+}
+
+#[pymethods]
+impl PyPreparedAggregation {
+    #[getter]
+    fn max_bytes(&self) -> usize {
+        self.prepared.max_bytes()
+    }
+
+    /// Computes the aggregation; returns the response's `data` as JSON, and the number of traces that match.
+    #[pyo3(signature = (cancel = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<(Vec<u8>, u64)> {
+        let token = token_of(cancel);
+        detached(py, || self.prepared.run(&token)).map(|result| (result.data, result.matched))
+    }
+}

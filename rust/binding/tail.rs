@@ -1,0 +1,84 @@
+//! The Python classes `Tail` and `TailFeed`: readers that follow a store.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+
+use super::detach::detached;
+use super::filter::PyFilter;
+use super::store::PyTraceStore;
+use crate::search::tail::{self, Polled, Tail};
+use crate::storage::Changes;
+
+/// A reader of the traces that a filter matches.
+#[pyclass(module = "spanwise._engine", name = "Tail", frozen)]
+pub(super) struct PyTail {
+    tail: Tail,
+}
+
+#[pymethods]
+impl PyTail {
+    /// Returns the number of the last event.
+    #[getter]
+    fn last(&self, py: Python<'_>) -> PyResult<u64> {
+        detached(py, || Ok(self.tail.last()))
+    }
+
+    /// Goes back to where event `number` was the last one. Returns whether that was possible.
+    fn rewind(&self, py: Python<'_>, number: u64) -> PyResult<bool> {
+        detached(py, || Ok(self.tail.rewind(number)))
+    }
+}
+
+/// A number, a name and a JSON object.
+type PyTailEvent = (u64, &'static str, Vec<u8>);
+
+/// Follows one store for all its readers.
+#[pyclass(module = "spanwise._engine", name = "TailFeed", frozen)]
+pub(super) struct PyTailFeed {
+    store: Py<PyTraceStore>,
+    changes: Arc<Changes>,
+}
+
+#[pymethods]
+impl PyTailFeed {
+    #[new]
+    fn new(store: Py<PyTraceStore>) -> Self {
+        let changes = store.get().changes();
+        Self { store, changes }
+    }
+
+    /// Returns a number that grows when a trace changes.
+    #[getter]
+    fn position(&self, py: Python<'_>) -> PyResult<u64> {
+        detached(py, || Ok(self.store.get().snapshot().changes()))
+    }
+
+    /// Returns a reader of what is committed from now on.
+    fn open(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyTail> {
+        let tail = detached(py, || {
+            Ok(Tail::new(filter.filter.as_ref().clone(), self.store.get().snapshot().changes()))
+        })?;
+        Ok(PyTail { tail })
+    }
+
+    /// Brings distinct readers up to date, and takes the next events of each: at most the number beside it. Returns
+    /// them, whether something is due later, and what is wrong with traces that were read.
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn poll(
+        &self,
+        py: Python<'_>,
+        readers: Vec<(Py<PyTail>, usize)>,
+    ) -> PyResult<(Vec<Vec<PyTailEvent>>, bool, Vec<String>)> {
+        let Polled { events, has_deferred, errors } = detached(py, || {
+            let readers: Vec<(&Tail, usize)> =
+                readers.iter().map(|(reader, count)| (&reader.get().tail, *count)).collect();
+            tail::poll(&self.store.get().snapshot(), &self.changes, &readers, Instant::now())
+        })?;
+        let events = events.into_iter().map(|of_reader| {
+            of_reader.into_iter().map(|event| (event.number, event.kind.word(), event.body)).collect()
+        });
+        Ok((events.collect(), has_deferred, errors))
+    }
+}

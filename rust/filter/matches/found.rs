@@ -1,0 +1,85 @@
+//! What is returned of the matches of one trace, as JSON.
+
+use serde::{Serialize, Serializer};
+
+use crate::filter::spans::{Found, MAX_PIECES, Piece};
+use crate::trace::view::TraceView;
+
+/// Maximum number of ids that are returned of spans with one name.
+const MAX_SPAN_IDS: usize = 32;
+
+/// What makes a filter match a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Matches {
+    /// The spans of `SPAN` and axes by their name, in the order of the filter.
+    #[serde(serialize_with = "as_object")]
+    pub spans: Vec<(String, MatchedSpans)>,
+    /// Pieces of the texts that the filter looks for: the first one of each condition, then the second ones.
+    pub texts: Vec<MatchedText>,
+}
+
+/// The spans with one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MatchedSpans {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them in the order of the tree.
+    pub span_ids: Vec<String>,
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MatchedText {
+    /// The span in which it was said.
+    pub span_id: String,
+    /// The field of the span.
+    pub field: &'static str,
+    /// What stands around it.
+    pub context: String,
+    /// Where it begins in the context, in characters.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+impl Matches {
+    /// Returns what is shown of what was found in a trace.
+    pub(super) fn of(found: Found, view: &TraceView<'_>) -> Self {
+        let id = |place: usize| view.span(place).span_id.to_string();
+        let spans = found.spans.into_iter().map(|(name, places)| {
+            let span_ids = places.iter().take(MAX_SPAN_IDS).map(|place| id(*place)).collect();
+            (name, MatchedSpans { count: places.len(), span_ids })
+        });
+        let texts = in_turns(found.pieces).into_iter().map(|Piece { place, field, excerpt }| MatchedText {
+            span_id: id(place),
+            field,
+            context: excerpt.context,
+            start: excerpt.found.start,
+            end: excerpt.found.end,
+        });
+        Self { spans: spans.collect(), texts: texts.collect() }
+    }
+}
+
+/// Returns different pieces, of each condition in turn, so that no condition takes the place of all others.
+fn in_turns(of_conditions: Vec<Vec<Piece>>) -> Vec<Piece> {
+    let mut taken: Vec<Piece> = Vec::new();
+    let mut open: Vec<_> = of_conditions.into_iter().map(Vec::into_iter).collect();
+    while taken.len() < MAX_PIECES && !open.is_empty() {
+        open.retain_mut(|pieces| {
+            let Some(piece) = pieces.next() else { return false };
+            if taken.len() < MAX_PIECES && !taken.contains(&piece) {
+                taken.push(piece);
+            }
+            true
+        });
+    }
+    taken
+}
+
+fn as_object<S: Serializer>(
+    spans: &[(String, MatchedSpans)],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_map(spans.iter().map(|(name, spans)| (name, spans)))
+}

@@ -1,0 +1,123 @@
+//! What makes a filter match a trace: the spans of its `SPAN` and axes, and the pieces of text that it looks for
+//! (`docs/reference/api.md#matches`).
+
+mod found;
+
+use std::cell::OnceCell;
+
+use arrow_array::RecordBatch;
+
+pub use found::{MatchedSpans, MatchedText, Matches};
+
+use super::bind::bind;
+use super::columns::SpanSource;
+use super::error::LocatedError;
+use super::evaluate::evaluate;
+use super::expr::Expr;
+use super::predicate::Predicate;
+use super::spans::{Found, Names, PatternMatcher, SpanMatcher};
+use crate::error::Result;
+use crate::trace::row::to_batch;
+use crate::trace::view::TraceView;
+use crate::trace::{Trace, TraceRow};
+
+/// Finds what makes a filter match a trace.
+#[derive(Debug)]
+pub struct Matcher(Part);
+
+impl Matcher {
+    /// Returns the matcher of an expression; `None` matches everything, for no reason that could be shown.
+    pub(super) fn of(expr: Option<&Expr>) -> std::result::Result<Self, LocatedError> {
+        let part = expr.map(|expr| Part::of(expr, &mut Names::of(expr)));
+        Ok(Self(part.transpose()?.unwrap_or(Part::Nothing)))
+    }
+
+    /// Returns what makes the filter match a trace that it matches.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub fn matches(&self, trace: &Trace) -> Result<Matches> {
+        if self.0.is_nothing() {
+            return Ok(Matches::default());
+        }
+        let trace = &*trace.assembled();
+        let asked = AskedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
+        let mut found = Found::default();
+        self.0.find(&asked, &mut found)?;
+        Ok(Matches::of(found, &asked.view))
+    }
+}
+
+/// A trace of which parts of a filter are asked.
+struct AskedTrace<'t> {
+    trace: &'t Trace,
+    view: TraceView<'t>,
+    row: OnceCell<RecordBatch>,
+}
+
+impl AskedTrace<'_> {
+    fn is_match(&self, predicate: &Predicate) -> Result<bool> {
+        let row = self.row.get_or_init(|| to_batch(&[TraceRow::of(self.trace)]));
+        Ok(evaluate(predicate, row, SpanSource::Traces(&|_| self.trace))?.value(0))
+    }
+}
+
+/// The parts of a filter that have something to show.
+#[derive(Debug)]
+enum Part {
+    /// All are true.
+    All(Vec<Part>),
+    /// Each with what says whether it is true.
+    Any(Vec<(Predicate, Part)>),
+    Span(SpanMatcher),
+    Pattern(PatternMatcher),
+    /// Nothing to show: columns, attributes, and what stands under `NOT`.
+    Nothing,
+}
+
+impl Part {
+    /// Recursion is bounded by the depth of the expression.
+    fn of(expr: &Expr, names: &mut Names) -> std::result::Result<Self, LocatedError> {
+        Ok(match expr {
+            Expr::And(parts) => {
+                let parts = parts.iter().map(|part| Self::of(part, names));
+                let parts: Vec<Self> = parts.collect::<std::result::Result<_, _>>()?;
+                if parts.iter().all(Self::is_nothing) { Self::Nothing } else { Self::All(parts) }
+            }
+            Expr::Or(parts) => {
+                let parts = parts.iter().map(|part| Ok((bind(part)?, Self::of(part, names)?)));
+                let parts: Vec<_> = parts.collect::<std::result::Result<_, LocatedError>>()?;
+                if parts.iter().all(|(_, part)| part.is_nothing()) { Self::Nothing } else { Self::Any(parts) }
+            }
+            Expr::Not(part) => {
+                // What stands there takes part in the order of names.
+                Self::of(part, names)?;
+                Self::Nothing
+            }
+            Expr::Span(span) => Self::Span(SpanMatcher::of(span, names.next(span))?),
+            Expr::Condition(condition) => PatternMatcher::of(condition)?.map_or(Self::Nothing, Self::Pattern),
+            Expr::Axis(_) => Self::Nothing,
+        })
+    }
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    /// Adds what makes it true of a trace of which it is true.
+    fn find(&self, asked: &AskedTrace<'_>, found: &mut Found) -> Result<()> {
+        match self {
+            Self::All(parts) => parts.iter().try_for_each(|part| part.find(asked, found)),
+            Self::Any(parts) => parts.iter().try_for_each(|(predicate, part)| {
+                if !part.is_nothing() && asked.is_match(predicate)? {
+                    part.find(asked, found)
+                } else {
+                    Ok(())
+                }
+            }),
+            Self::Span(matcher) => matcher.find(&asked.view, found),
+            Self::Pattern(matcher) => matcher.find(&asked.view, 0..asked.view.len(), found),
+            Self::Nothing => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Finds the rows of an index that a predicate is true for.
+
+mod cost;
+mod plan;
+mod resolve;
+mod text_rows;
+mod verify;
+
+pub(super) use plan::rows;
+pub(super) use resolve::SpanRows;
+pub(super) use text_rows::TextRows;
+pub use verify::{Decided, Indexes, Verifier};

@@ -1,0 +1,79 @@
+//! The rows of conditions on texts, by the text index of a segment: each pattern is looked up once.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::filter::spans::{SpanTest, TextKey};
+use crate::index::{Bits, RowSet};
+use crate::text_index::{Found, TextIndex};
+
+/// What was looked up in the text index of a segment.
+#[derive(Debug, Default)]
+pub(in crate::filter) struct TextRows<'i> {
+    index: Option<&'i TextIndex>,
+    found: RefCell<Vec<(TextKey, Rc<TextBounds>)>>,
+}
+
+/// The rows of one condition.
+#[derive(Debug)]
+struct TextBounds {
+    /// Rows that have a text that contains the pattern, and all that may have one.
+    certain: RowSet,
+    possible: RowSet,
+    /// Rows that have such a text at all.
+    present: RowSet,
+}
+
+impl<'i> TextRows<'i> {
+    pub(in crate::filter) fn new(index: Option<&'i TextIndex>) -> Self {
+        Self { index, found: RefCell::default() }
+    }
+
+    /// Returns the rows for which a condition is known to be `truth`, and those for which it may be. `None` if there is no
+    /// index, the condition is not on texts, or the search is cancelled.
+    pub(super) fn bounds(
+        &self,
+        test: &SpanTest,
+        truth: bool,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<[RowSet; 2]> {
+        let (index, key) = (self.index?, test.text_key()?);
+        let all = RowSet::Range(0..index.rows());
+        let Some(pattern) = key.pattern.clone() else {
+            let present = index.present(key.channel);
+            let rows = if truth { present } else { without(&all, &present, index.rows()) };
+            return Some([rows.clone(), rows]);
+        };
+        let bounds = self.looked_up(index, (key, &pattern), is_cancelled)?;
+        let TextBounds { certain, possible, present } = bounds.as_ref();
+        Some(if truth {
+            [certain.clone(), possible.clone()]
+        } else {
+            // A trace without any such text is unknown.
+            [possible, certain].map(|rows| without(present, rows, index.rows()))
+        })
+    }
+
+    fn looked_up(
+        &self,
+        index: &TextIndex,
+        (key, pattern): (TextKey, &str),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<Rc<TextBounds>> {
+        if let Some((_, known)) = self.found.borrow().iter().find(|(own, _)| *own == key) {
+            return Some(known.clone());
+        }
+        let Found { certain, possible } = index.find(pattern, key.channel, key.ignore_case, is_cancelled)?;
+        let bounds = Rc::new(TextBounds { certain, possible, present: index.present(key.channel) });
+        self.found.borrow_mut().push((key, bounds.clone()));
+        Some(bounds)
+    }
+}
+
+/// Returns `rows` without `others`, of `count` rows in all.
+fn without(rows: &RowSet, others: &RowSet, count: u32) -> RowSet {
+    let mut words = vec![0; (count as usize).div_ceil(64)];
+    rows.for_each(|row| words[row as usize / 64] |= 1 << (row % 64));
+    others.for_each(|row| words[row as usize / 64] &= !(1 << (row % 64)));
+    RowSet::Bits(Bits::new(words))
+}

@@ -1,0 +1,188 @@
+//! Decides rows by their spans, where columns alone do not.
+//!
+//! The columns give two sets of rows: those that match whatever the conditions on spans say, and those that can match.
+//! Rows of the second set that are not in the first are decided here: many at once by the span table of the segment, and
+//! those that it leaves open one by one, by a look at their traces. In an `AND` the columns are asked first.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use super::plan::contains;
+use super::resolve::{ResolveContext, Resolved, SpanRows, resolve};
+use super::text_rows::TextRows;
+use crate::error::Result;
+use crate::filter::predicate::Predicate;
+use crate::filter::spans::{SpanTest, TableTest, Truth};
+use crate::index::Index;
+use crate::span_table::SpanTable;
+use crate::text_index::TextIndex;
+use crate::trace::Trace;
+use crate::trace::view::TraceView;
+
+/// What is known of a segment's rows without a look at their documents.
+#[derive(Debug, Clone, Copy)]
+pub struct Indexes<'i> {
+    /// The index of the rows.
+    pub rows: &'i Index,
+    /// The table of their spans, once it is built.
+    pub spans: Option<&'i SpanTable>,
+    /// The index of their texts, once it is built.
+    pub texts: Option<&'i TextIndex>,
+}
+
+impl<'i> From<&'i Index> for Indexes<'i> {
+    fn from(rows: &'i Index) -> Self {
+        Self { rows, spans: None, texts: None }
+    }
+}
+
+/// A filter in terms of the indexes of one segment, for single rows.
+#[derive(Debug)]
+pub struct Verifier<'i>(Question<'i>);
+
+/// Rows by what is known of them. Both ascend.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// Those that match.
+    pub matching: Vec<u32>,
+    /// Those whose traces must be looked at.
+    pub open: Vec<u32>,
+}
+
+/// A predicate, with `NOT` pushed down.
+#[derive(Debug)]
+enum Question<'i> {
+    All(Vec<Question<'i>>),
+    Any(Vec<Question<'i>>),
+    /// A condition on columns.
+    Columns(Resolved<'i>),
+    /// A condition on spans.
+    Spans(SpanQuestion<'i>),
+}
+
+/// Whether what holds of the trace is this.
+#[derive(Debug)]
+struct SpanQuestion<'i> {
+    test: Arc<SpanTest>,
+    in_table: Option<TableTest<'i>>,
+    wanted: Truth,
+}
+
+impl<'i> Verifier<'i> {
+    pub(in crate::filter) fn new(predicate: &Predicate, indexes: Indexes<'i>) -> Self {
+        Self(Question::of(predicate, true, indexes))
+    }
+
+    /// Returns which of `rows`, which ascend, match, and which are left open by the indexes.
+    pub fn decide(&self, rows: &[u32]) -> Decided {
+        let mut decided = Decided::default();
+        for (row, truth) in rows.iter().zip(self.0.truths(rows)) {
+            match truth {
+                Truth::True => decided.matching.push(*row),
+                Truth::Unknown => decided.open.push(*row),
+                Truth::False => {}
+            }
+        }
+        decided
+    }
+
+    /// Whether the filter matches a row. `read` returns its trace, or `None` if its document is damaged: then what
+    /// conditions on spans ask is unknown.
+    ///
+    /// # Errors
+    /// Those of `read`; [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub fn holds(&self, row: u32, read: impl Fn() -> Result<Option<Trace>>) -> Result<bool> {
+        let (trace, view) = (OnceCell::new(), OnceCell::new());
+        self.0.holds(row, &|| {
+            if trace.get().is_none() {
+                let _first = trace.set(read()?.map(|trace| trace.assembled().into_owned()));
+            }
+            let trace: Option<&Trace> = trace.get().and_then(Option::as_ref);
+            Ok(trace.map(|trace| view.get_or_init(|| TraceView::of(trace))))
+        })
+    }
+}
+
+impl<'i> Question<'i> {
+    /// Recursion is bounded by the depth of the predicate.
+    fn of(predicate: &Predicate, truth: bool, indexes: Indexes<'i>) -> Self {
+        match predicate {
+            Predicate::Not(part) => Self::of(part, !truth, indexes),
+            Predicate::Spans(test) => {
+                let in_table = indexes.spans.and_then(|table| test.in_table(table));
+                Self::Spans(SpanQuestion { test: test.clone(), in_table, wanted: Truth::of(truth) })
+            }
+            Predicate::And(parts) | Predicate::Or(parts) if predicate.reads_spans() => {
+                let parts = parts.iter().map(|part| Self::of(part, truth, indexes)).collect();
+                let is_and = matches!(predicate, Predicate::And(_));
+                if is_and == truth { Self::All(parts) } else { Self::Any(parts) }
+            }
+            columns => {
+                let context = ResolveContext {
+                    index: indexes.rows,
+                    texts: &TextRows::default(),
+                    is_cancelled: &|| false,
+                    span_rows: SpanRows::Possible,
+                };
+                Self::Columns(resolve(columns, truth, &context))
+            }
+        }
+    }
+
+    /// Returns, for each of `rows`, whether it matches; unknown if the indexes leave it open.
+    fn truths(&self, rows: &[u32]) -> Vec<Truth> {
+        match self {
+            Self::All(parts) => joined(parts, rows, (Truth::True, Truth::min)),
+            Self::Any(parts) => joined(parts, rows, (Truth::False, Truth::max)),
+            Self::Columns(node) => rows.iter().map(|row| Truth::of(contains(node, *row))).collect(),
+            Self::Spans(SpanQuestion { in_table: None, .. }) => vec![Truth::Unknown; rows.len()],
+            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => {
+                let truths = test.truths(rows);
+                if *wanted == Truth::True { truths } else { truths.into_iter().map(Truth::not).collect() }
+            }
+        }
+    }
+
+    fn holds<'v>(&self, row: u32, view: &dyn Fn() -> Result<Option<&'v TraceView<'v>>>) -> Result<bool> {
+        match self {
+            Self::All(parts) => all(parts, |part| part.holds(row, view)),
+            Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, view)?))?),
+            Self::Columns(node) => Ok(contains(node, row)),
+            Self::Spans(SpanQuestion { test, wanted, .. }) => match view()? {
+                Some(view) => Ok(test.truth(view)? == *wanted),
+                None => Ok(false),
+            },
+        }
+    }
+}
+
+/// Joins the truths of parts: `first` is that of no part. A part is asked of the rows that the ones before it leave
+/// undecided.
+fn joined(
+    parts: &[Question<'_>],
+    rows: &[u32],
+    (first, pick): (Truth, fn(Truth, Truth) -> Truth),
+) -> Vec<Truth> {
+    let Some((one, others)) = parts.split_first() else { return vec![first; rows.len()] };
+    let mut found = one.truths(rows);
+    let decided = first.not();
+    for part in others {
+        let is_left = |(_, truth): &(usize, &Truth)| **truth != decided;
+        let places: Vec<usize> = found.iter().enumerate().filter(is_left).map(|(place, _)| place).collect();
+        let left: Vec<u32> = places.iter().map(|place| rows[*place]).collect();
+        for (place, truth) in places.into_iter().zip(part.truths(&left)) {
+            found[place] = pick(found[place], truth);
+        }
+    }
+    found
+}
+
+/// Whether all parts hold; stops at the first that does not.
+fn all<T>(parts: &[T], holds: impl Fn(&T) -> Result<bool>) -> Result<bool> {
+    for part in parts {
+        if !holds(part)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,187 @@
+//! Axes between the spans of a trace, each in time about linear in the spans.
+//!
+//! Source: `XPath` 1.0, 2.2, for the axes of a tree; `FOLLOWED_BY` and `PRECEDED_BY` are about time
+//! (`docs/reference/filter.md#axes`).
+
+use std::iter;
+use std::ops::Range;
+
+use crate::filter::expr::Axis;
+use crate::span_table::{PlaceSet, SpanBlock};
+use crate::trace::view::TraceView;
+
+/// The spans of one trace, or of several one after the other, by their places: a parent stands before its children, and a
+/// subtree is a range of places.
+pub(super) trait Places {
+    /// Returns the places of each trace.
+    fn traces(&self) -> impl Iterator<Item = Range<usize>>;
+
+    /// Returns the place of the parent; `None` of a root.
+    fn parent(&self, place: usize) -> Option<usize>;
+
+    /// Returns the first place after the subtree.
+    fn end_of_subtree(&self, place: usize) -> usize;
+
+    /// Returns the start, in any unit after any instant of the trace.
+    fn start(&self, place: usize) -> u64;
+
+    /// Returns the end likewise; 0 if there is none yet.
+    fn end(&self, place: usize) -> u64;
+}
+
+impl Places for TraceView<'_> {
+    fn traces(&self) -> impl Iterator<Item = Range<usize>> {
+        iter::once(0..self.len())
+    }
+
+    fn parent(&self, place: usize) -> Option<usize> {
+        TraceView::parent(self, place)
+    }
+
+    fn end_of_subtree(&self, place: usize) -> usize {
+        self.subtree(place).end
+    }
+
+    fn start(&self, place: usize) -> u64 {
+        self.span(place).start
+    }
+
+    fn end(&self, place: usize) -> u64 {
+        self.span(place).end
+    }
+}
+
+/// The spans of a block of a table.
+pub(super) struct BlockPlaces<'b> {
+    pub(super) block: &'b SpanBlock<'b>,
+    /// Microseconds that an end is moved by: 1 if spans that touch within a microsecond do not count as ordered.
+    pub(super) delay: u64,
+}
+
+impl Places for BlockPlaces<'_> {
+    fn traces(&self) -> impl Iterator<Item = Range<usize>> {
+        self.block.rows().map(|row| self.block.places_of(row))
+    }
+
+    fn parent(&self, place: usize) -> Option<usize> {
+        self.block.parent(place)
+    }
+
+    fn end_of_subtree(&self, place: usize) -> usize {
+        self.block.end_of_subtree(place)
+    }
+
+    fn start(&self, place: usize) -> u64 {
+        self.block.start(place)
+    }
+
+    fn end(&self, place: usize) -> u64 {
+        let end = self.block.end(place);
+        if end == 0 { 0 } else { end + self.delay }
+    }
+}
+
+/// Returns which of the places that are `asked` have a place of `targets` on the axis.
+pub(super) fn related(axis: Axis, spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet) -> PlaceSet {
+    let all = asked.places();
+    let mut found = PlaceSet::none(all.clone());
+    match axis {
+        Axis::Parent => {
+            let has = |place: &usize| spans.parent(*place).is_some_and(|parent| targets.contains(parent));
+            asked.iter(all).filter(has).for_each(|place| found.insert(place));
+        }
+        Axis::Child => {
+            targets.iter(all).filter_map(|place| spans.parent(place)).for_each(|place| found.insert(place));
+            found.intersect(asked);
+        }
+        Axis::Ancestor => {
+            // Subtrees lie in each other or apart: one that begins in another one is part of it.
+            let mut covered = all.start;
+            for place in targets.iter(all) {
+                if place >= covered {
+                    covered = spans.end_of_subtree(place);
+                    found.fill(place + 1..covered);
+                }
+            }
+            found.intersect(asked);
+        }
+        Axis::Descendant => {
+            let has = |place: &usize| targets.has_any(place + 1..spans.end_of_subtree(*place));
+            asked.iter(all).filter(has).for_each(|place| found.insert(place));
+        }
+        Axis::FollowedBy | Axis::PrecededBy => {
+            for trace in spans.traces() {
+                if asked.has_any(trace.clone()) {
+                    in_order(axis == Axis::FollowedBy, spans, (trace, asked, targets), &mut found);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Adds the asked places of one trace that a target elsewhere in the tree follows, or precedes.
+///
+/// Most often the last target to start, or the first to end, decides; only where that is above or below the span in the
+/// tree, the ones elsewhere are told apart.
+fn in_order(
+    is_followed: bool,
+    spans: &impl Places,
+    (trace, asked, targets): (Range<usize>, &PlaceSet, &PlaceSet),
+    found: &mut PlaceSet,
+) {
+    // Of preceding ones the order is turned round, so that the greatest decides in both directions.
+    let value = |place: usize| match (is_followed, spans.end(place)) {
+        (true, _) => Some(spans.start(place)),
+        (false, 0) => None,
+        (false, end) => Some(u64::MAX - end),
+    };
+    let bound = |place: usize| match (is_followed, spans.end(place)) {
+        (true, 0) => None,
+        (true, end) => Some(end),
+        (false, _) => Some(u64::MAX - spans.start(place)),
+    };
+    let values = targets.iter(trace.clone()).filter_map(|place| Some((value(place)?, place)));
+    let Some((greatest, decisive)) = values.max() else { return };
+    let is_near = |place: usize| {
+        (place..spans.end_of_subtree(place)).contains(&decisive)
+            || (decisive..spans.end_of_subtree(decisive)).contains(&place)
+    };
+    let mut elsewhere = None;
+    for place in asked.iter(trace.clone()) {
+        let Some(bound) = bound(place).filter(|bound| greatest >= *bound) else { continue };
+        let is_found = !is_near(place) || {
+            let of = |place: usize| value(place).filter(|_| targets.contains(place));
+            let elsewhere = elsewhere.get_or_insert_with(|| greatest_elsewhere(spans, trace.clone(), of));
+            elsewhere[place - trace.start].is_some_and(|greatest| greatest >= bound)
+        };
+        if is_found {
+            found.insert(place);
+        }
+    }
+}
+
+/// Returns, for each place of a trace, the greatest value of all that are neither the place itself nor above or below it.
+///
+/// Of these, the ones before it in the tree have ended when the walk comes to it: they are no ancestors of it. The ones
+/// after it follow its subtree.
+fn greatest_elsewhere(
+    spans: &impl Places,
+    trace: Range<usize>,
+    value: impl Fn(usize) -> Option<u64>,
+) -> Vec<Option<u64>> {
+    let mut after = vec![None; trace.len() + 1];
+    for place in trace.clone().rev() {
+        let at = place - trace.start;
+        after[at] = after[at + 1].max(value(place));
+    }
+    let (mut found, mut before, mut open) = (Vec::with_capacity(trace.len()), None, Vec::<usize>::new());
+    for place in trace.clone() {
+        while let Some(last) = open.pop_if(|last| spans.end_of_subtree(*last) <= place) {
+            before = before.max(value(last));
+        }
+        open.push(place);
+        found.push(before.max(after[spans.end_of_subtree(place) - trace.start]));
+    }
+    found
+}

@@ -1,0 +1,152 @@
+//! Decides conditions on the spans of a trace.
+//!
+//! A predicate is decided for all spans at once, so an axis is one pass over the tree. The parts of an `AND` are asked only
+//! of spans for which it is still open; what they say of others is not used.
+
+use super::attribute::AttributeTest;
+use super::axes::related;
+use super::content::Pattern;
+use super::predicate::{SpanPredicate, SpanTest};
+use super::truth::Truth;
+use crate::error::Result;
+use crate::filter::expr::Axis;
+use crate::filter::leaf::Leaf;
+use crate::span_table::PlaceSet;
+use crate::trace::view::{Channel, SpanField, SpanValue, TraceView};
+
+impl SpanTest {
+    /// Returns what holds of a trace.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub(in crate::filter) fn truth(&self, view: &TraceView<'_>) -> Result<Truth> {
+        match self {
+            Self::Count { predicate, at_least, at_most } => {
+                let all = vec![true; view.len()];
+                let truths = truths(predicate, view, &all)?;
+                let count = truths.iter().filter(|truth| **truth == Truth::True).count() as u64;
+                Ok(Truth::of(count >= *at_least && at_most.is_none_or(|most| count <= most)))
+            }
+            Self::Contains(channel, pattern) => {
+                let mut found = Truth::Unknown;
+                for place in 0..view.len() {
+                    match contains(view, place, *channel, pattern)? {
+                        Truth::True => return Ok(Truth::True),
+                        Truth::False => found = Truth::False,
+                        Truth::Unknown => {}
+                    }
+                }
+                Ok(found)
+            }
+            Self::Said(channel) => {
+                for place in 0..view.len() {
+                    if view.texts(place, *channel)?.next().is_some() {
+                        return Ok(Truth::True);
+                    }
+                }
+                Ok(Truth::False)
+            }
+            Self::Attribute(test) => match view.run_root() {
+                Some(root) => of_attribute(test, view, root),
+                None => Ok(Truth::Unknown),
+            },
+        }
+    }
+}
+
+/// Returns, by place, what holds of the spans that are `asked`.
+pub(super) fn truths(predicate: &SpanPredicate, view: &TraceView<'_>, asked: &[bool]) -> Result<Vec<Truth>> {
+    match predicate {
+        SpanPredicate::And(parts) => join(parts, view, asked, (Truth::True, Truth::min)),
+        SpanPredicate::Or(parts) => join(parts, view, asked, (Truth::False, Truth::max)),
+        SpanPredicate::Not(part) => Ok(truths(part, view, asked)?.into_iter().map(Truth::not).collect()),
+        SpanPredicate::Axis(axis, part) => {
+            let targets = truths(part, view, &vec![true; view.len()])?;
+            let targets: Vec<bool> = targets.into_iter().map(|truth| truth == Truth::True).collect();
+            Ok(on_axis(*axis, view, asked, &targets).into_iter().map(Truth::of).collect())
+        }
+        SpanPredicate::Field(field, leaf) => each(asked, |place| of_field(field, leaf, view, place)),
+        SpanPredicate::Contains(channel, pattern) => {
+            each(asked, |place| contains(view, place, *channel, pattern))
+        }
+        SpanPredicate::Said(channel) => {
+            each(asked, |place| Ok(Truth::of(view.texts(place, *channel)?.next().is_some())))
+        }
+        SpanPredicate::Attribute(test) => each(asked, |place| of_attribute(test, view, place)),
+    }
+}
+
+/// Returns, by place, whether a span is asked and has one of `targets` on an axis.
+pub(super) fn on_axis(axis: Axis, view: &TraceView<'_>, asked: &[bool], targets: &[bool]) -> Vec<bool> {
+    let places = |of: &[bool]| {
+        let mut places = PlaceSet::none(0..of.len());
+        (0..of.len()).filter(|place| of[*place]).for_each(|place| places.insert(place));
+        places
+    };
+    let found = related(axis, view, &places(asked), &places(targets));
+    (0..view.len()).map(|place| found.contains(place)).collect()
+}
+
+/// Joins the truths of parts: `first` is that of no part, and the opposite of what decides.
+fn join(
+    parts: &[SpanPredicate],
+    view: &TraceView<'_>,
+    asked: &[bool],
+    (first, pick): (Truth, fn(Truth, Truth) -> Truth),
+) -> Result<Vec<Truth>> {
+    let (mut found, mut open) = (vec![first; view.len()], asked.to_vec());
+    for part in parts {
+        if !open.contains(&true) {
+            break;
+        }
+        for (place, truth) in truths(part, view, &open)?.into_iter().enumerate() {
+            if open[place] {
+                found[place] = pick(found[place], truth);
+                open[place] = found[place] != first.not();
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn each(asked: &[bool], truth: impl Fn(usize) -> Result<Truth>) -> Result<Vec<Truth>> {
+    let of = |(place, is_asked): (usize, &bool)| if *is_asked { truth(place) } else { Ok(Truth::Unknown) };
+    asked.iter().enumerate().map(of).collect()
+}
+
+fn of_field(field: &SpanField, leaf: &Leaf, view: &TraceView<'_>, place: usize) -> Result<Truth> {
+    Ok(match (leaf, field.value(view, place)?) {
+        (Leaf::Exists, value) => Truth::of(value.is_some()),
+        (Leaf::Text(_), Some(SpanValue::Text(text))) => of_text(leaf, Some(&text)),
+        (Leaf::Number(numbers), Some(SpanValue::Whole(number))) => {
+            Truth::of(numbers.whole.contains(number.into()))
+        }
+        (Leaf::Time(instants), Some(SpanValue::Nanos(instant))) => Truth::of(instants.contains(instant)),
+        (Leaf::Boolean(wanted), Some(SpanValue::Boolean(truth))) => Truth::of(truth == *wanted),
+        _ => Truth::Unknown,
+    })
+}
+
+/// Returns what holds of a text, or of a missing one.
+pub(super) fn of_text(leaf: &Leaf, text: Option<&str>) -> Truth {
+    match (leaf, text) {
+        (Leaf::Exists, text) => Truth::of(text.is_some()),
+        (Leaf::Text(matcher), Some(text)) => Truth::of(matcher.matches(text, &mut String::new())),
+        _ => Truth::Unknown,
+    }
+}
+
+fn contains(view: &TraceView<'_>, place: usize, channel: Channel, pattern: &Pattern) -> Result<Truth> {
+    let (mut found, mut scratch) = (Truth::Unknown, String::new());
+    for text in view.texts(place, channel)? {
+        if pattern.is_in(text, &mut scratch) {
+            return Ok(Truth::True);
+        }
+        found = Truth::False;
+    }
+    Ok(found)
+}
+
+fn of_attribute(test: &AttributeTest, view: &TraceView<'_>, place: usize) -> Result<Truth> {
+    Ok(test.truth(view.attribute(place, test.scope, &test.key)?))
+}

@@ -1,0 +1,63 @@
+//! A text that was found, with a little of what is around it.
+
+use std::ops::Range;
+
+/// What is shown before and after what was found, in characters.
+const AROUND: usize = 60;
+
+/// What stands for what is cut off.
+const CUT: char = '…';
+
+/// The surroundings of what was found in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::filter) struct Excerpt {
+    /// The text around it, with `…` where it was cut.
+    pub(in crate::filter) context: String,
+    /// Where it is in the context, in characters.
+    pub(in crate::filter) found: Range<usize>,
+}
+
+impl Excerpt {
+    /// Returns the surroundings of the characters `found` of `text`.
+    pub(super) fn of(text: &str, found: Range<usize>) -> Self {
+        let first = found.start.saturating_sub(AROUND);
+        let mut context = String::new();
+        if first > 0 {
+            context.push(CUT);
+        }
+        let before = usize::from(first > 0);
+        let mut rest = text.chars().skip(first);
+        context.extend(rest.by_ref().take(found.end + AROUND - first));
+        if rest.next().is_some() {
+            context.push(CUT);
+        }
+        Self { context, found: found.start - first + before..found.end - first + before }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_found_is_highlighted_and_only_what_is_far_from_it_is_cut(
+            before in "[aé🙂\n]{0,130}", found in "[xß東]{1,5}", after in "[aé🙂\n]{0,130}",
+        ) {
+            let text = format!("{before}{found}{after}");
+            let start = before.chars().count();
+            let excerpt = Excerpt::of(&text, start..start + found.chars().count());
+            let context: Vec<char> = excerpt.context.chars().collect();
+            prop_assert_eq!(context[excerpt.found.clone()].iter().collect::<String>(), found.clone());
+            let (shown_before, shown_after) = (excerpt.found.start, context.len() - excerpt.found.end);
+            prop_assert_eq!(shown_before, start.min(AROUND + usize::from(start > AROUND)));
+            let left = after.chars().count();
+            prop_assert_eq!(shown_after, left.min(AROUND + usize::from(left > AROUND)));
+            prop_assert_eq!(excerpt.context.starts_with(CUT), start > AROUND);
+            prop_assert_eq!(excerpt.context.ends_with(CUT), left > AROUND);
+            prop_assert!(text.contains(excerpt.context.trim_matches(CUT)));
+        }
+    }
+}

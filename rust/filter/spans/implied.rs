@@ -1,0 +1,96 @@
+//! What a condition on spans implies of the columns of its trace: rows without it need no look at their document.
+
+use std::sync::Arc;
+
+use super::predicate::{SpanPredicate, SpanTest};
+use crate::filter::intervals::{IntervalSet, Point};
+use crate::filter::leaf::{Leaf, NumberSet};
+use crate::filter::predicate::Predicate;
+use crate::filter::text::TextMatcher;
+use crate::schema::{Field, Operator};
+use crate::trace::view::Channel;
+
+impl SpanTest {
+    /// Returns what holds of every trace for which this is true.
+    pub(in crate::filter) fn implied(&self) -> Predicate {
+        match self {
+            Self::Count { at_least: 0, .. } | Self::Attribute(_) => nothing(),
+            Self::Count { predicate, at_least, .. } => implied(predicate, *at_least),
+            Self::Contains(channel, _) | Self::Said(channel) => of_channel(*channel),
+        }
+    }
+}
+
+impl SpanTest {
+    /// Returns what holds of the texts of every trace for which this is true, as conditions on texts.
+    pub(in crate::filter) fn implied_texts(&self) -> Predicate {
+        match self {
+            Self::Count { predicate, at_least: 1.., .. } => texts(predicate),
+            Self::Count { .. } | Self::Contains(_, _) | Self::Said(_) | Self::Attribute(_) => nothing(),
+        }
+    }
+}
+
+/// Returns what the texts of a trace contain of which the predicate is true of a span.
+fn texts(predicate: &SpanPredicate) -> Predicate {
+    match predicate {
+        SpanPredicate::And(parts) => Predicate::And(parts.iter().map(texts).collect()),
+        SpanPredicate::Or(parts) => Predicate::Or(parts.iter().map(texts).collect()),
+        SpanPredicate::Axis(_, part) => texts(part),
+        SpanPredicate::Contains(channel, pattern) => {
+            Predicate::Spans(Arc::new(SpanTest::Contains(*channel, pattern.clone())))
+        }
+        SpanPredicate::Said(channel) => Predicate::Spans(Arc::new(SpanTest::Said(*channel))),
+        SpanPredicate::Not(_) | SpanPredicate::Attribute(_) | SpanPredicate::Field(_, _) => nothing(),
+    }
+}
+
+fn nothing() -> Predicate {
+    Predicate::And(Vec::new())
+}
+
+/// Returns what a trace has of which the predicate is true of `count` spans, at least one.
+fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
+    let greater = |field, leaf: &Leaf| match leaf {
+        Leaf::Number(numbers) => numbers.whole.least().map_or_else(nothing, |least| at_least(field, least)),
+        _ => nothing(),
+    };
+    match predicate {
+        SpanPredicate::And(parts) => Predicate::And(parts.iter().map(|part| implied(part, count)).collect()),
+        // Each part may be true of only some of them.
+        SpanPredicate::Or(parts) => Predicate::Or(parts.iter().map(|part| implied(part, 1)).collect()),
+        SpanPredicate::Axis(_, part) => implied(part, 1),
+        SpanPredicate::Field(field, leaf) => match (field.key, leaf) {
+            ("status", Leaf::Text(matcher)) if !matcher.matches("OK", &mut String::new()) => {
+                at_least(Field::ErrorCount, count.into())
+            }
+            ("type", Leaf::Text(matcher)) if is_only(matcher, "TOOL") => {
+                at_least(Field::ToolCalls, count.into())
+            }
+            // Of nested calls only the innermost count.
+            ("type", Leaf::Text(matcher)) if is_only(matcher, "LLM") => at_least(Field::LlmCalls, 1),
+            // A span lies within its trace.
+            ("duration_ms", leaf) => greater(Field::DurationMs, leaf),
+            _ => nothing(),
+        },
+        SpanPredicate::Contains(channel, _) | SpanPredicate::Said(channel) => of_channel(*channel),
+        SpanPredicate::Not(_) | SpanPredicate::Attribute(_) => nothing(),
+    }
+}
+
+/// Whether a matcher of listed texts lists this one alone.
+fn is_only(matcher: &TextMatcher, text: &str) -> bool {
+    matcher.count() == Some(1) && matcher.matches(text, &mut String::new())
+}
+
+/// Only a span that failed has an error.
+fn of_channel(channel: Channel) -> Predicate {
+    if channel == Channel::Error { at_least(Field::ErrorCount, 1) } else { nothing() }
+}
+
+fn at_least(field: Field, least: i128) -> Predicate {
+    let whole = IntervalSet::of(Operator::Gte, &[Point::exactly(least)]);
+    #[allow(clippy::cast_precision_loss, reason = "columns of rows are integers")]
+    let floating = IntervalSet::of(Operator::Gte, &[Point::exactly(least as f64)]);
+    Predicate::Number(field, NumberSet { whole, floating })
+}

@@ -1,0 +1,268 @@
+//! Which spans and which texts make conditions on spans true.
+//!
+//! A condition is asked only of spans for which it is known to be true, from the outermost one inwards: every part of an
+//! `AND` is true of them, an `OR` is asked of which spans each of its parts is true, and an axis leads on to the spans that
+//! it found. What stands under `NOT` is true of nothing that could be shown.
+
+use std::collections::BTreeSet;
+
+use super::bind::SpanBinder;
+use super::content::Pattern;
+use super::evaluate::{on_axis, truths};
+use super::excerpt::Excerpt;
+use super::predicate::{SpanPredicate, SpanTest};
+use super::truth::Truth;
+use crate::error::Result;
+use crate::filter::error::LocatedError;
+use crate::filter::expr::{Axis, Condition, Expr, SpanExpr};
+use crate::trace::view::{Channel, TraceView};
+
+/// Maximum number of pieces of text that one condition finds.
+pub(in crate::filter) const MAX_PIECES: usize = 8;
+
+/// The channels that one field stands for, with their names.
+const SIDES: [(&str, Channel); 3] =
+    [("input", Channel::Input), ("output", Channel::Output), ("error", Channel::Error)];
+
+/// The names of the spans of one filter: those that it gives, and `span`, `span_2` and so on for each other `SPAN`.
+#[derive(Debug)]
+pub(in crate::filter) struct Names {
+    given: BTreeSet<String>,
+    defaults: usize,
+}
+
+impl Names {
+    /// Returns the names of a filter.
+    pub(in crate::filter) fn of(expr: &Expr) -> Self {
+        let mut given = BTreeSet::new();
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            match expr {
+                Expr::And(parts) | Expr::Or(parts) => open.extend(parts),
+                Expr::Not(part) => open.push(part),
+                Expr::Span(span) => {
+                    given.extend(span.name.clone());
+                    open.push(&span.condition);
+                }
+                Expr::Axis(axis) => {
+                    given.extend(axis.name.clone());
+                    open.push(&axis.condition);
+                }
+                Expr::Condition(_) => {}
+            }
+        }
+        Self { given, defaults: 0 }
+    }
+
+    /// Returns the name of the next `SPAN` in the order of the filter.
+    pub(in crate::filter) fn next(&mut self, span: &SpanExpr) -> String {
+        if let Some(name) = &span.name {
+            return name.clone();
+        }
+        loop {
+            self.defaults += 1;
+            let name = if self.defaults == 1 { "span".to_owned() } else { format!("span_{}", self.defaults) };
+            if !self.given.contains(&name) {
+                return name;
+            }
+        }
+    }
+}
+
+/// What was found in one trace.
+#[derive(Debug, Default)]
+pub(in crate::filter) struct Found {
+    /// Names, each with the places of its spans, in the order of the filter.
+    pub(in crate::filter) spans: Vec<(String, Vec<usize>)>,
+    /// Of each condition on texts, what it found.
+    pub(in crate::filter) pieces: Vec<Vec<Piece>>,
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::filter) struct Piece {
+    /// The place of the span.
+    pub(in crate::filter) place: usize,
+    /// The field that the text is of.
+    pub(in crate::filter) field: &'static str,
+    pub(in crate::filter) excerpt: Excerpt,
+}
+
+/// Finds the spans of a `SPAN`.
+#[derive(Debug)]
+pub(in crate::filter) struct SpanMatcher {
+    name: String,
+    predicate: SpanPredicate,
+    part: Part,
+}
+
+impl SpanMatcher {
+    /// Returns the matcher of `span`.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub(in crate::filter) fn of(span: &SpanExpr, name: String) -> std::result::Result<Self, LocatedError> {
+        let predicate = SpanBinder::default().condition(&span.condition)?;
+        Ok(Self { name, predicate, part: Part::of(&span.condition)? })
+    }
+
+    /// Adds what makes it true of a trace of which it is true.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub(in crate::filter) fn find(&self, view: &TraceView<'_>, found: &mut Found) -> Result<()> {
+        let spans = true_of(&self.predicate, view, &vec![true; view.len()])?;
+        found.spans.push((self.name.clone(), places(&spans)));
+        self.part.find(view, &spans, found)
+    }
+}
+
+/// Finds the texts of a `CONTAINS` on what was said.
+#[derive(Debug)]
+pub(in crate::filter) struct PatternMatcher(Channel, Pattern);
+
+impl PatternMatcher {
+    /// Returns the matcher of a condition outside of `SPAN`; `None` of one that looks for no text.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub(in crate::filter) fn of(condition: &Condition) -> std::result::Result<Option<Self>, LocatedError> {
+        Ok(match SpanBinder::default().of_trace(condition)? {
+            Some(SpanTest::Contains(channel, pattern)) => Some(Self(channel, pattern)),
+            _ => None,
+        })
+    }
+
+    /// Adds the pieces of the texts of `spans`: the first occurrence in each text, and nothing twice.
+    ///
+    /// # Errors
+    /// As [`SpanMatcher::find`].
+    pub(in crate::filter) fn find(
+        &self,
+        view: &TraceView<'_>,
+        spans: impl IntoIterator<Item = usize>,
+        found: &mut Found,
+    ) -> Result<()> {
+        let Self(channel, pattern) = self;
+        let mut pieces: Vec<Piece> = Vec::new();
+        'spans: for place in spans {
+            for (field, side) in SIDES.iter().filter(|(_, side)| [*side, Channel::Any].contains(channel)) {
+                for text in view.texts(place, *side)? {
+                    let Some(excerpt) = pattern.excerpt(text) else { continue };
+                    let piece = Piece { place, field, excerpt };
+                    // A message of a conversation may be what the node shows, too.
+                    if !pieces.contains(&piece) {
+                        pieces.push(piece);
+                    }
+                    if pieces.len() == MAX_PIECES {
+                        break 'spans;
+                    }
+                }
+            }
+        }
+        found.pieces.push(pieces);
+        Ok(())
+    }
+}
+
+/// The parts of a condition on one span that have something to show.
+#[derive(Debug)]
+enum Part {
+    /// All are true of a span.
+    All(Vec<Part>),
+    /// Each with what says whether it is true of a span.
+    Any(Vec<(SpanPredicate, Part)>),
+    /// The spans on an axis.
+    Axis(Box<AxisPart>),
+    /// The texts with a pattern.
+    Pattern(PatternMatcher),
+    /// Nothing to show.
+    Nothing,
+}
+
+#[derive(Debug)]
+struct AxisPart {
+    axis: Axis,
+    name: Option<String>,
+    predicate: SpanPredicate,
+    part: Part,
+}
+
+impl Part {
+    /// Recursion is bounded by the depth of the expression.
+    fn of(expr: &Expr) -> std::result::Result<Self, LocatedError> {
+        let bind = |expr| SpanBinder::default().condition(expr);
+        Ok(match expr {
+            Expr::And(parts) => {
+                let parts: Vec<Self> = parts.iter().map(Self::of).collect::<std::result::Result<_, _>>()?;
+                if parts.iter().all(Self::is_nothing) { Self::Nothing } else { Self::All(parts) }
+            }
+            Expr::Or(parts) => {
+                let parts = parts.iter().map(|part| Ok((bind(part)?, Self::of(part)?)));
+                let parts: Vec<_> = parts.collect::<std::result::Result<_, LocatedError>>()?;
+                if parts.iter().all(|(_, part)| part.is_nothing()) { Self::Nothing } else { Self::Any(parts) }
+            }
+            Expr::Axis(expr) => {
+                let part = Self::of(&expr.condition)?;
+                if expr.name.is_none() && part.is_nothing() {
+                    return Ok(Self::Nothing);
+                }
+                let (axis, name) = (expr.axis, expr.name.clone());
+                Self::Axis(Box::new(AxisPart { axis, name, predicate: bind(&expr.condition)?, part }))
+            }
+            Expr::Condition(_) => match bind(expr)? {
+                SpanPredicate::Contains(channel, pattern) => Self::Pattern(PatternMatcher(channel, pattern)),
+                _ => Self::Nothing,
+            },
+            Expr::Not(_) | Expr::Span(_) => Self::Nothing,
+        })
+    }
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    /// Adds what makes it true of `spans`, of all of which it is true.
+    fn find(&self, view: &TraceView<'_>, spans: &[bool], found: &mut Found) -> Result<()> {
+        if !spans.contains(&true) {
+            return Ok(());
+        }
+        match self {
+            Self::All(parts) => parts.iter().try_for_each(|part| part.find(view, spans, found)),
+            Self::Any(parts) => parts
+                .iter()
+                .try_for_each(|(predicate, part)| part.find(view, &true_of(predicate, view, spans)?, found)),
+            Self::Axis(axis) => {
+                let all = vec![true; view.len()];
+                let reached = on_axis(converse(axis.axis), view, &all, spans);
+                let targets = true_of(&axis.predicate, view, &reached)?;
+                found.spans.extend(axis.name.clone().map(|name| (name, places(&targets))));
+                axis.part.find(view, &targets, found)
+            }
+            Self::Pattern(matcher) => matcher.find(view, places(spans), found),
+            Self::Nothing => Ok(()),
+        }
+    }
+}
+
+/// Returns, by place, of which of `spans` a predicate is true.
+fn true_of(predicate: &SpanPredicate, view: &TraceView<'_>, spans: &[bool]) -> Result<Vec<bool>> {
+    let truths = truths(predicate, view, spans)?;
+    Ok(truths.into_iter().zip(spans).map(|(truth, is_asked)| *is_asked && truth == Truth::True).collect())
+}
+
+fn places(spans: &[bool]) -> Vec<usize> {
+    (0..spans.len()).filter(|place| spans[*place]).collect()
+}
+
+/// Returns the axis on which a span stands from those that are on `axis` of it.
+fn converse(axis: Axis) -> Axis {
+    match axis {
+        Axis::Parent => Axis::Child,
+        Axis::Child => Axis::Parent,
+        Axis::Ancestor => Axis::Descendant,
+        Axis::Descendant => Axis::Ancestor,
+        Axis::FollowedBy => Axis::PrecededBy,
+        Axis::PrecededBy => Axis::FollowedBy,
+    }
+}

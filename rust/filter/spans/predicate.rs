@@ -1,0 +1,80 @@
+//! The executable form of conditions on spans.
+
+use super::attribute::AttributeTest;
+use super::content::Pattern;
+use crate::filter::expr::Axis;
+use crate::filter::leaf::Leaf;
+use crate::trace::view::{Channel, SpanField};
+
+/// A condition on the spans of a trace.
+#[derive(Debug, Clone)]
+pub(in crate::filter) enum SpanTest {
+    /// The number of spans for which the predicate is true is between the bounds. True or false, never unknown.
+    Count { predicate: SpanPredicate, at_least: u64, at_most: Option<u64> },
+    /// Some text of the trace contains the pattern; unknown of a trace without such texts.
+    Contains(Channel, Pattern),
+    /// The trace has such a text.
+    Said(Channel),
+    /// A condition on an attribute of the run root.
+    Attribute(AttributeTest),
+}
+
+/// What a condition on texts asks of a text index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::filter) struct TextKey {
+    /// Which texts.
+    pub(in crate::filter) channel: Channel,
+    /// What they contain; `None` if they only have to be there.
+    pub(in crate::filter) pattern: Option<String>,
+    /// Whether case is ignored.
+    pub(in crate::filter) ignore_case: bool,
+}
+
+impl SpanTest {
+    /// Returns what a text index is asked; `None` of a condition that is not on texts.
+    pub(in crate::filter) fn text_key(&self) -> Option<TextKey> {
+        match self {
+            Self::Contains(channel, pattern) => {
+                let Pattern { text, ignore_case, .. } = pattern;
+                Some(TextKey { channel: *channel, pattern: Some(text.clone()), ignore_case: *ignore_case })
+            }
+            Self::Said(channel) => Some(TextKey { channel: *channel, pattern: None, ignore_case: true }),
+            Self::Count { .. } | Self::Attribute(_) => None,
+        }
+    }
+}
+
+/// A condition on one span.
+#[derive(Debug, Clone)]
+pub(in crate::filter) enum SpanPredicate {
+    /// Every part holds.
+    And(Vec<SpanPredicate>),
+    /// At least one part holds.
+    Or(Vec<SpanPredicate>),
+    /// The part does not hold.
+    Not(Box<SpanPredicate>),
+    /// The value of a field.
+    Field(&'static SpanField, Leaf),
+    /// Some text of the span contains the pattern; unknown of a span without such texts.
+    Contains(Channel, Pattern),
+    /// The span has such a text.
+    Said(Channel),
+    /// A condition on an attribute.
+    Attribute(AttributeTest),
+    /// A span on the axis for which the part is true. True or false, never unknown.
+    Axis(Axis, Box<SpanPredicate>),
+}
+
+impl SpanPredicate {
+    /// Estimates the cost of a look at one span, to order the parts by.
+    pub(super) fn cost(&self) -> usize {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::cost).sum(),
+            Self::Not(part) => part.cost(),
+            Self::Field(_, _) => 1,
+            Self::Attribute(_) => 4,
+            Self::Axis(_, part) => 2 + part.cost(),
+            Self::Contains(_, _) | Self::Said(_) => 1_000,
+        }
+    }
+}

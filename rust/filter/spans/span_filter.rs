@@ -1,0 +1,70 @@
+//! Compiled conditions on one span, for searches whose rows are spans.
+
+use std::sync::Arc;
+
+use super::bind::SpanBinder;
+use super::evaluate::truths;
+use super::predicate::{SpanPredicate, SpanTest};
+use super::truth::Truth;
+use crate::error::{FilterError, Result};
+use crate::filter::expr::{Expr, SpanExpr};
+use crate::filter::parse;
+use crate::trace::view::TraceView;
+
+/// A compiled condition on one span: immutable, shared by threads.
+#[derive(Debug, Clone)]
+pub struct SpanFilter(Option<Arc<Bound>>);
+
+#[derive(Debug)]
+struct Bound {
+    expr: Expr,
+    predicate: SpanPredicate,
+}
+
+impl SpanFilter {
+    /// Compiles a condition on a span given as JSON, as it stands in the `where` of `SPAN`; `null` and `{}` match every
+    /// span.
+    ///
+    /// # Errors
+    /// What is wrong with the condition, and where.
+    ///
+    /// # Examples
+    /// ```
+    /// use spanwise::filter::SpanFilter;
+    /// let slow = SpanFilter::compile(br#"{"op": "GT", "key": "duration_ms", "value": 1000}"#)?;
+    /// assert!(!slow.is_all());
+    /// assert!(SpanFilter::compile(br#"{"op": "EQ", "key": "total_spans", "value": 3}"#).is_err());
+    /// # Ok::<(), spanwise::error::FilterError>(())
+    /// ```
+    pub fn compile(source: &[u8]) -> std::result::Result<Self, FilterError> {
+        let json = parse::read(source)?;
+        let Some(expr) = parse::parse_span(&json).map_err(|error| error.spelled_as(&json))? else {
+            return Ok(Self(None));
+        };
+        let bound = SpanBinder::default().condition(&expr).map_err(|error| error.spelled_as(&json))?;
+        Ok(Self(Some(Arc::new(Bound { expr, predicate: bound }))))
+    }
+
+    /// Whether it matches every span.
+    pub fn is_all(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Returns the places of the spans that it matches, in the order of the tree.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub fn places(&self, view: &TraceView<'_>) -> Result<Vec<usize>> {
+        let Some(bound) = &self.0 else { return Ok((0..view.len()).collect()) };
+        let truths = truths(&bound.predicate, view, &vec![true; view.len()])?;
+        Ok((0..view.len()).filter(|place| truths[*place] == Truth::True).collect())
+    }
+
+    /// Returns what is true of a trace with such a span, as expression and as test; `None` if every trace has one.
+    pub(in crate::filter) fn of_trace(&self) -> Option<(Expr, SpanTest)> {
+        let Bound { expr, predicate } = self.0.as_deref()?;
+        let span = SpanExpr { name: None, at_least: None, at_most: None, condition: expr.clone() };
+        let test = SpanTest::Count { predicate: predicate.clone(), at_least: 1, at_most: None };
+        Some((Expr::Span(Box::new(span)), test))
+    }
+}

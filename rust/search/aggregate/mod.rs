@@ -1,0 +1,129 @@
+//! Aggregations: counts, sums, quantiles and histograms of the traces that a filter selects, by time and by fields
+//! (`docs/reference/api.md#aggregate`).
+//!
+//! An aggregation is exact. It is prepared first: the rows are selected and the groups found, which says how much memory
+//! the rest may take. Rows of a part are newest first, so a bucket of time is a range of rows, and the passes read the
+//! columns of that range in blocks. Everything is derived from selected rows alone: what a caller may not see changes
+//! no number of the response.
+
+mod cells;
+mod distinct;
+mod groups;
+mod histogram;
+mod memory;
+mod parts;
+mod passes;
+mod plan;
+mod quantile;
+mod request;
+mod response;
+mod tally;
+mod texts;
+mod time_axis;
+
+use cells::Results;
+use groups::Groups;
+use parts::{Part, bounds, chunks, select_parts};
+use passes::{Scan, rows_of_subsets};
+use plan::{Source, Subset, plan};
+pub use request::{Aggregation, MAX_BINS, MAX_BUCKETS, MAX_BY, MAX_CELLS, MAX_MEASURES};
+use response::Response;
+use texts::ValueNumbers;
+use time_axis::TimeAxis;
+
+use super::cancellation::CancellationToken;
+use crate::error::{Error, Result};
+use crate::storage::Snapshot;
+
+/// The result of an aggregation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregateResult {
+    /// The response's `data`, as JSON.
+    pub data: Vec<u8>,
+    /// The number of traces that the filter selects, in the time range.
+    pub matched: u64,
+}
+
+/// An aggregation whose rows are selected and whose groups are known.
+pub struct PreparedAggregation {
+    aggregation: Aggregation,
+    subsets: Vec<Subset>,
+    sources: Vec<Source>,
+    parts: Vec<Part>,
+    axis: Option<TimeAxis>,
+    groups: Groups,
+}
+
+impl PreparedAggregation {
+    /// Selects the rows of `snapshot` and finds their groups.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
+    pub fn new(snapshot: &Snapshot, aggregation: &Aggregation, cancel: &CancellationToken) -> Result<Self> {
+        let (subsets, sources) = plan(aggregation);
+        let parts = select_parts(snapshot, aggregation, cancel)?;
+        let axis = aggregation.time.and_then(|time| TimeAxis::new(time, bounds(&parts)));
+        let groups = Groups::new(&parts, &aggregation.by, cancel)?;
+        Ok(Self { aggregation: aggregation.clone(), subsets, sources, parts, axis, groups })
+    }
+
+    /// Returns the number of selected rows.
+    fn matched(&self) -> usize {
+        self.parts.iter().map(|part| part.rows.count()).sum()
+    }
+
+    /// Computes the aggregation.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
+    pub fn run(&self, cancel: &CancellationToken) -> Result<AggregateResult> {
+        let scan = Scan {
+            parts: &self.parts,
+            groups: &self.groups,
+            subsets: &self.subsets,
+            rows: rows_of_subsets(&self.parts, &self.subsets, cancel)?,
+            numbered: self.numbered(cancel)?,
+            chunks: chunks(&self.parts, self.axis.as_ref()),
+            cancel,
+        };
+        let layouts = scan.layouts()?;
+        let mut results: Results = scan.count(&layouts, self.axis.as_ref().map_or(0, |axis| axis.count))?;
+        scan.refine(&mut results)?;
+        cancel.check()?;
+        let response = Response {
+            aggregation: &self.aggregation,
+            sources: &self.sources,
+            axis: self.axis.as_ref(),
+            groups: &self.groups,
+            layouts: &layouts,
+            results: &results,
+        };
+        let data = serde_json::to_vec(&response)
+            .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))?;
+        Ok(AggregateResult { data, matched: self.matched() as u64 })
+    }
+
+    /// Numbers the values that are counted, for each subset and field.
+    fn numbered(&self, cancel: &CancellationToken) -> Result<Vec<Vec<ValueNumbers>>> {
+        let of_subset = |subset: &Subset| {
+            subset
+                .distinct
+                .iter()
+                .map(|field| ValueNumbers::new(&self.parts, *field, cancel))
+                .collect::<Result<_>>()
+        };
+        self.subsets.iter().map(of_subset).collect()
+    }
+}
+
+/// Prepares and computes an aggregation.
+///
+/// # Errors
+/// As [`PreparedAggregation::run`].
+pub fn aggregate(
+    snapshot: &Snapshot,
+    aggregation: &Aggregation,
+    cancel: &CancellationToken,
+) -> Result<AggregateResult> {
+    PreparedAggregation::new(snapshot, aggregation, cancel)?.run(cancel)
+}

@@ -1,0 +1,80 @@
+//! Which facets are counted.
+
+use crate::error::{Error, Result};
+use crate::schema::{FIELDS, Field, FieldType};
+
+/// The greatest number of values of one facet.
+pub const MAX_FACET_VALUES: usize = 1_000;
+
+/// The facets to count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FacetRequest {
+    /// The fields, distinct.
+    pub(super) fields: Vec<Field>,
+    /// Values per field.
+    pub(super) limit: usize,
+    /// A field and what its values start with.
+    pub(super) prefix: Option<(Field, String)>,
+    /// Whether the conditions on a field are left out of its own counts.
+    pub(super) exclude_own: bool,
+}
+
+impl FacetRequest {
+    /// Returns the request for the `limit` most frequent values of each of the fields named `keys`.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if a field has no facet or is repeated, or `limit` is not in 1 to [`MAX_FACET_VALUES`].
+    pub fn new(keys: &[&str], limit: usize) -> Result<Self> {
+        if !(1..=MAX_FACET_VALUES).contains(&limit) {
+            return Err(Error::Options(format!(
+                "expected a limit from 1 to {MAX_FACET_VALUES}, got {limit}"
+            )));
+        }
+        let mut fields = Vec::with_capacity(keys.len());
+        for key in keys {
+            let field = facet_field(key)?;
+            if fields.contains(&field) {
+                return Err(Error::Options(format!("expected every field once, got `{key}` twice")));
+            }
+            fields.push(field);
+        }
+        Ok(Self { fields, limit, prefix: None, exclude_own: false })
+    }
+
+    /// Returns this request with the values of the field named `key` narrowed to those that start with `text`.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if it is not one of the fields of the request.
+    pub fn with_prefix(self, key: &str, text: &str) -> Result<Self> {
+        let field = facet_field(key)?;
+        if !self.fields.contains(&field) {
+            return Err(Error::Options(format!(
+                "expected a prefix of one of the fields, got one of `{key}`"
+            )));
+        }
+        Ok(Self { prefix: Some((field, text.to_owned())), ..self })
+    }
+
+    /// Returns this request with the conditions on a field left out of its own counts.
+    #[must_use]
+    pub fn excluding_own(self, exclude_own: bool) -> Self {
+        Self { exclude_own, ..self }
+    }
+
+    /// Returns what the values of a field must start with.
+    pub(super) fn prefix_of(&self, field: Field) -> Option<&str> {
+        self.prefix.as_ref().filter(|(narrowed, _)| *narrowed == field).map(|(_, text)| text.as_str())
+    }
+}
+
+/// Returns the field named `key` if it has a facet: texts do, except for the trace id, whose values are all different.
+fn facet_field(key: &str) -> Result<Field> {
+    let has_facet = |field: Field| {
+        matches!(field.field_type(), FieldType::Text | FieldType::Status) && field != Field::TraceId
+    };
+    Field::from_key(key).filter(|field| has_facet(*field)).ok_or_else(|| {
+        let known = FIELDS.iter().filter(|info| has_facet(info.field));
+        let known: Vec<String> = known.map(|info| format!("`{}`", info.key)).collect();
+        Error::Options(format!("expected one of {} to count the values of, got `{key}`", known.join(", ")))
+    })
+}

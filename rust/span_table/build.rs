@@ -1,0 +1,222 @@
+//! Builds the table of a segment's spans.
+
+use std::collections::HashMap;
+use std::io;
+
+use ahash::RandomState;
+
+use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of};
+use super::words::WordsBuilder;
+use crate::error::Result;
+use crate::index::{SectionKind, SectionWriter};
+use crate::time::NANOS_PER_MICRO;
+use crate::trace::view::{SpanColumn, SpanValue, TraceView};
+
+/// What an entry of a hash map takes beside its key and value, in bytes.
+const BYTES_PER_ENTRY: usize = 32;
+/// The base of a row and its first place.
+const BYTES_PER_ROW: usize = 12;
+
+/// Collects the spans of a segment, row by row.
+#[derive(Debug)]
+pub struct SpanTableBuilder {
+    words: Vec<WordsBuilder>,
+    combinations: HashMap<Box<[u32]>, u32, RandomState>,
+    codes: Ints,
+    parents: Ints,
+    subtrees: Ints,
+    starts: Ints,
+    ends: Ints,
+    numbers: Vec<Ints>,
+    firsts: Vec<u32>,
+    bases: Vec<i64>,
+    unreadable: Vec<u32>,
+    has_whole_times: bool,
+    is_too_large: bool,
+}
+
+/// What a table has of one span.
+struct Entry {
+    words: Box<[u32]>,
+    numbers: Vec<u64>,
+}
+
+impl Default for SpanTableBuilder {
+    fn default() -> Self {
+        Self {
+            words: fields(SpanColumn::Word).map(|_| WordsBuilder::new()).collect(),
+            combinations: HashMap::default(),
+            codes: Ints::default(),
+            parents: Ints::default(),
+            subtrees: Ints::default(),
+            starts: Ints::default(),
+            ends: Ints::default(),
+            numbers: fields(SpanColumn::Number).map(|_| Ints::default()).collect(),
+            firsts: vec![0],
+            bases: Vec::new(),
+            unreadable: Vec::new(),
+            has_whole_times: true,
+            is_too_large: false,
+        }
+    }
+}
+
+impl SpanTableBuilder {
+    /// Returns about how many bytes of memory it takes.
+    pub fn bytes(&self) -> u64 {
+        let columns = [&self.codes, &self.parents, &self.subtrees, &self.starts, &self.ends];
+        let columns: usize = columns.into_iter().chain(&self.numbers).map(Ints::bytes).sum();
+        let words: usize = self.words.iter().map(WordsBuilder::bytes).sum();
+        let combinations = self.combinations.len() * (self.words.len() * size_of::<u32>() + BYTES_PER_ENTRY);
+        (columns + words + combinations + self.bases.len() * BYTES_PER_ROW) as u64
+    }
+
+    /// Adds the next row; `None` if its document could not be read.
+    pub fn add(&mut self, view: Option<&TraceView<'_>>) {
+        let entries = view.map(|view| (view, self.entries(view)));
+        if let Some((view, Ok(entries))) = entries {
+            self.add_spans(view, entries);
+        } else {
+            self.unreadable.push(u32::try_from(self.bases.len()).unwrap_or(u32::MAX));
+            self.bases.push(self.bases.last().copied().unwrap_or_default());
+        }
+        self.is_too_large |= u32::try_from(self.codes.len()).is_err();
+        self.firsts.push(u32::try_from(self.codes.len()).unwrap_or(u32::MAX));
+    }
+
+    fn entries(&mut self, view: &TraceView<'_>) -> Result<Vec<Entry>> {
+        (0..view.len()).map(|place| self.entry(view, place)).collect()
+    }
+
+    fn entry(&mut self, view: &TraceView<'_>, place: usize) -> Result<Entry> {
+        let mut codes = Vec::with_capacity(self.words.len());
+        for (words, field) in self.words.iter_mut().zip(fields(SpanColumn::Word)) {
+            codes.push(match field.value(view, place)? {
+                Some(SpanValue::Text(word)) => words.code(&word).unwrap_or_else(|| {
+                    self.is_too_large = true;
+                    WordsBuilder::MISSING
+                }),
+                _ => WordsBuilder::MISSING,
+            });
+        }
+        let mut numbers = Vec::with_capacity(self.numbers.len());
+        for field in fields(SpanColumn::Number) {
+            numbers.push(match field.value(view, place)? {
+                Some(SpanValue::Whole(number)) => number.max(0).cast_unsigned() + 1,
+                _ => 0,
+            });
+        }
+        Ok(Entry { words: codes.into(), numbers })
+    }
+
+    fn add_spans(&mut self, view: &TraceView<'_>, entries: Vec<Entry>) {
+        let spans = (0..view.len()).map(|place| view.span(place));
+        let ends = spans.clone().map(|span| span.end).filter(|end| *end != 0);
+        let base = spans.map(|span| span.start).chain(ends).min().unwrap_or_default() / NANOS_PER_MICRO;
+        for (place, entry) in entries.into_iter().enumerate() {
+            let (start, end) = (view.span(place).start, view.span(place).end);
+            self.has_whole_times &=
+                start.is_multiple_of(NANOS_PER_MICRO) && end.is_multiple_of(NANOS_PER_MICRO);
+            self.starts.push(start / NANOS_PER_MICRO - base + 1);
+            self.ends.push(if end == 0 { 0 } else { end / NANOS_PER_MICRO - base + 1 });
+            self.parents.push(view.parent(place).map_or(0, |parent| (place - parent) as u64));
+            self.subtrees.push(view.subtree(place).len() as u64 - 1);
+            for (column, number) in self.numbers.iter_mut().zip(entry.numbers) {
+                column.push(number);
+            }
+            let next = u32::try_from(self.combinations.len()).unwrap_or(u32::MAX);
+            let code = *self.combinations.entry(entry.words).or_insert(next);
+            self.codes.push(code.into());
+        }
+        self.bases.push(i64::try_from(base).unwrap_or(i64::MAX));
+    }
+
+    /// Writes the table of what was added. [`super::SpanTable::open`] expects the same `source`.
+    ///
+    /// # Errors
+    /// An error of `out`; more spans or words than a table can hold, 4 Gi spans or 4 GiB of words of one field.
+    pub fn finish(self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
+        if self.is_too_large {
+            return Err(invalid("expected fewer than 2^32 spans, and at most 4 GiB of words of one field"));
+        }
+        let rows = u32::try_from(self.bases.len()).map_err(|_| invalid("expected fewer than 2^32 rows"))?;
+        let mut writer = SectionWriter::new(SPAN_TABLE, out);
+        let mut combinations = vec![Box::<[u32]>::default(); self.combinations.len()];
+        for (words, code) in self.combinations {
+            combinations[code as usize] = words;
+        }
+        for (position, words) in self.words.into_iter().enumerate() {
+            let codes = combinations.iter().map(|words| words[position]);
+            words.write(&mut writer, FIRST_WORD + position, codes)?;
+        }
+        let columns = [
+            (Column::Codes, self.codes),
+            (Column::Parents, self.parents),
+            (Column::Subtrees, self.subtrees),
+            (Column::Starts, self.starts),
+            (Column::Ends, self.ends),
+        ];
+        let columns = columns.into_iter().map(|(column, ints)| (column as usize, ints));
+        for (column, ints) in columns.chain((FIRST_NUMBER..).zip(self.numbers)) {
+            writer.packed(column, SectionKind::Whole, ints.iter())?;
+        }
+        writer.plain(Column::Firsts as usize, SectionKind::Offsets, self.firsts)?;
+        writer.packed(Column::Bases as usize, SectionKind::Whole, self.bases.iter().copied())?;
+        writer.plain(Column::Unreadable as usize, SectionKind::Values, self.unreadable)?;
+        writer.plain(
+            Column::WholeTimes as usize,
+            SectionKind::Whole,
+            vec![u8::from(self.has_whole_times)],
+        )?;
+        writer.finish(&identity_of(source), rows)
+    }
+}
+
+/// Integers in four bytes each, until one does not fit: most columns of a million traces stay that narrow.
+#[derive(Debug)]
+enum Ints {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Default for Ints {
+    fn default() -> Self {
+        Self::Narrow(Vec::new())
+    }
+}
+
+impl Ints {
+    fn push(&mut self, value: u64) {
+        match (&mut *self, u32::try_from(value)) {
+            (Self::Narrow(values), Ok(value)) => values.push(value),
+            (Self::Narrow(values), Err(_)) => {
+                let mut wide: Vec<u64> = values.iter().copied().map(u64::from).collect();
+                wide.push(value);
+                *self = Self::Wide(wide);
+            }
+            (Self::Wide(values), _) => values.push(value),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Narrow(values) => values.capacity() * size_of::<u32>(),
+            Self::Wide(values) => values.capacity() * size_of::<u64>(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(values) => values.len(),
+            Self::Wide(values) => values.len(),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = i64> + Clone + '_ {
+        (0..self.len()).map(|at| match self {
+            Self::Narrow(values) => values[at].into(),
+            Self::Wide(values) => values[at].cast_signed(),
+        })
+    }
+}

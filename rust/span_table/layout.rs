@@ -1,0 +1,36 @@
+//! The columns of the file of a span table.
+
+use crate::index::FileKind;
+use crate::trace::view::{SPAN_FIELDS, SpanColumn, SpanField};
+
+/// The file of a span table.
+pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 1 };
+
+/// The columns that every table has; those of words and of numbers follow, in the order of their fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Column {
+    Codes,
+    Parents,
+    Subtrees,
+    Starts,
+    Ends,
+    Firsts,
+    Bases,
+    Unreadable,
+    WholeTimes,
+}
+
+/// The first column of words, and that of numbers.
+pub(super) const FIRST_WORD: usize = 9;
+pub(super) const FIRST_NUMBER: usize = 24;
+
+/// Returns the fields of a kind, in the order of [`SPAN_FIELDS`].
+pub(super) fn fields(column: SpanColumn) -> impl Iterator<Item = &'static SpanField> + Clone {
+    SPAN_FIELDS.iter().filter(move |field| field.column == column)
+}
+
+/// Returns the text by which a table is known: what it was built from, and the fields it has.
+pub(super) fn identity_of(source: &str) -> String {
+    let keys = |column| fields(column).map(|field| field.key).collect::<Vec<_>>().join(",");
+    format!("{source} {} {}", keys(SpanColumn::Word), keys(SpanColumn::Number))
+}

@@ -1,0 +1,89 @@
+//! The open table of a segment's spans.
+
+use arrow_buffer::{Buffer, ScalarBuffer};
+
+use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of};
+use super::words::Words;
+use crate::index::{PackedInts, SectionKind, Sections};
+use crate::trace::view::{SpanColumn, SpanField};
+
+/// The open table of the spans of a segment.
+#[derive(Debug)]
+pub struct SpanTable {
+    sections: Sections,
+    words: Vec<Words>,
+    pub(super) codes: PackedInts,
+    pub(super) parents: PackedInts,
+    pub(super) subtrees: PackedInts,
+    pub(super) starts: PackedInts,
+    pub(super) ends: PackedInts,
+    pub(super) numbers: Vec<PackedInts>,
+    pub(super) firsts: ScalarBuffer<u32>,
+    pub(super) bases: PackedInts,
+    unreadable: ScalarBuffer<u32>,
+    has_whole_times: bool,
+}
+
+impl SpanTable {
+    /// Opens the table that [`super::SpanTableBuilder::finish`] wrote for `source`, and verifies its checksums; `None` if it is
+    /// damaged, incomplete, of another format, or was built from something else.
+    pub fn open(content: Buffer, source: &str) -> Option<Self> {
+        let sections = Sections::open(SPAN_TABLE, content, &identity_of(source))?;
+        if !sections.are_sound(u32::MAX) {
+            return None;
+        }
+        let rows = sections.rows() as usize;
+        let firsts: ScalarBuffer<u32> = sections.plain(Column::Firsts as usize, SectionKind::Offsets)?;
+        let spans = *firsts.last().filter(|_| firsts.len() == rows + 1)? as usize;
+        let packed = |column: usize, count| sections.packed(column, SectionKind::Whole, count);
+        let words = (FIRST_WORD..).zip(fields(SpanColumn::Word));
+        let numbers = (FIRST_NUMBER..).zip(fields(SpanColumn::Number));
+        let whole: ScalarBuffer<u8> = sections.plain(Column::WholeTimes as usize, SectionKind::Whole)?;
+        Some(Self {
+            words: words.map(|(column, _)| Words::open(&sections, column)).collect::<Option<_>>()?,
+            codes: packed(Column::Codes as usize, spans)?,
+            parents: packed(Column::Parents as usize, spans)?,
+            subtrees: packed(Column::Subtrees as usize, spans)?,
+            starts: packed(Column::Starts as usize, spans)?,
+            ends: packed(Column::Ends as usize, spans)?,
+            numbers: numbers.map(|(column, _)| packed(column, spans)).collect::<Option<_>>()?,
+            bases: packed(Column::Bases as usize, rows)?,
+            unreadable: sections.plain(Column::Unreadable as usize, SectionKind::Values)?,
+            has_whole_times: whole.first() == Some(&1),
+            firsts,
+            sections,
+        })
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> u32 {
+        self.sections.rows()
+    }
+
+    /// Returns the size of the table in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.sections.bytes()
+    }
+
+    /// Whether the spans of a row are unknown, because its document could not be read.
+    pub fn is_unreadable(&self, row: u32) -> bool {
+        self.unreadable.binary_search(&row).is_ok()
+    }
+
+    /// Whether no time has a fraction of a microsecond, which the table does not have.
+    pub fn has_whole_times(&self) -> bool {
+        self.has_whole_times
+    }
+
+    /// Returns what `decide` says of the value of a field that is a [`SpanColumn::Word`], for each combination of words.
+    /// Empty for another field.
+    pub fn of_combinations<T: Copy>(&self, field: &SpanField, decide: impl Fn(Option<&str>) -> T) -> Vec<T> {
+        let position = fields(SpanColumn::Word).position(|own| own.key == field.key);
+        position.map(|position| self.words[position].of_combinations(decide)).unwrap_or_default()
+    }
+
+    /// Returns the place of the column of a field that is a [`SpanColumn::Number`].
+    pub fn number_column(field: &SpanField) -> Option<usize> {
+        fields(SpanColumn::Number).position(|own| own.key == field.key)
+    }
+}

@@ -1,0 +1,94 @@
+//! The words of spans: the distinct values of a field, and which of them a combination of words has.
+
+use std::collections::HashMap;
+use std::io;
+
+use ahash::RandomState;
+use arrow_buffer::{Buffer, ScalarBuffer};
+
+use crate::index::{PackedInts, SectionKind, SectionWriter, Sections};
+
+/// The words of one field in an open table.
+#[derive(Debug)]
+pub(super) struct Words {
+    values: Buffer,
+    offsets: ScalarBuffer<u32>,
+    /// By combination: the word; the number of words for a missing one.
+    codes: PackedInts,
+    combinations: usize,
+}
+
+impl Words {
+    pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
+        let combinations: ScalarBuffer<u32> = sections.plain(column, SectionKind::Starts)?;
+        let combinations = *combinations.first()? as usize;
+        Some(Self {
+            values: sections.buffer(column, SectionKind::Values)?,
+            offsets: sections.plain(column, SectionKind::Offsets)?,
+            codes: sections.packed(column, SectionKind::Codes, combinations)?,
+            combinations,
+        })
+    }
+
+    /// Returns what `decide` says of the word of each combination.
+    pub(super) fn of_combinations<T: Copy>(&self, decide: impl Fn(Option<&str>) -> T) -> Vec<T> {
+        let of_word = |bounds: &[u32]| {
+            let word = self.values.get(bounds[0] as usize..bounds[1] as usize).unwrap_or_default();
+            decide(std::str::from_utf8(word).ok())
+        };
+        let mut by_word: Vec<T> = self.offsets.windows(2).map(of_word).collect();
+        by_word.push(decide(None));
+        (0..self.combinations).map(|combination| by_word[self.codes.code(combination) as usize]).collect()
+    }
+}
+
+/// Collects the words of one field.
+#[derive(Debug)]
+pub(super) struct WordsBuilder {
+    known: HashMap<Box<str>, u32, RandomState>,
+    values: Vec<u8>,
+    offsets: Vec<u32>,
+}
+
+impl WordsBuilder {
+    /// Stands for a missing value.
+    pub(super) const MISSING: u32 = u32::MAX;
+
+    pub(super) fn new() -> Self {
+        Self { known: HashMap::default(), values: Vec::new(), offsets: vec![0] }
+    }
+
+    /// Returns about how many bytes of memory they take: each word is a key, too.
+    pub(super) fn bytes(&self) -> usize {
+        const BYTES_PER_WORD: usize = 48;
+        2 * self.values.len() + self.known.len() * BYTES_PER_WORD
+    }
+
+    /// Returns the code of a word; `None` if there are more than 4 GiB of words.
+    pub(super) fn code(&mut self, word: &str) -> Option<u32> {
+        if let Some(code) = self.known.get(word) {
+            return Some(*code);
+        }
+        let code = u32::try_from(self.known.len()).ok()?;
+        self.values.extend_from_slice(word.as_bytes());
+        self.offsets.push(u32::try_from(self.values.len()).ok()?);
+        self.known.insert(word.into(), code);
+        Some(code)
+    }
+
+    /// Writes the words, and which of them each combination has.
+    pub(super) fn write(
+        self,
+        writer: &mut SectionWriter<'_>,
+        column: usize,
+        codes: impl ExactSizeIterator<Item = u32>,
+    ) -> io::Result<()> {
+        let missing = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let of_combination = |code| if code == Self::MISSING { missing } else { code };
+        let codes: Vec<u32> = codes.map(of_combination).collect();
+        writer.plain(column, SectionKind::Values, self.values)?;
+        writer.plain(column, SectionKind::Offsets, self.offsets)?;
+        writer.plain(column, SectionKind::Starts, vec![u32::try_from(codes.len()).unwrap_or(u32::MAX)])?;
+        writer.codes(column, &codes)
+    }
+}

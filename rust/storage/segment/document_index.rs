@@ -1,0 +1,119 @@
+//! An index that is made of the documents of a segment, as a file of the cache.
+//!
+//! `<cache>/<ulid>/spans` and `<cache>/<ulid>/text` are derived data, as the index of the rows is. If the cache cannot be written,
+//! they are kept in memory.
+
+use std::io;
+use std::path::PathBuf;
+
+use arrow_buffer::Buffer;
+
+use super::index_cache::{IndexCache, identity_of_documents};
+use crate::error::{Error, Result};
+use crate::span_table::{SpanTable, SpanTableBuilder};
+use crate::storage::manifest::SegmentRecord;
+use crate::storage::options::IndexKind;
+use crate::text_index::{TextIndex, TextIndexBuilder};
+
+/// An index that is made of the documents of a segment.
+pub(crate) trait DocumentIndex: Sized {
+    /// Which one.
+    const KIND: IndexKind;
+    /// What collects it.
+    type Builder;
+
+    /// Writes what was collected of a segment with so many rows.
+    fn write(builder: Self::Builder, source: &str, rows: u32, out: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Opens what was written for `source`; `None` if it is damaged or was written for something else.
+    fn open(content: Buffer, source: &str) -> Option<Self>;
+
+    /// Returns how many rows it knows.
+    fn rows(&self) -> u32;
+}
+
+impl DocumentIndex for SpanTable {
+    const KIND: IndexKind = IndexKind::Spans;
+    type Builder = SpanTableBuilder;
+
+    fn write(builder: SpanTableBuilder, source: &str, _rows: u32, out: &mut Vec<u8>) -> io::Result<()> {
+        builder.finish(source, out)
+    }
+
+    fn open(content: Buffer, source: &str) -> Option<Self> {
+        Self::open(content, source)
+    }
+
+    fn rows(&self) -> u32 {
+        self.rows()
+    }
+}
+
+impl DocumentIndex for TextIndex {
+    const KIND: IndexKind = IndexKind::Texts;
+    type Builder = TextIndexBuilder;
+
+    fn write(builder: TextIndexBuilder, source: &str, rows: u32, out: &mut Vec<u8>) -> io::Result<()> {
+        builder.finish(source, rows, out)
+    }
+
+    fn open(content: Buffer, source: &str) -> Option<Self> {
+        Self::open(content, source).filter(Self::is_sound)
+    }
+
+    fn rows(&self) -> u32 {
+        self.rows()
+    }
+}
+
+impl IndexCache {
+    /// Opens what is cached of a segment; `None` if it is not there, or damaged.
+    pub(super) fn open_made<T: DocumentIndex>(&self, record: &SegmentRecord) -> Option<T> {
+        open_content(self.map(record, T::KIND.name())?, record)
+    }
+
+    /// Writes what was collected of a segment, and opens it.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it would be too large.
+    pub(super) fn build_made<T: DocumentIndex>(
+        &self,
+        record: &SegmentRecord,
+        builder: T::Builder,
+    ) -> Result<T> {
+        let content = content_of::<T>(record, builder)?;
+        let written = self.write(record, T::KIND.name(), &content).and_then(|()| self.open_made(record));
+        let in_memory = || open_content(Buffer::from_vec(content), record);
+        written
+            .or_else(in_memory)
+            .ok_or_else(|| failed::<T>(record, "it does not have the rows of its segment"))
+    }
+
+    /// Returns how what is cached of a segment compares with what was collected, as [`IndexCache::compare`] does.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it would be too large.
+    pub(super) fn compare_made<T: DocumentIndex>(
+        &self,
+        record: &SegmentRecord,
+        builder: T::Builder,
+    ) -> Result<Option<(bool, PathBuf)>> {
+        Ok(self.compare_file(record, T::KIND.name(), &content_of::<T>(record, builder)?))
+    }
+}
+
+fn open_content<T: DocumentIndex>(content: Buffer, record: &SegmentRecord) -> Option<T> {
+    T::open(content, &identity_of_documents(record)).filter(|index| u64::from(index.rows()) == record.rows)
+}
+
+fn content_of<T: DocumentIndex>(record: &SegmentRecord, builder: T::Builder) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let rows = u32::try_from(record.rows).map_err(|error| failed::<T>(record, error))?;
+    let written = T::write(builder, &identity_of_documents(record), rows, &mut content);
+    written.map_err(|error| failed::<T>(record, error))?;
+    Ok(content)
+}
+
+fn failed<T: DocumentIndex>(record: &SegmentRecord, error: impl std::fmt::Display) -> Error {
+    Error::storage(format!("the index `{}` of segment {}", T::KIND.name(), record.id), error)
+}

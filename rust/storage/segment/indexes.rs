@@ -1,0 +1,135 @@
+//! The indexes of a segment: that of its rows, and what is made of its documents in the background, a table of spans and an
+//! index of texts.
+//!
+//! They are opened from the cache, or made once the segment is part of the store. Until then documents decide what they
+//! would.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwapOption;
+
+use super::index_cache::IndexCache;
+use crate::filter::Indexes;
+use crate::index::Index;
+use crate::span_table::{SpanTable, SpanTableBuilder};
+use crate::storage::manifest::SegmentRecord;
+use crate::storage::options::{IndexKind, Indexing};
+use crate::text_index::{TextIndex, TextIndexBuilder};
+use crate::trace::Trace;
+use crate::trace::view::{Channel, TraceView};
+
+/// What searches read of a segment.
+#[derive(Debug)]
+pub struct SegmentIndexes {
+    pub(super) rows: Arc<Index>,
+    pub(super) spans: Option<Arc<SpanTable>>,
+    pub(super) texts: Option<Arc<TextIndex>>,
+}
+
+impl SegmentIndexes {
+    /// Returns what filters decide rows by.
+    pub fn of_filters(&self) -> Indexes<'_> {
+        Indexes { rows: &self.rows, spans: self.spans.as_deref(), texts: self.texts.as_deref() }
+    }
+}
+
+/// What is made of the documents of a segment, as far as it is.
+#[derive(Debug, Default)]
+pub(super) struct DocumentIndexes {
+    pub(super) spans: ArcSwapOption<SpanTable>,
+    pub(super) texts: ArcSwapOption<TextIndex>,
+    /// Which kinds cannot be made: they would take too much memory. Of texts also if a document cannot be read, for its texts
+    /// would be taken for missing.
+    given_up: [AtomicBool; IndexKind::ALL.len()],
+    /// Held while they are made.
+    pub(super) making: Mutex<()>,
+}
+
+impl DocumentIndexes {
+    /// Returns what another process has made, if the cache is its own: nothing is made here.
+    pub(super) fn of_cache(cache: &IndexCache, record: &SegmentRecord) -> Self {
+        let own = Self::default();
+        if cache.is_foreign() {
+            own.open(cache, record, &IndexKind::ALL);
+        }
+        own
+    }
+
+    /// Opens what the cache has of these kinds.
+    pub(super) fn open(&self, cache: &IndexCache, record: &SegmentRecord, kinds: &[IndexKind]) {
+        for kind in kinds.iter().filter(|kind| !self.has(**kind)) {
+            match kind {
+                IndexKind::Spans => self.spans.store(cache.open_made(record).map(Arc::new)),
+                IndexKind::Texts => self.texts.store(cache.open_made(record).map(Arc::new)),
+            }
+        }
+    }
+
+    pub(super) fn has(&self, kind: IndexKind) -> bool {
+        match kind {
+            IndexKind::Spans => self.spans.load().is_some(),
+            IndexKind::Texts => self.texts.load().is_some(),
+        }
+    }
+
+    pub(super) fn is_given_up(&self, kind: IndexKind) -> bool {
+        self.given_up[kind as usize].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn give_up(&self, kind: IndexKind) {
+        self.given_up[kind as usize].store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let spans = self.spans.load().as_ref().map_or(0, |table| table.bytes());
+        spans + self.texts.load().as_ref().map_or(0, |index| index.bytes())
+    }
+}
+
+/// Collects what is made of the documents of a segment.
+#[derive(Debug, Default)]
+pub(super) struct Builders {
+    pub(super) spans: Option<SpanTableBuilder>,
+    pub(super) texts: Option<TextIndexBuilder>,
+    max_bytes: u64,
+}
+
+impl Builders {
+    pub(super) fn of(indexing: &Indexing) -> Self {
+        Self {
+            spans: indexing.kinds.contains(&IndexKind::Spans).then(SpanTableBuilder::default),
+            texts: indexing.kinds.contains(&IndexKind::Texts).then(TextIndexBuilder::new),
+            max_bytes: indexing.max_bytes,
+        }
+    }
+
+    /// Whether all have been given up.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_none() && self.texts.is_none()
+    }
+
+    /// Adds the next row; `None` if its document cannot be read. What becomes too large is given up.
+    pub(super) fn add(&mut self, row: usize, trace: Option<&Trace>) {
+        let trace = trace.map(Trace::assembled);
+        let view = trace.as_deref().map(TraceView::of);
+        if let Some(spans) = &mut self.spans {
+            spans.add(view.as_ref());
+        }
+        self.spans.take_if(|spans| spans.bytes() > self.max_bytes);
+        let Some(texts) = self.texts.take() else { return };
+        let texts = view.and_then(|view| with_texts(texts, row, &view));
+        self.texts = texts.filter(|texts| texts.bytes() <= self.max_bytes);
+    }
+}
+
+/// Adds the texts of a row; `None` if a span cannot be decoded.
+fn with_texts(mut texts: TextIndexBuilder, row: usize, view: &TraceView<'_>) -> Option<TextIndexBuilder> {
+    let row = u32::try_from(row).ok()?;
+    for place in 0..view.len() {
+        for channel in [Channel::Input, Channel::Output, Channel::Error] {
+            view.texts(place, channel).ok()?.for_each(|text| texts.add(row, channel, text));
+        }
+    }
+    Some(texts)
+}

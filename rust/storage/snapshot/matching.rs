@@ -1,0 +1,230 @@
+//! Which rows of a part a filter matches: by the indexes of a segment, and by a look at the traces that these leave open.
+
+use arrow_array::{BooleanArray, UInt32Array};
+use arrow_select::take::take_record_batch;
+use roaring::RoaringBitmap;
+
+use super::part::{PartSource, RowKind, SnapshotPart};
+use crate::error::{Error, Result};
+use crate::filter::{Decided, Filter, Verifier};
+use crate::index::{Bits, LiveRows, Projection, RowSet};
+use crate::storage::segment::SegmentIndexes;
+
+/// What columns say of a filter.
+#[derive(Debug)]
+pub struct Candidates {
+    /// The rows that it matches.
+    pub certain: RowSet,
+    /// The rows that it may match, deleted ones included: an earlier snapshot has them.
+    pub unverified: Vec<u32>,
+}
+
+impl SnapshotPart {
+    /// Returns the visible rows that `filter` matches, unless `is_cancelled` returns true meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
+    pub fn rows(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<LiveRows> {
+        Ok(LiveRows::new(self.matching(filter, is_cancelled)?, self.invisible()))
+    }
+
+    /// Returns the rows of a kind that `filter` matches.
+    ///
+    /// # Errors
+    /// As [`SnapshotPart::rows`].
+    pub(crate) fn rows_of(&self, kind: RowKind, filter: &Filter) -> Result<RoaringBitmap> {
+        if kind == RowKind::Trace {
+            return Ok(self.rows(filter, &|| false)?.from(0).collect());
+        }
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            return Ok(waiting);
+        }
+        let matching = LiveRows::new(self.matching(filter, &|| false)?, self.deletion_vector());
+        Ok(waiting.iter().filter(|row| matching.contains(*row)).collect())
+    }
+
+    /// Returns the rows that `filter` matches, invisible ones included.
+    ///
+    /// # Errors
+    /// As [`SnapshotPart::rows`].
+    pub fn matching(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<RowSet> {
+        let Candidates { certain, unverified } = self.candidates(filter, is_cancelled)?;
+        if unverified.is_empty() {
+            return Ok(certain);
+        }
+        let indexes = self.indexes(filter)?;
+        let verifier = indexes.as_ref().map(|indexes| filter.verifier(indexes.of_filters()));
+        let found = self.verified((filter, verifier.as_ref()), &unverified, is_cancelled)?;
+        Ok(self.keep(filter, certain.with(found, self.count())))
+    }
+
+    /// Returns all rows that `filter` matches in this part: kept ones, or what `find` finds. Of searches that find the same at
+    /// once, one does.
+    ///
+    /// # Errors
+    /// Those of `find`; [`Error::Cancelled`].
+    pub fn rows_once(
+        &self,
+        filter: &Filter,
+        is_cancelled: &dyn Fn() -> bool,
+        find: impl FnOnce() -> Result<RowSet>,
+    ) -> Result<RowSet> {
+        match &self.source {
+            PartSource::Sealed(segment) => segment.kept_rows().get_or_find(filter, is_cancelled, find),
+            PartSource::Head(_) => find(),
+        }
+    }
+
+    /// Returns `rows`, all that `filter` matches in this part, and keeps them for when it is asked again.
+    fn keep(&self, filter: &Filter, rows: RowSet) -> RowSet {
+        if let PartSource::Sealed(segment) = &self.source {
+            segment.kept_rows().keep(filter, rows.clone());
+        }
+        rows
+    }
+
+    /// Returns the rows that `filter` matches by what columns say, and those whose traces must be looked at.
+    ///
+    /// # Errors
+    /// As [`SnapshotPart::rows`].
+    pub fn candidates(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<Candidates> {
+        let (certain, possible) = match &self.source {
+            PartSource::Sealed(segment) => {
+                if filter.reads_spans()
+                    && let Some(certain) = segment.kept_rows().get(filter)
+                {
+                    return Ok(Candidates { certain, unverified: Vec::new() });
+                }
+                let indexes = segment.indexes(filter.projection(Projection::SORT_KEY))?;
+                let bounds = filter.bounds(indexes.of_filters(), is_cancelled);
+                let [certain, possible] = bounds.ok_or(Error::Cancelled)?;
+                if !filter.reads_spans() {
+                    return Ok(Candidates { certain: possible, unverified: Vec::new() });
+                }
+                let open = if certain.count() == 0 {
+                    possible.from(0).collect()
+                } else {
+                    possible.from(0).filter(|row| !certain.contains(*row)).collect::<Vec<u32>>()
+                };
+                return self.decided((filter, &indexes), certain, &open, is_cancelled);
+            }
+            PartSource::Head(batch) => {
+                let [certain, possible] = filter.masks_of_columns(batch.batch())?;
+                let rows = |mask: &BooleanArray| RowSet::Bits(Bits::of_mask(mask.values()));
+                (rows(&certain), rows(&possible))
+            }
+        };
+        let unverified = possible.from(0).filter(|row| !certain.contains(*row)).collect();
+        Ok(Candidates { certain, unverified })
+    }
+
+    /// Decides the rows that the columns leave open by what else is indexed, and keeps what matches if that is all.
+    fn decided(
+        &self,
+        (filter, indexes): (&Filter, &SegmentIndexes),
+        certain: RowSet,
+        open: &[u32],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Candidates> {
+        /// Rows that are decided before the search is asked whether it is cancelled: some milliseconds.
+        const ROWS_AT_ONCE: usize = 65_536;
+        let (mut matching, mut unverified) = (Vec::new(), Vec::new());
+        let verifier = filter.verifier(indexes.of_filters());
+        for rows in open.chunks(ROWS_AT_ONCE) {
+            if is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let decided = verifier.decide(rows);
+            matching.extend(decided.matching);
+            unverified.extend(decided.open);
+        }
+        let certain = certain.with(matching, self.count());
+        if unverified.is_empty() && !open.is_empty() {
+            return Ok(Candidates { certain: self.keep(filter, certain), unverified });
+        }
+        Ok(Candidates { certain, unverified })
+    }
+
+    /// Returns what a [`Verifier`] of `filter` reads; `None` of a batch of the head.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub fn indexes(&self, filter: &Filter) -> Result<Option<SegmentIndexes>> {
+        self.segment().map(|segment| segment.indexes(filter.projection(Projection::SORT_KEY))).transpose()
+    }
+
+    /// Returns which of these rows, which ascend, a filter matches, by a look at each of their traces that the indexes leave
+    /// open. Rows of a segment need the verifier of its indexes. A damaged document is no match where the spans decide.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Storage`].
+    pub fn verified(
+        &self,
+        (filter, verifier): (&Filter, Option<&Verifier<'_>>),
+        rows: &[u32],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>> {
+        let Some(verifier) = verifier else {
+            let matches = self.matches(filter, rows)?;
+            let found = rows.iter().zip(matches).filter_map(|(row, is_match)| is_match.then_some(*row));
+            return Ok(found.collect());
+        };
+        let Decided { matching: mut found, open } = verifier.decide(rows);
+        for row in &open {
+            if is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let read = || match self.trace(*row as usize) {
+                Ok(trace) => Ok(Some(trace)),
+                Err(Error::Damage { .. }) => Ok(None),
+                Err(error) => Err(error),
+            };
+            if verifier.holds(*row, read)? {
+                found.push(*row);
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Returns whether `filter` matches a row.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
+        match &self.source {
+            PartSource::Sealed(_) => {
+                let Ok(row) = u32::try_from(row) else { return Ok(false) };
+                Ok(self.matches(filter, &[row])? == [true])
+            }
+            PartSource::Head(batch) => {
+                let one = batch.batch().slice(row, 1);
+                Ok(filter.mask_of_traces(&one, &|_| batch.trace(row))?.value(0))
+            }
+        }
+    }
+
+    /// Returns which of these rows `filter` matches.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub fn matches(&self, filter: &Filter, rows: &[u32]) -> Result<Vec<bool>> {
+        match &self.source {
+            PartSource::Sealed(_) => {
+                let Some(indexes) = self.indexes(filter)? else { return Ok(vec![false; rows.len()]) };
+                let verifier = filter.verifier(indexes.of_filters());
+                let mut ascending = rows.to_vec();
+                ascending.sort_unstable();
+                let found = self.verified((filter, Some(&verifier)), &ascending, &|| false)?;
+                Ok(rows.iter().map(|row| found.binary_search(row).is_ok()).collect())
+            }
+            PartSource::Head(batch) => {
+                let taken = take_record_batch(batch.batch(), &UInt32Array::from(rows.to_vec()));
+                let taken = taken.map_err(|error| Error::Batch(error.to_string()))?;
+                let trace = |row: usize| batch.trace(rows[row] as usize);
+                Ok(filter.mask_of_traces(&taken, &trace)?.values().iter().collect())
+            }
+        }
+    }
+}

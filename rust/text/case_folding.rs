@@ -1,0 +1,143 @@
+//! Unicode simple case folding, as the `regex` crate does it under `(?i)`.
+//!
+//! Every letter is replaced by one representative of all letters that differ from it only by case. So `k` matches the
+//! Kelvin sign, and `ß` does not match `ss`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+/// No character from here on has a case.
+const CASELESS_FROM: u32 = 0x1_F000;
+
+/// The representative of each character before [`CASELESS_FROM`].
+static REPRESENTATIVES: LazyLock<Vec<char>> = LazyLock::new(|| {
+    let representative = |number: u32| {
+        // What is no character is never looked up.
+        let letter = char::from_u32(number).unwrap_or_default();
+        representative_of(&case_variants(letter)).unwrap_or(letter)
+    };
+    (0..CASELESS_FROM).map(representative).collect()
+});
+
+/// Returns the letters that differ from `letter` only by case, and itself, ascending.
+fn case_variants(letter: char) -> Vec<char> {
+    let mut class = ClassUnicode::new([ClassUnicodeRange::new(letter, letter)]);
+    class.case_fold_simple();
+    class.ranges().iter().flat_map(|range| range.start()..=range.end()).collect()
+}
+
+/// Returns the letter that represents all of `variants`, which are ascending: lower case in ASCII.
+fn representative_of(variants: &[char]) -> Option<char> {
+    variants.first().map(char::to_ascii_lowercase)
+}
+
+/// Whether a character differs from another one only by case.
+pub(crate) fn has_case(letter: char) -> bool {
+    case_variants(letter).len() > 1
+}
+
+/// Replaces every letter of `text` by its representative. The content of `folded` is overwritten.
+pub(crate) fn fold_all(text: &str, folded: &mut String) {
+    folded.clear();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        let start = folded.len();
+        folded.push_str(&rest[..ascii]);
+        folded[start..].make_ascii_lowercase();
+        rest = &rest[ascii..];
+        let mut letters = rest.chars();
+        while let Some(letter) = letters.next().filter(|letter| !letter.is_ascii()) {
+            folded.push(*REPRESENTATIVES.get(letter as usize).unwrap_or(&letter));
+            rest = letters.as_str();
+        }
+    }
+}
+
+/// Replaces letters by their representative, for the letters of some patterns and all letters that differ from
+/// those only by case. Other letters match no pattern and may stay unchanged.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseFolding {
+    /// Non-ASCII letters only; in ASCII, lower case represents both.
+    beyond_ascii: HashMap<char, char>,
+}
+
+impl CaseFolding {
+    pub(crate) fn of(patterns: &[String]) -> Self {
+        let mut letters: Vec<char> = patterns.iter().flat_map(|pattern| pattern.chars()).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        let mut beyond_ascii = HashMap::new();
+        for letter in letters {
+            let variants = case_variants(letter);
+            let Some(first) = representative_of(&variants) else { continue };
+            let others = variants.into_iter().filter(|other| !other.is_ascii());
+            beyond_ascii.extend(others.map(|other| (other, first)));
+        }
+        Self { beyond_ascii }
+    }
+
+    /// Replaces letters of `text`. The content of `folded` is overwritten.
+    pub(crate) fn fold(&self, text: &str, folded: &mut String) {
+        folded.clear();
+        if text.is_ascii() {
+            folded.push_str(text);
+            folded.make_ascii_lowercase();
+            return;
+        }
+        folded.extend(text.chars().map(|letter| {
+            if letter.is_ascii() {
+                letter.to_ascii_lowercase()
+            } else {
+                *self.beyond_ascii.get(&letter).unwrap_or(&letter)
+            }
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(text: &str) -> String {
+        let mut folded = String::from("what was there before");
+        fold_all(text, &mut folded);
+        folded
+    }
+
+    #[test]
+    fn letters_that_differ_by_case_fold_to_one() {
+        for variants in ["Kk\u{212a}", "Ssſ", "Ééé", "Ωω\u{2126}", "ß\u{1e9e}", "Σσς", "ЖжЖ", "Ꭰꭰ"]
+        {
+            let all: Vec<String> = variants.chars().map(|letter| folded(&letter.to_string())).collect();
+            assert!(all.iter().all(|one| *one == all[0]), "{variants}: {all:?}");
+        }
+        assert_eq!(folded("Das İst KÜHL, ſo 中国 🙂\u{212a}"), "das İst kÜhl, so 中国 🙂k");
+        assert_ne!(folded("ß"), folded("ss"));
+    }
+
+    #[test]
+    fn patterns_and_texts_fold_alike() {
+        let text = "K\u{212a}kſsSßẞıIİi Éé Σσς Ǆǅǆ ΐΐ";
+        let mut by_pattern = String::new();
+        CaseFolding::of(&[text.to_owned()]).fold(text, &mut by_pattern);
+        assert_eq!(by_pattern, folded(text));
+    }
+
+    /// Text indexes hold folded tokens: where letters fold otherwise, they are of another format
+    /// (`rust/text_index/mod.rs`).
+    #[test]
+    fn letters_fold_as_in_the_format_of_text_indexes() {
+        let table: Vec<u8> =
+            REPRESENTATIVES.iter().flat_map(|letter| u32::from(*letter).to_le_bytes()).collect();
+        assert_eq!(crc32c::crc32c(&table), 0xABAC_07FD);
+    }
+
+    #[test]
+    fn what_follows_the_table_has_no_case() {
+        let cased = (CASELESS_FROM..=0x10_FFFF).filter_map(char::from_u32).find(|letter| has_case(*letter));
+        assert_eq!(cased, None);
+    }
+}

@@ -1,0 +1,7 @@
+//! What a search for texts compares: the parts of a text that are searched, and letters that differ only by case.
+
+mod case_folding;
+mod searched;
+
+pub(crate) use case_folding::{CaseFolding, fold_all, has_case};
+pub(crate) use searched::find_in_searched;

@@ -1,0 +1,13 @@
+//! The columns of a text index, which is laid out as the index of a segment.
+
+use crate::index::layout::FileKind;
+
+/// The text index of a segment. What a text is cut into, and how its letters are folded, is part of the format.
+pub(super) const TEXT: FileKind = FileKind { magic: *b"SPANTXT\n", format: 1 };
+
+/// The dictionary of tokens with several postings.
+pub(super) const FREQUENT_COLUMN: usize = 0;
+/// The dictionary of tokens with one posting, most of which are ids. Searched last, and not if all rows are found.
+pub(super) const RARE_COLUMN: usize = 1;
+/// For each channel, a bitmap of the rows that have a text.
+pub(super) const PRESENT_COLUMN: usize = 2;

@@ -1,0 +1,150 @@
+//! The text index of a segment: which rows have texts that contain a pattern.
+//!
+//! An index is one run of bytes, laid out as [`crate::index`] is, mapped from a cache file or held in memory. It is
+//! derived data: [`TextIndexBuilder`] writes it from the texts of a segment, and again if it is missing or damaged. Texts
+//! themselves are not in it, but their tokens, each with its rows and [channels](Channel). A pattern that lies within one
+//! token is answered exactly; any other one by the rows that have all of its tokens in one channel, of which some do not
+//! contain it. See `docs/reference/storage.md#text-index`.
+
+mod build;
+mod dictionary;
+mod layout;
+mod pieces;
+mod postings;
+mod rows;
+mod run;
+mod tokens;
+
+use arrow_buffer::{Buffer, ScalarBuffer};
+
+pub use build::TextIndexBuilder;
+
+use crate::index::RowSet;
+use crate::index::layout::{SectionKind, Sections};
+use crate::trace::view::Channel;
+use dictionary::Dictionary;
+use layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT};
+use pieces::Pieces;
+use postings::{CHANNELS, Postings, channel_bits};
+use rows::{ChannelRows, row_set, union};
+
+/// The rows that a search for a pattern leaves.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Rows that have a text with the pattern.
+    pub certain: RowSet,
+    /// All rows that can have one: the certain ones, and those whose documents must be looked at.
+    pub possible: RowSet,
+}
+
+/// An open text index. Only [`TextIndex::rows`] and [`TextIndex::bytes`] may be asked before [`TextIndex::is_sound`] has
+/// returned `true`.
+#[derive(Debug)]
+pub struct TextIndex {
+    sections: Sections,
+    frequent: Dictionary,
+    rare: Dictionary,
+    /// For each channel, a bitmap of the rows that have a text.
+    present: ScalarBuffer<u64>,
+}
+
+impl TextIndex {
+    /// Opens the index that was built for `identity`; `None` if it is incomplete, has another format, or was built for
+    /// something else. Only its section table is read.
+    pub fn open(content: Buffer, identity: &str) -> Option<Self> {
+        let sections = Sections::open(TEXT, content, identity)?;
+        let present: ScalarBuffer<u64> = sections.plain(PRESENT_COLUMN, SectionKind::FrequentBits)?;
+        let is_whole = present.len() == (sections.rows() as usize).div_ceil(64) * CHANNELS;
+        is_whole.then_some(Self {
+            frequent: Dictionary::open(&sections, FREQUENT_COLUMN)?,
+            rare: Dictionary::open(&sections, RARE_COLUMN)?,
+            present,
+            sections,
+        })
+    }
+
+    /// Whether the index matches its checksums. All of it is read once.
+    pub fn is_sound(&self) -> bool {
+        self.sections.are_sound(1 << FREQUENT_COLUMN | 1 << RARE_COLUMN | 1 << PRESENT_COLUMN)
+    }
+
+    /// Returns how many rows there are.
+    pub fn rows(&self) -> u32 {
+        self.sections.rows()
+    }
+
+    /// Returns the size of the index in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.sections.bytes()
+    }
+
+    /// Returns the rows that have a text in a channel.
+    pub fn present(&self, channel: Channel) -> RowSet {
+        row_set(self.present_in(channel_bits(channel)))
+    }
+
+    /// Returns the rows that contain a pattern in one text of a channel, as far as the index knows. `None` if the search
+    /// was cancelled.
+    pub fn find(
+        &self,
+        pattern: &str,
+        channel: Channel,
+        ignore_case: bool,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<Found> {
+        let Pieces { pieces, is_exact } = Pieces::of(pattern, ignore_case);
+        if pieces.is_empty() {
+            return Some(Found { certain: RowSet::NONE, possible: self.present(channel) });
+        }
+        // Several pieces must be in one text, so in one channel.
+        let bits = channel_bits(channel);
+        let each = (0..CHANNELS).map(|index| 1 << index).filter(|bit| bits & bit != 0);
+        let channels = if pieces.len() == 1 { vec![bits] } else { each.collect() };
+        let mut sets: Vec<ChannelRows> =
+            channels.into_iter().map(|bits| ChannelRows::new(bits, self.present_in(bits))).collect();
+        for (index, piece) in pieces.iter().enumerate() {
+            if index > 0 {
+                sets = sets.into_iter().map(ChannelRows::narrowed).collect();
+            }
+            self.add_rows(piece, &mut sets, is_cancelled)?;
+        }
+        let possible = row_set(union(sets.iter().map(ChannelRows::words), self.words()));
+        let certain = if is_exact { possible.clone() } else { RowSet::NONE };
+        Some(Found { certain, possible })
+    }
+
+    /// Adds the rows that have a token with `piece` to `sets`. `None` if the search was cancelled.
+    fn add_rows(
+        &self,
+        piece: &[u8],
+        sets: &mut [ChannelRows],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<()> {
+        for dictionary in [&self.frequent, &self.rare] {
+            if sets.iter().all(ChannelRows::is_full) {
+                break;
+            }
+            dictionary.for_each_list(piece, is_cancelled, &mut |list| {
+                for (row, channels) in Postings::new(list) {
+                    for set in &mut *sets {
+                        set.add(row, channels);
+                    }
+                }
+                !sets.iter().all(ChannelRows::is_full)
+            })?;
+        }
+        Some(())
+    }
+
+    /// Returns a bitmap of the rows that have a text in some channels.
+    fn present_in(&self, channels: u8) -> Vec<u64> {
+        let words = self.words();
+        let each = self.present.chunks_exact(words.max(1)).enumerate();
+        union(each.filter(|(index, _)| channels >> index & 1 == 1).map(|(_, bitmap)| bitmap), words)
+    }
+
+    /// Returns the length of a bitmap of the rows.
+    fn words(&self) -> usize {
+        (self.rows() as usize).div_ceil(64)
+    }
+}

@@ -1,0 +1,152 @@
+//! The tokens of some neighbouring rows: gathered in a table, then sorted and packed, then merged with those of other rows.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashMap};
+
+use ahash::RandomState;
+
+use super::dictionary::DictionaryWriter;
+use super::postings::{PostingList, Postings, push_number, take_number};
+
+/// The tokens of neighbouring rows, in memory.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    tokens: HashMap<Box<[u8]>, Entry, RandomState>,
+    /// The postings but for the latest of each token.
+    postings: Vec<Posting>,
+    token_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    token: u32,
+    row: u32,
+    channels: u8,
+}
+
+/// A token by its number, a row, and the channels in which it has the token.
+type Posting = (u32, u32, u8);
+
+impl Entry {
+    fn latest(&self) -> Posting {
+        (self.token, self.row, self.channels)
+    }
+}
+
+impl Run {
+    /// Notes that a row has a token in some channels. Rows are added in ascending order.
+    pub(super) fn add(&mut self, row: u32, channels: u8, token: &[u8]) {
+        if let Some(entry) = self.tokens.get_mut(token) {
+            if entry.row == row {
+                entry.channels |= channels;
+            } else {
+                self.postings.push(entry.latest());
+                (entry.row, entry.channels) = (row, channels);
+            }
+            return;
+        }
+        // A run is packed long before it has as many tokens as that.
+        let number = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        self.token_bytes += token.len();
+        self.tokens.insert(token.into(), Entry { token: number, row, channels });
+    }
+
+    /// Returns about how many bytes the run takes.
+    pub(super) fn bytes(&self) -> usize {
+        const BYTES_PER_TOKEN: usize = 64;
+        self.postings.len() * size_of::<Posting>() + self.tokens.len() * BYTES_PER_TOKEN + self.token_bytes
+    }
+
+    /// Sorts the tokens and packs their rows.
+    pub(super) fn pack(mut self) -> PackedRun {
+        self.postings.extend(self.tokens.values().map(Entry::latest));
+        let mut tokens: Vec<(Box<[u8]>, Entry)> = self.tokens.into_iter().collect();
+        tokens.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        // A counting sort: `ends` is where the next posting of a token goes, and at last where its postings end.
+        let mut ends = vec![0_usize; tokens.len()];
+        for (token, ..) in &self.postings {
+            ends[*token as usize] += 1;
+        }
+        let mut sum = 0;
+        for (_, entry) in &tokens {
+            let count = std::mem::replace(&mut ends[entry.token as usize], sum);
+            sum += count;
+        }
+        let mut sorted = vec![(0, 0); self.postings.len()];
+        for (token, row, channels) in self.postings {
+            let end = &mut ends[token as usize];
+            sorted[*end] = (row, channels);
+            *end += 1;
+        }
+        let (mut packed, mut list, mut start) = (Vec::new(), PostingList::default(), 0);
+        for (token, entry) in tokens {
+            let end = ends[entry.token as usize];
+            list.clear();
+            sorted[start..end].iter().for_each(|(row, channels)| list.push(*row, *channels));
+            start = end;
+            for bytes in [&token, list.bytes()] {
+                push_number(&mut packed, bytes.len() as u64);
+                packed.extend_from_slice(bytes);
+            }
+        }
+        packed.shrink_to_fit();
+        PackedRun(packed)
+    }
+}
+
+/// The sorted tokens of a run, each with its list: both after their lengths.
+#[derive(Debug)]
+pub(super) struct PackedRun(Vec<u8>);
+
+impl PackedRun {
+    pub(super) fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The rest of a packed run.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Iterator for Cursor<'a> {
+    /// A token and its list.
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut take = || {
+            let length = usize::try_from(take_number(&mut self.0)).unwrap_or(usize::MAX);
+            let (bytes, rest) = self.0.split_at(length);
+            self.0 = rest;
+            bytes
+        };
+        Some((take(), take()))
+    }
+}
+
+/// Merges runs of ascending rows. Tokens of several postings go to `frequent`, the others to `rare`.
+pub(super) fn merge(runs: &[PackedRun], frequent: &mut DictionaryWriter, rare: &mut DictionaryWriter) {
+    let mut cursors: Vec<Cursor<'_>> = runs.iter().map(|run| Cursor(&run.0)).collect();
+    // In the order of tokens, those of one token in the order of runs, which is that of rows.
+    let mut heads: BinaryHeap<_> = cursors
+        .iter_mut()
+        .enumerate()
+        .filter_map(|(run, cursor)| cursor.next().map(|(token, list)| Reverse((token, run, list))))
+        .collect();
+    let mut list = PostingList::default();
+    while let Some(Reverse((token, ..))) = heads.peek() {
+        let token = *token;
+        list.clear();
+        while let Some(mut head) = heads.peek_mut().filter(|head| head.0.0 == token) {
+            let Reverse((_, run, postings)) = *head;
+            Postings::new(postings).for_each(|(row, channels)| list.push(row, channels));
+            match cursors[run].next() {
+                Some((token, postings)) => *head = Reverse((token, run, postings)),
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        if list.postings() > 1 { &mut *frequent } else { &mut *rare }.push(token, list.bytes());
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads attributes of a span by what they mean, without decoding the span.
+
+use std::borrow::Cow;
+
+use super::index::{AttributeIndex, Part};
+use super::member::JsonObject;
+use super::table::Attribute;
+use crate::otlp::span_ref::{AttributeRef, ValueRef};
+
+/// Reads the attributes of a span.
+pub struct AttributeReader<'r, 'a> {
+    pub(super) attributes: &'r [AttributeRef<'a>],
+    pub(super) index: AttributeIndex,
+    /// The JSON objects that were read, by position; `None` for what is no object.
+    objects: Vec<(usize, Option<JsonObject<'a>>)>,
+}
+
+impl<'r, 'a> AttributeReader<'r, 'a> {
+    /// Returns a reader of `attributes`.
+    pub fn of(attributes: &'r [AttributeRef<'a>]) -> Self {
+        let presence = attributes.iter().map(|attribute| (attribute.key, has_value(attribute.value)));
+        Self { attributes, index: AttributeIndex::from_presence(presence), objects: Vec::new() }
+    }
+
+    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
+    pub fn text(&mut self, attribute: Attribute) -> Option<Cow<'a, str>> {
+        let Self { attributes, index, objects } = self;
+        index.sources(attribute).find_map(|source| {
+            let text = text_of(attributes[source.position].value);
+            match source.part {
+                Part::Whole => text,
+                Part::Member(path) => object_at(objects, source.position, &text?)?.text(path).map(Cow::Owned),
+                Part::Sum(names) => {
+                    let is_named = |key: &[u8]| names.iter().any(|name| name.as_bytes() == key);
+                    let others = attributes.iter().filter(|other| is_named(other.key));
+                    let others = others.filter_map(|other| text_of(other.value)).map(|text| count_of(&text));
+                    Some(Cow::Owned(others.fold(count_of(&text?), u64::saturating_add).to_string()))
+                }
+            }
+        })
+    }
+
+    /// Returns the size of the value in which `attribute` is found, in bytes; `None` if it is not there or no scalar.
+    pub fn sent_bytes(&self, attribute: Attribute) -> Option<usize> {
+        let source = self.index.sources(attribute).next()?;
+        Some(text_of(self.attributes[source.position].value)?.len())
+    }
+
+    /// Whether a value is found for `attribute`.
+    pub fn has(&self, attribute: Attribute) -> bool {
+        self.index.sources(attribute).next().is_some()
+    }
+
+    /// Returns the value of `attribute` as an id. What Logfire sends instead of a value that may be a secret is none.
+    pub(super) fn id(&mut self, attribute: Attribute) -> Option<Box<str>> {
+        let text = self.text(attribute).filter(|text| !text.starts_with("[Scrubbed due to "));
+        text.map(|text| text.as_ref().into())
+    }
+
+    /// Returns the value of `attribute` as a count: a non-negative number, truncated; else zero.
+    pub fn count(&mut self, attribute: Attribute) -> u64 {
+        self.text(attribute).map_or(0, |text| count_of(&text))
+    }
+}
+
+/// Returns the JSON object in `text`, the value at `position`; each is read once.
+fn object_at<'a, 'o>(
+    objects: &'o mut Vec<(usize, Option<JsonObject<'a>>)>,
+    position: usize,
+    text: &Cow<'a, str>,
+) -> Option<&'o JsonObject<'a>> {
+    let Cow::Borrowed(text) = *text else { return None };
+    let known = objects.iter().position(|(of, _)| *of == position);
+    let known = known.unwrap_or_else(|| {
+        objects.push((position, JsonObject::of(text)));
+        objects.len() - 1
+    });
+    objects[known].1.as_ref()
+}
+
+/// Whether there is a value; an empty text counts as none.
+fn has_value(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Missing | ValueRef::Text(b""))
+}
+
+/// Returns a value as text: numbers and booleans are formatted; other values have no text.
+pub(super) fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        ValueRef::Text(text) => simdutf8::basic::from_utf8(text).ok().map(Cow::Borrowed),
+        ValueRef::Int(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Double(number) => Some(Cow::Owned(number.to_string())),
+        ValueRef::Bool(truth) => Some(Cow::Owned(truth.to_string())),
+        ValueRef::Other | ValueRef::Missing => None,
+    }
+}
+
+/// Reads a count: a non-negative number, truncated; else zero.
+fn count_of(text: &str) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    let truncated = || text.parse::<f64>().map_or(0, |number| number as u64);
+    text.parse().unwrap_or_else(|_| truncated())
+}

@@ -1,0 +1,174 @@
+//! Long values of a span: cut in its JSON, and read part by part (`docs/reference/api.md#long-values`).
+//!
+//! Both work on the JSON of the span that [`super::detail::write_span`] writes, so they hold for whatever it shows.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::conventions::JsonObject;
+use super::json::JsonWriter;
+
+/// The members whose own members are values, each as a whole.
+const HOLDERS: [&str; 2] = ["attributes", "metadata"];
+
+/// Which part of which value is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ValuePart<'a> {
+    /// Where the value is in the JSON of its span: a JSON Pointer (RFC 6901).
+    pub path: &'a str,
+    /// Where the part begins, in bytes of the text of the value; in the middle of a character it begins with that.
+    pub from: usize,
+    /// Its greatest size; it has whole characters.
+    pub max_bytes: Option<usize>,
+}
+
+/// A value of which only the beginning is shown.
+#[derive(Serialize)]
+struct CutValue {
+    path: String,
+    bytes: usize,
+}
+
+/// A part of the text of a value.
+#[derive(Serialize)]
+struct ValuePage<'a> {
+    text: &'a str,
+    from: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+    bytes: usize,
+}
+
+/// Appends `span`, the JSON of a span, with every value whose text is longer than `max_bytes` cut to at most so many
+/// bytes of whole characters, and a member `cut` that lists them if there are any. A text is a value, and so is whatever
+/// an attribute holds: what is no text is cut as its JSON, which becomes a text.
+pub fn write_cut(out: &mut Vec<u8>, span: &[u8], max_bytes: usize) {
+    let span = raw_of(span);
+    let mut cutter = Cutter { max_bytes, path: Vec::new(), cut: Vec::new() };
+    let mut json = JsonWriter::new(out);
+    json.begin_object();
+    for (key, value) in members(span) {
+        cutter.write_member(&mut json, &key, value, false);
+    }
+    if !cutter.cut.is_empty() {
+        json.key("cut");
+        json.serialized(&cutter.cut);
+    }
+    json.end_object();
+}
+
+/// Appends a part of a value in `span`, the JSON of a span. Returns whether there is such a value.
+pub fn write_value_page(out: &mut Vec<u8>, span: &[u8], part: &ValuePart<'_>) -> bool {
+    let Some(value) = value_at(raw_of(span), part.path) else { return false };
+    let text = text_of(value);
+    let start = floor(&text, part.from);
+    let end = part.max_bytes.map_or(text.len(), |max| floor(&text, start.saturating_add(max)));
+    let next = (end < text.len()).then_some(end);
+    let page = ValuePage { text: &text[start..end], from: start, next, bytes: text.len() };
+    JsonWriter::new(out).serialized(&page);
+    true
+}
+
+struct Cutter {
+    max_bytes: usize,
+    /// The keys and positions that lead to the value being written.
+    path: Vec<String>,
+    cut: Vec<CutValue>,
+}
+
+impl Cutter {
+    fn write_member(&mut self, json: &mut JsonWriter<'_>, key: &str, value: &RawValue, is_whole: bool) {
+        json.key(key);
+        self.path.push(key.to_owned());
+        self.write(json, value, is_whole, HOLDERS.contains(&key));
+        self.path.pop();
+    }
+
+    /// Writes a value; `is_whole` says whether it is cut as a whole if it is no text, `is_holder` whether its members are.
+    fn write(&mut self, json: &mut JsonWriter<'_>, value: &RawValue, is_whole: bool, is_holder: bool) {
+        let sent = value.get();
+        // The text of a value is never longer than its JSON.
+        if sent.len() <= self.max_bytes {
+            return json.raw(sent.as_bytes());
+        }
+        if sent.starts_with('"') || is_whole {
+            return self.write_text(json, value);
+        }
+        if sent.starts_with('{') {
+            json.begin_object();
+            for (key, inside) in members(value) {
+                self.write_member(json, &key, inside, is_holder);
+            }
+            json.end_object();
+        } else if sent.starts_with('[') {
+            json.begin_array();
+            for (position, inside) in items(value).into_iter().enumerate() {
+                self.path.push(position.to_string());
+                self.write(json, inside, false, false);
+                self.path.pop();
+            }
+            json.end_array();
+        } else {
+            json.raw(sent.as_bytes());
+        }
+    }
+
+    fn write_text(&mut self, json: &mut JsonWriter<'_>, value: &RawValue) {
+        let text = text_of(value);
+        if text.len() <= self.max_bytes {
+            return json.raw(value.get().as_bytes());
+        }
+        json.text(&text[..floor(&text, self.max_bytes)]);
+        self.cut.push(CutValue { path: pointer(&self.path), bytes: text.len() });
+    }
+}
+
+/// Returns the JSON Pointer of the keys and positions in `path`.
+fn pointer(path: &[String]) -> String {
+    let parts = path.iter().map(|part| part.replace('~', "~0").replace('/', "~1"));
+    parts.flat_map(|part| ["/".to_owned(), part]).collect()
+}
+
+/// Returns the value at a JSON Pointer.
+fn value_at<'a>(json: &'a RawValue, pointer: &str) -> Option<&'a RawValue> {
+    let parts = pointer.strip_prefix('/')?.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+    let mut found = json;
+    for part in parts {
+        found = if found.get().starts_with('{') {
+            members(found).into_iter().find(|(key, _)| *key == part)?.1
+        } else {
+            let is_number = part == "0" || !part.starts_with(['0', '+']);
+            let position = part.parse::<usize>().ok().filter(|_| is_number)?;
+            items(found).get(position).copied()?
+        };
+    }
+    Some(found)
+}
+
+fn raw_of(span: &[u8]) -> &RawValue {
+    serde_json::from_slice(span).expect("the JSON of a span is JSON")
+}
+
+fn members(object: &RawValue) -> Vec<(String, &RawValue)> {
+    JsonObject::of(object.get()).map(JsonObject::into_members).unwrap_or_default()
+}
+
+fn items(array: &RawValue) -> Vec<&RawValue> {
+    serde_json::from_str(array.get()).unwrap_or_default()
+}
+
+/// Returns the text of a value: a text as it is, and any other value as its JSON.
+fn text_of(value: &RawValue) -> Cow<'_, str> {
+    serde_json::from_str::<Text<'_>>(value.get()).map_or(Cow::Borrowed(value.get()), |text| text.0)
+}
+
+/// A text that is borrowed where its JSON has no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Returns the boundary of a character at or before byte `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -1,0 +1,54 @@
+//! Writes a span in a list of spans (`docs/reference/api.md#span-preview`).
+
+use super::super::json::{JsonWriter, preview};
+use super::super::node::Node;
+use super::fields::{SpanField, SpanValue};
+use super::places::TraceView;
+use crate::error::Result;
+
+/// The fields that are shown, as filters compare them.
+const SHOWN: [&str; 12] = [
+    "name",
+    "type",
+    "status",
+    "start_time",
+    "duration_ms",
+    "model",
+    "tool_name",
+    "service",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+];
+
+/// Appends the span at a place as a `SpanPreview` object; values that it does not have are left out.
+///
+/// # Errors
+/// [`crate::error::Error::Decode`] if the stored bytes are not a span; `out` is then incomplete.
+pub fn write_span_preview(out: &mut Vec<u8>, view: &TraceView<'_>, place: usize) -> Result<()> {
+    let span = view.span(place);
+    let mut json = JsonWriter::new(out);
+    json.begin_object();
+    json.text_member("trace_id", &span.trace_id.to_string());
+    json.text_member("span_id", &span.span_id.to_string());
+    for key in SHOWN {
+        let value = SpanField::from_key(key).map(|field| field.value(view, place)).transpose()?.flatten();
+        match value {
+            Some(SpanValue::Text(text)) => json.text_member(key, &text),
+            Some(SpanValue::Whole(number)) => json.whole_member(key, number),
+            Some(SpanValue::Nanos(nanos)) => {
+                json.instant_member(key, i64::try_from(nanos / 1_000).unwrap_or(i64::MAX));
+            }
+            Some(SpanValue::Boolean(_)) | None => {}
+        }
+    }
+    let mut node = Node::of(span)?;
+    for (key, text) in
+        [("input_preview", node.input()), ("output_preview", node.output()), ("error_preview", node.error())]
+    {
+        json.optional_member(key, text.as_deref().map(preview).as_deref());
+    }
+    json.end_object();
+    Ok(())
+}

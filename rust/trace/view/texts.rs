@@ -1,0 +1,80 @@
+//! What was said in a span: its input, its output and its error, each as texts.
+//!
+//! The texts of a side are what the node shows, and every message of the conversation: the history and the system
+//! prompt, which a node does not show, were said too.
+
+use std::cell::OnceCell;
+
+use super::super::Span;
+use super::super::messages::ConversationMessage;
+use super::super::node::Node;
+use crate::error::Result;
+
+/// A kind of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// What was given to a span.
+    Input,
+    /// What it gave back.
+    Output,
+    /// How it failed.
+    Error,
+    /// All of these.
+    Any,
+}
+
+/// The texts of a span, read when they are first asked for.
+#[derive(Debug, Default)]
+pub(super) struct SpanTexts {
+    sides: OnceCell<[Vec<String>; 2]>,
+    error: OnceCell<Option<String>>,
+}
+
+impl SpanTexts {
+    /// Returns the texts of `span` in a channel.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if the stored bytes are not a span.
+    pub(super) fn of(&self, span: &Span, channel: Channel) -> Result<impl Iterator<Item = &str>> {
+        let has = |own: Channel| channel == Channel::Any || channel == own;
+        let none: &[String] = &[];
+        let (mut input, mut output, mut error) = (none, none, None);
+        if has(Channel::Input) || has(Channel::Output) {
+            let [inputs, outputs] = self.sides(span)?;
+            input = if has(Channel::Input) { inputs } else { none };
+            output = if has(Channel::Output) { outputs } else { none };
+        }
+        if has(Channel::Error) {
+            error = self.error(span)?;
+        }
+        Ok(input.iter().chain(output).map(String::as_str).chain(error))
+    }
+
+    fn sides(&self, span: &Span) -> Result<&[Vec<String>; 2]> {
+        if let Some(known) = self.sides.get() {
+            return Ok(known);
+        }
+        let mut node = Node::of(span)?;
+        let mut sides = [node.input(), node.output()].map(Vec::from_iter);
+        if let Some(conversation) = node.conversation() {
+            for (texts, messages) in sides.iter_mut().zip([&conversation.input, &conversation.output]) {
+                texts.extend(messages.iter().flat_map(ConversationMessage::texts));
+            }
+        }
+        for texts in &mut sides {
+            texts.retain(|text| !text.is_empty());
+        }
+        Ok(self.sides.get_or_init(|| sides))
+    }
+
+    fn error(&self, span: &Span) -> Result<Option<&str>> {
+        if !span.is_error {
+            return Ok(None);
+        }
+        if self.error.get().is_none() {
+            let error = Node::of(span)?.error();
+            return Ok(self.error.get_or_init(|| error).as_deref());
+        }
+        Ok(self.error.get().and_then(Option::as_deref))
+    }
+}

@@ -1,0 +1,386 @@
+//! The naive evaluator of conditions on spans: every pair of spans, every text, straight from the filter's JSON.
+
+use std::collections::BTreeMap;
+
+use regex::{Captures, Regex, RegexBuilder};
+use serde_json::Value;
+use spanwise::otlp::proto::{self, any_value};
+use spanwise::trace::detail::write_trace;
+use spanwise::trace::{Trace, TraceRow};
+
+use crate::filter::indexed::plain;
+use crate::filter::oracle::{Cell, Row, truth};
+
+/// A span as it was sent, and where it is in the tree.
+pub(crate) struct Seen {
+    id: String,
+    parent: Option<usize>,
+    start: u64,
+    end: u64,
+    is_failed: bool,
+    cells: BTreeMap<&'static str, Cell>,
+    texts: [Vec<String>; 3],
+    attributes: Vec<proto::KeyValue>,
+}
+
+/// A trace: its row and its spans, the run root first in the order of the tree.
+pub(crate) struct SeenTrace {
+    row: TraceRow,
+    spans: Vec<Seen>,
+    run_root: usize,
+}
+
+impl Row for Seen {
+    fn cell(&self, key: &str) -> Option<&Cell> {
+        self.cells.get(key)
+    }
+}
+
+impl SeenTrace {
+    /// Reads a trace of spans that have no messages, but texts as they are.
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let mut detail = Vec::new();
+        write_trace(&mut detail, trace).expect("a readable trace");
+        let detail: Value = serde_json::from_slice(&detail).expect("JSON");
+        let mut spans = Vec::new();
+        for root in detail["tree"].as_array().expect("a tree") {
+            add(trace, root, None, &mut spans);
+        }
+        let row = TraceRow::of(trace);
+        // The spans of these tests are runs if they have a type of runs.
+        let depth = |place: usize| std::iter::successors(Some(place), |at| spans[*at].parent).count();
+        let is_run = |place: &usize| matches!(spans[*place].cells.get("type"), Some(Cell::Text(kind)) if kind == "AGENT");
+        let runs = (0..spans.len()).filter(is_run);
+        let run_root = runs.min_by_key(|place| (depth(*place), spans[*place].start, *place)).unwrap_or(0);
+        Self { row, spans, run_root }
+    }
+
+    /// Returns whether `filter` is true for the trace; `None` is unknown.
+    pub(crate) fn truth(&self, filter: &Value) -> Option<bool> {
+        kleene(filter, &|leaf| self.leaf(leaf))
+    }
+
+    /// Returns the ids of the spans for which a condition is true, in the order of the tree; `null` is true of all.
+    pub(crate) fn span_ids(&self, condition: &Value) -> Vec<String> {
+        let is_true = |place: &usize| condition.is_null() || self.span_truth(condition, *place) == Some(true);
+        (0..self.spans.len()).filter(is_true).map(|place| self.spans[place].id.clone()).collect()
+    }
+
+    fn leaf(&self, leaf: &Value) -> Option<bool> {
+        if leaf["op"] == "SPAN" {
+            let all = 0..self.spans.len();
+            let count =
+                all.filter(|place| self.span_truth(&leaf["where"], *place) == Some(true)).count() as u64;
+            let at_most = leaf["at_most"].as_u64().unwrap_or(u64::MAX);
+            let at_least = leaf["at_least"].as_u64().unwrap_or(u64::from(at_most > 0));
+            return Some((at_least..=at_most).contains(&count));
+        }
+        let key = leaf["key"].as_str().expect("a key");
+        if let Some(key) = key.strip_prefix("attributes.") {
+            return attribute(leaf, key, &self.spans[self.run_root].attributes);
+        }
+        match channel(key) {
+            Some(channel) => said(leaf, self.spans.iter().flat_map(|span| span.said(channel))),
+            None => truth(leaf, &plain(&self.row)),
+        }
+    }
+
+    fn span_truth(&self, filter: &Value, place: usize) -> Option<bool> {
+        kleene(filter, &|leaf| {
+            let span = &self.spans[place];
+            let Some(key) = leaf["key"].as_str() else {
+                let axis = leaf["op"].as_str().expect("an axis");
+                let mut others = (0..self.spans.len()).filter(|other| self.is_on(axis, place, *other));
+                return Some(others.any(|other| self.span_truth(&leaf["where"], other) == Some(true)));
+            };
+            if let Some(key) = key.strip_prefix("attributes.") {
+                return attribute(leaf, key, &span.attributes);
+            }
+            if key == "is_root" {
+                return Some(match leaf["op"].as_str().expect("op") {
+                    "EXISTS" => true,
+                    "EQ" => span.parent.is_none() == leaf["value"].as_bool().expect("a boolean"),
+                    _ => span.parent.is_none() != leaf["value"].as_bool().expect("a boolean"),
+                });
+            }
+            match channel(key) {
+                Some(channel) => said(leaf, span.said(channel)),
+                None => truth(leaf, span),
+            }
+        })
+    }
+
+    fn is_on(&self, axis: &str, place: usize, other: usize) -> bool {
+        let above =
+            |place: usize| std::iter::successors(self.spans[place].parent, |at| self.spans[*at].parent);
+        let is_above = |one: usize, other: usize| above(other).any(|above| above == one);
+        let (span, target) = (&self.spans[place], &self.spans[other]);
+        let is_elsewhere = place != other && !is_above(place, other) && !is_above(other, place);
+        match axis {
+            "PARENT" => span.parent == Some(other),
+            "CHILD" => target.parent == Some(place),
+            "ANCESTOR" => is_above(other, place),
+            "DESCENDANT" => is_above(place, other),
+            "FOLLOWED_BY" => is_elsewhere && span.end != 0 && target.start >= span.end,
+            "PRECEDED_BY" => is_elsewhere && target.end != 0 && target.end <= span.start,
+            other => panic!("no axis {other}"),
+        }
+    }
+}
+
+/// What makes a filter match a trace.
+#[derive(Debug, Default)]
+pub(crate) struct SeenMatches {
+    /// The ids of the spans with each name, in the order of the tree.
+    pub(crate) spans: BTreeMap<String, Vec<String>>,
+    /// Of each condition on texts, the ids of the spans and the fields of which it is true.
+    pub(crate) texts: Vec<(Value, Vec<(String, String)>)>,
+}
+
+/// Whether a highlighted text is what a condition looks for.
+pub(crate) fn is_pattern(leaf: &Value, highlighted: &str) -> bool {
+    pattern(leaf, "$").find(highlighted).is_some_and(|found| found.start() == 0)
+}
+
+impl SeenTrace {
+    /// Returns what makes a filter, each of whose `SPAN` has a name, match the trace.
+    pub(crate) fn matches(&self, filter: &Value) -> SeenMatches {
+        let mut seen = SeenMatches::default();
+        if self.truth(filter) == Some(true) {
+            let truth = |part: &Value| self.truth(part) == Some(true);
+            each_true(filter, &truth, &mut |leaf| self.add_leaf(leaf, &mut seen));
+        }
+        seen
+    }
+
+    fn add_leaf(&self, leaf: &Value, seen: &mut SeenMatches) {
+        if leaf["op"] == "SPAN" {
+            self.add_spans(leaf, &(0..self.spans.len()).collect::<Vec<_>>(), seen);
+        } else {
+            self.add_texts(leaf, &(0..self.spans.len()).collect::<Vec<_>>(), seen);
+        }
+    }
+
+    /// Adds those of `spans` of which the `where` of a `SPAN` or an axis is true, and what makes it true of them.
+    fn add_spans(&self, node: &Value, spans: &[usize], seen: &mut SeenMatches) {
+        let condition = &node["where"];
+        let is_true = |part: &Value, place: usize| self.span_truth(part, place) == Some(true);
+        let found: Vec<usize> = spans.iter().copied().filter(|place| is_true(condition, *place)).collect();
+        if let Some(name) = node["as"].as_str() {
+            let ids = found.iter().map(|place| self.spans[*place].id.clone());
+            assert!(seen.spans.insert(name.to_owned(), ids.collect()).is_none(), "names are unique");
+        }
+        // Each leaf below, with the spans of which it and all that holds it are true.
+        let mut leaves: Vec<(Value, Vec<usize>)> = Vec::new();
+        for place in &found {
+            each_true(condition, &|part| is_true(part, *place), &mut |leaf| match leaves
+                .iter_mut()
+                .find(|(own, _)| own == leaf)
+            {
+                Some((_, places)) if places.last() == Some(place) => {}
+                Some((_, places)) => places.push(*place),
+                None => leaves.push((leaf.clone(), vec![*place])),
+            });
+        }
+        for (leaf, places) in leaves {
+            let Some(axis) = leaf["op"].as_str().filter(|_| leaf["where"].is_object()) else {
+                self.add_texts(&leaf, &places, seen);
+                continue;
+            };
+            let is_reached = |other: &usize| places.iter().any(|place| self.is_on(axis, *place, *other));
+            let reached: Vec<usize> = (0..self.spans.len()).filter(is_reached).collect();
+            self.add_spans(&leaf, &reached, seen);
+        }
+    }
+
+    fn add_texts(&self, leaf: &Value, places: &[usize], seen: &mut SeenMatches) {
+        let Some(of) = leaf["key"].as_str().and_then(channel).filter(|_| leaf["op"] == "CONTAINS") else {
+            return;
+        };
+        let mut found = Vec::new();
+        for place in places {
+            let sides = ["input", "output", "error"].into_iter().enumerate();
+            for (side, field) in sides.filter(|(side, _)| of == 3 || of == *side) {
+                if said(leaf, self.spans[*place].said(side)) == Some(true) {
+                    found.push((self.spans[*place].id.clone(), field.to_owned()));
+                }
+            }
+        }
+        seen.texts.push((leaf.clone(), found));
+    }
+}
+
+/// Calls `add` with every leaf of a condition that is true, if it and all that holds it are true and none of that is `NOT`.
+fn each_true(condition: &Value, is_true: &dyn Fn(&Value) -> bool, add: &mut dyn FnMut(&Value)) {
+    match condition["op"].as_str().expect("op") {
+        "AND" | "OR" => {
+            let parts = condition["conditions"].as_array().expect("conditions").iter();
+            parts.filter(|part| is_true(part)).for_each(|part| each_true(part, is_true, add));
+        }
+        "NOT" => {}
+        _ => add(condition),
+    }
+}
+
+impl Seen {
+    fn said(&self, channel: usize) -> Vec<&str> {
+        let error = &self.texts[2];
+        let texts = match channel {
+            0 | 1 => self.texts[channel].iter().collect(),
+            2 => error.iter().filter(|_| self.is_failed).collect(),
+            _ => self.texts[..2]
+                .iter()
+                .flatten()
+                .chain(error.iter().filter(|_| self.is_failed))
+                .collect::<Vec<_>>(),
+        };
+        texts.into_iter().map(String::as_str).collect()
+    }
+}
+
+fn add(trace: &Trace, node: &Value, parent: Option<usize>, spans: &mut Vec<Seen>) {
+    let id = node["id"].as_str().expect("an id");
+    let sent = trace.spans().iter().find(|span| span.span_id.to_string() == id).expect("a span");
+    let message = sent.message().expect("a message");
+    let text = |key: &str| {
+        let own = message.attributes.iter().find(|attribute| attribute.key == key)?;
+        let Some(any_value::Value::StringValue(text)) = &own.value.as_ref()?.value else { return None };
+        Some(text.clone()).filter(|text| !text.is_empty())
+    };
+    let kind = text("openinference.span.kind").unwrap_or_else(|| "UNKNOWN".into());
+    let is_failed = message.status.as_ref().is_some_and(|status| status.code == 2);
+    let mut cells = BTreeMap::from([
+        ("name", Cell::Text(message.name.clone())),
+        ("status", Cell::Text(if is_failed { "ERROR" } else { "OK" }.into())),
+        ("start_time", Cell::Instant(i128::from(message.start_time_unix_nano / 1_000 * 1_000))),
+        ("child_count", Cell::Whole(node["spans"].as_array().map_or(0, Vec::len) as i128)),
+    ]);
+    let depth = std::iter::successors(parent, |at| spans[*at].parent).count();
+    cells.insert("depth", Cell::Whole(depth as i128));
+    if message.end_time_unix_nano != 0 {
+        let lasted =
+            (message.end_time_unix_nano / 1_000).saturating_sub(message.start_time_unix_nano / 1_000);
+        cells.insert("duration_ms", Cell::Whole(i128::from(lasted / 1_000)));
+    }
+    if kind == "LLM" {
+        let count = |key: &str| text(key).map_or(0, |count| count.parse().expect("a count"));
+        cells.insert("input_tokens", Cell::Whole(count("llm.token_count.prompt")));
+        text("llm.model_name").map(|model| cells.insert("model", Cell::Text(model)));
+    }
+    if kind == "TOOL" {
+        let named = text("tool.name").unwrap_or_else(|| message.name.clone());
+        cells.insert("tool_name", Cell::Text(named));
+    }
+    cells.insert("type", Cell::Text(kind));
+    let error = message.status.as_ref().map(|status| status.message.clone()).filter(|text| !text.is_empty());
+    let error = error.unwrap_or_else(|| "the span failed and did not say why".into());
+    let place = spans.len();
+    spans.push(Seen {
+        id: id.to_owned(),
+        parent,
+        start: message.start_time_unix_nano,
+        end: message.end_time_unix_nano,
+        is_failed,
+        cells,
+        texts: [Vec::from_iter(text("input.value")), Vec::from_iter(text("output.value")), vec![error]],
+        attributes: message.attributes,
+    });
+    for child in node["spans"].as_array().into_iter().flatten() {
+        add(trace, child, Some(place), spans);
+    }
+}
+
+/// Joins the truths of leaves, as in SQL.
+fn kleene(filter: &Value, leaf: &dyn Fn(&Value) -> Option<bool>) -> Option<bool> {
+    let parts = || filter["conditions"].as_array().expect("conditions").iter().map(|part| kleene(part, leaf));
+    match filter["op"].as_str().expect("op") {
+        "AND" if parts().any(|part| part == Some(false)) => Some(false),
+        "OR" if parts().any(|part| part == Some(true)) => Some(true),
+        "AND" => parts().collect::<Option<Vec<_>>>().map(|_| true),
+        "OR" => parts().collect::<Option<Vec<_>>>().map(|_| false),
+        "NOT" => kleene(&filter["condition"], leaf).map(|part| !part),
+        _ => leaf(filter),
+    }
+}
+
+fn channel(key: &str) -> Option<usize> {
+    ["input", "output", "error", "text"].iter().position(|channel| *channel == key)
+}
+
+fn said<'a>(leaf: &Value, texts: impl IntoIterator<Item = &'a str>) -> Option<bool> {
+    let texts: Vec<&str> = texts.into_iter().collect();
+    if leaf["op"] == "EXISTS" {
+        return Some(!texts.is_empty());
+    }
+    let wanted = pattern(leaf, "");
+    let is_in = |text: &&str| {
+        let once = resolved(text);
+        [*text, &once, &resolved(&once)].into_iter().any(|text| wanted.is_match(text))
+    };
+    (!texts.is_empty()).then(|| texts.iter().any(is_in))
+}
+
+/// Returns what finds the pattern of a leaf; with `$` the texts that end with it.
+fn pattern(leaf: &Value, end: &str) -> Regex {
+    let pattern = regex::escape(leaf["value"].as_str().expect("a pattern"));
+    let ignore_case = leaf["ignore_case"].as_bool().unwrap_or(true);
+    let wanted = RegexBuilder::new(&format!("{pattern}{end}")).case_insensitive(ignore_case).build();
+    wanted.expect("an escaped pattern")
+}
+
+/// Returns a text with its runs of JSON escapes resolved.
+fn resolved(text: &str) -> String {
+    let escapes = Regex::new(r#"(?:\\(?:u[0-9a-fA-F]{4}|["\\/nrtbf]))+"#).expect("a pattern");
+    let run =
+        |run: &Captures<'_>| serde_json::from_str(&format!("\"{}\"", &run[0])).unwrap_or(run[0].to_owned());
+    escapes.replace_all(text, run).into_owned()
+}
+
+fn attribute(leaf: &Value, key: &str, attributes: &[proto::KeyValue]) -> Option<bool> {
+    let own = attributes
+        .iter()
+        .find(|attribute| attribute.key == key)
+        .and_then(|own| own.value.as_ref()?.value.as_ref());
+    let operator = leaf["op"].as_str().expect("op");
+    if operator == "EXISTS" {
+        return Some(own.is_some());
+    }
+    let cell = match own? {
+        any_value::Value::StringValue(text) => Cell::Text(text.clone()),
+        any_value::Value::IntValue(number) => Cell::Whole(i128::from(*number)),
+        any_value::Value::DoubleValue(number) => Cell::Floating(*number),
+        any_value::Value::BoolValue(own) => {
+            let wanted = leaf["value"].as_bool()?;
+            return Some((*own == wanted) == (operator == "EQ"));
+        }
+        _ => return None,
+    };
+    let fits = |value: &Value| match cell {
+        Cell::Text(_) => value.is_string(),
+        _ => value.is_number(),
+    };
+    let mut own_leaf = leaf.clone();
+    if let Some(values) = leaf["values"].as_array() {
+        let fitting: Vec<Value> = values.iter().filter(|value| fits(value)).cloned().collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        own_leaf["values"] = fitting.into();
+        if !matches!(cell, Cell::Text(_)) {
+            own_leaf.as_object_mut().expect("an object").remove("ignore_case");
+        }
+    } else if !fits(&leaf["value"]) {
+        return None;
+    }
+    let row = One(leaf["key"].as_str().expect("a key").to_owned(), cell);
+    truth(&own_leaf, &row)
+}
+
+/// A row with one value.
+struct One(String, Cell);
+
+impl Row for One {
+    fn cell(&self, key: &str) -> Option<&Cell> {
+        (key == self.0).then_some(&self.1)
+    }
+}

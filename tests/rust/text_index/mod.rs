@@ -1,0 +1,7 @@
+//! Tests of `rust/text_index/`: laws against a look at every text, and damage.
+
+mod damage;
+mod format;
+mod laws;
+mod oracle;
+mod samples;

@@ -1,0 +1,246 @@
+"""The filter of the traces: chips, groups and JSON, which are one; facets; recent filters."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from support.browser.accessibility import assert_accessible
+from support.browser.held import hold_requests
+from support.browser.pictures import take_picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    from support.services.process import RunningService
+
+FAILED = {"op": "EQ", "key": "status", "value": "ERROR"}
+NESTED = {
+    "op": "AND",
+    "conditions": [
+        FAILED,
+        {
+            "op": "NOT",
+            "condition": {
+                "op": "OR",
+                "conditions": [
+                    {"op": "GTE", "key": "duration_ms", "value": 500},
+                    {"op": "EXISTS", "key": "team_id"},
+                ],
+            },
+        },
+    ],
+}
+
+
+def place(expression: object, **params: str) -> str:
+    """Returns the place of the traces that match an expression, or a text that is none."""
+    text = expression if isinstance(expression, str) else json.dumps(expression)
+    return "#/traces?from=all&q=" + quote(text, safe="") + "".join(f"&{name}={value}" for name, value in params.items())
+
+
+def filter_of(page: Page) -> Any:
+    """Returns the filter in the address."""
+    found = parse_qs(urlsplit(page.url.split("#", 1)[1]).query).get("q")
+    return None if found is None else json.loads(found[0])
+
+
+def total(service: RunningService, expression: object) -> int:
+    answer = service.http.post("/traces/search", json={"filter": expression, "limit": 1}).raise_for_status()
+    return int(answer.json()["meta"]["total_count"])
+
+
+def expect_total(page: Page, service: RunningService, expression: object) -> None:
+    count = total(service, expression)
+    expect(page.locator("section[aria-label='List of traces'] b").first).to_have_text(
+        f"{count:,} trace" if count == 1 else f"{count:,} traces"
+    )
+
+
+def test_a_condition_is_added_changed_and_taken_away_by_keys(
+    visit: Callable[..., Page], service: RunningService
+) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    expect(page.locator("[data-row]")).to_have_count(50)
+    page.keyboard.press("f")
+    form = page.get_by_role("dialog", name="Add: filter")
+    form.get_by_label("Field").select_option("duration_ms")
+    assert_accessible(page)
+    form.get_by_label("Value").focus()
+    page.keyboard.type("2000")
+    page.keyboard.press("Enter")
+    slow = {"op": "GTE", "key": "duration_ms", "value": 2000}
+    expect(page.get_by_text("Duration (ms) is at least 2,000")).to_be_visible()
+    assert filter_of(page) == slow
+    expect_total(page, service, slow)
+    page.get_by_role("button", name="Edit: Duration").focus()
+    page.keyboard.press("Enter")
+    edit = page.get_by_role("dialog", name="Edit: Duration")
+    edit.get_by_label("Operator").select_option("LT")
+    edit.get_by_role("button", name="Apply").press("Enter")
+    expect_total(page, service, {**slow, "op": "LT"})
+    page.get_by_role("button", name="Take away: Duration").press("Enter")
+    expect_total(page, service, None)
+    page.go_back()
+    expect_total(page, service, {**slow, "op": "LT"})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("ERROR", FAILED),
+        ("Run", {"op": "NOT", "condition": {"op": "CONTAINS", "key": "name", "value": "Run"}}),
+        (None, {"op": "NOT", "condition": {"op": "EXISTS", "key": "team_id"}}),
+        ("2026-11-22T01:02:03", {"op": "LT", "key": "start_time", "value": "2026-11-22T01:02:03.000Z"}),
+    ],
+)
+def test_every_type_of_value(
+    visit: Callable[..., Page], service: RunningService, value: str | None, expected: dict[str, Any]
+) -> None:
+    negated = expected["op"] == "NOT"
+    condition = expected["condition"] if negated else expected
+    page = visit(service.url, "#/traces?from=all")
+    page.get_by_role("button", name="Add: filter").click()
+    form = page.get_by_role("dialog", name="Add: filter")
+    form.get_by_label("Field").select_option(condition["key"])
+    form.get_by_label("Operator").select_option(("NOT " if negated else "") + condition["op"])
+    field = form.get_by_label(re.compile("^Value"))
+    if condition["key"] == "status":
+        field.select_option(value)
+    elif value is not None:
+        field.fill(value)
+    form.get_by_role("button", name="Add filter").click()
+    expect_total(page, service, expected)
+    assert filter_of(page) == expected
+
+
+def test_a_form_that_is_opened_before_the_fields_are_known(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/status")
+    expect(page.get_by_role("heading", name="Store default")).to_be_visible()
+    held = hold_requests(page, "**/traces/filter-schema*")
+    page.get_by_role("link", name="Traces", exact=True).click()
+    page.get_by_role("button", name="Add: filter").click()
+    form = page.get_by_role("dialog", name="Add: filter")
+    expect(form.get_by_text("The fields of this service are not known yet.")).to_be_visible()
+    (route,) = held
+    route.continue_()
+    form.get_by_label("Field").select_option("agent_id")
+
+
+def test_several_values_and_their_suggestions(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    page.get_by_role("button", name="Add: filter").click()
+    form = page.get_by_role("dialog", name="Add: filter")
+    form.get_by_label("Field").select_option("agent_id")
+    form.get_by_label("Operator").select_option("IN")
+    field = form.get_by_label("Another value")
+    field.focus()
+    facet = service.http.post("/traces/facets", json={"fields": ["agent_id"], "limit": 2}).json()["data"]["agent_id"]
+    values = [each["value"] for each in facet["values"]]
+    for value in values:
+        field.fill(value[:3])
+        expect(form.locator(f"datalist option[value='{value}']")).to_have_count(1)
+        field.fill(value)
+        field.press("Enter")
+        expect(form.get_by_role("button", name=f"Take out {value}")).to_be_visible()
+    assert_accessible(page)
+    form.get_by_role("button", name="Add filter").click()
+    expect_total(page, service, {"op": "IN", "key": "agent_id", "values": values})
+
+
+def test_groups_are_edited(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, place(NESTED, edit="groups"))
+    expect_total(page, service, NESTED)
+    editor = page.get_by_role("region", name="Filter editor")
+    expect(editor.get_by_role("group", name="Any of")).to_be_visible()
+    assert_accessible(page)
+    take_picture(page, "traces-groups")
+    editor.get_by_role("group", name="Any of").get_by_label("How the conditions are combined").select_option("AND")
+    changed = json.loads(json.dumps(NESTED).replace('"OR"', '"AND"'))
+    expect_total(page, service, changed)
+    editor.get_by_role("button", name="Drop “not”").click()
+    flat = {"op": "AND", "conditions": [FAILED, changed["conditions"][1]["condition"]]}
+    expect_total(page, service, flat)
+    assert filter_of(page) == flat
+
+
+def test_json_is_applied_and_what_is_wrong_is_marked(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/traces?from=all&edit=json", expected=["status of 400"])
+    text = page.get_by_label("Filter as JSON")
+    text.fill('{"op": "EQ", "key": nme}')
+    text.press("Control+Enter")
+    expect(page.locator("mark")).to_have_text("nme")
+    text.fill(json.dumps(NESTED))
+    page.get_by_role("button", name="Apply").click()
+    expect_total(page, service, NESTED)
+    assert filter_of(page) == NESTED
+    text.fill(json.dumps(NESTED).replace("team_id", "teem_id"))
+    text.press("Control+Enter")
+    expect(page.get_by_role("alert").filter(has_text="unknown field `teem_id`")).to_be_visible()
+    expect(page.locator("mark")).to_have_text('"teem_id"')
+    expect(page.get_by_role("img", name="Refused")).to_have_count(1)
+    assert_accessible(page)
+    take_picture(page, "traces-refused")
+    page.get_by_role("button", name="Groups").click()
+    editor = page.get_by_role("region", name="Filter editor")
+    expect(editor.get_by_role("img", name="Refused")).to_have_count(1)
+    expect(editor.get_by_text("teem_id is present")).to_be_visible()
+
+
+def test_what_no_editor_knows_is_shown_and_kept(visit: Callable[..., Page], service: RunningService) -> None:
+    unknown = {"op": "SOMEDAY", "where": {"op": "EQ", "key": "tool_name", "value": "refund"}}
+    page = visit(
+        service.url, place({"op": "AND", "conditions": [unknown, FAILED]}, edit="groups"), expected=["status of 400"]
+    )
+    editor = page.get_by_role("region", name="Filter editor")
+    expect(editor.get_by_text('"op":"SOMEDAY"')).to_be_visible()
+    editor.get_by_role("button", name="Take away: Status is ERROR").click()
+    expect(editor.get_by_role("button", name="Take away: Status is ERROR")).to_have_count(0)
+    assert filter_of(page) == {"op": "AND", "conditions": [unknown]}
+
+
+def test_a_link_without_a_readable_filter(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, place('{"op": '))
+    expect(page.get_by_role("alert")).to_contain_text("no JSON object")
+    page.get_by_role("button", name="Show as JSON").click()
+    expect(page.get_by_label("Filter as JSON")).to_have_value('{"op": ')
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("[data-row]")).to_have_count(50)
+
+
+def test_facets_filter_and_exclude(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    panel = page.get_by_label("Values to filter by")
+    facets = service.http.post("/traces/facets", json={"fields": ["agent_id"], "limit": 8}).json()["data"]
+    first, second, *_ = [each["value"] for each in facets["agent_id"]["values"]]
+    panel.get_by_role("button", name=re.compile(f"^{first} ")).click()
+    expect_total(page, service, {"op": "EQ", "key": "agent_id", "value": first})
+    panel.get_by_role("button", name=re.compile(f"^{second} ")).click()
+    expect_total(page, service, {"op": "IN", "key": "agent_id", "values": [first, second]})
+    assert_accessible(page)
+    panel.get_by_role("button", name=re.compile(f"^✓ {first}|^{first} ")).click()
+    panel.get_by_role("button", name=f"Exclude {first}", exact=True).click()
+    expect(page.get_by_text(f"Agent ID is not {first}")).to_be_visible()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    panel.get_by_role("button", name=" more…").first.click()
+    panel.get_by_label("Values that begin with").fill(first[:4])
+    expect(panel.get_by_role("button", name=re.compile(f"^{first} "))).to_be_visible()
+
+
+def test_recent_filters_are_offered_again(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    panel = page.get_by_label("Values to filter by")
+    panel.get_by_role("button", name=re.compile("^ERROR ")).click()
+    expect_total(page, service, FAILED)
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.reload()
+    page.get_by_role("button", name="Recent filters").click()
+    page.get_by_role("dialog", name="Recent filters").get_by_role("button", name="Status is ERROR").click()
+    expect_total(page, service, FAILED)

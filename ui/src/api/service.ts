@@ -1,0 +1,21 @@
+/** What the service tells of itself. */
+import { client, expectData, type Schema } from './client';
+
+export type Info = Schema['Info'];
+export type Config = Schema['Config'];
+export type SettingValue = Schema['SettingValue'];
+
+/** Returns the name of the service and how to sign in. Needs no token. */
+export function fetchInfo(): Promise<Info> {
+  return expectData(client.GET('/info'));
+}
+
+/** Returns the stores and what is hosted. */
+export function fetchConfig(): Promise<Config> {
+  return expectData(client.GET('/config'));
+}
+
+/** Returns the settings in effect, without secrets. */
+export function fetchSettings(): Promise<SettingValue[]> {
+  return expectData(client.GET('/settings'));
+}

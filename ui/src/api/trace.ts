@@ -1,0 +1,62 @@
+/** One trace: its skeleton in columns, one span of it, and a long value part by part. */
+import { client, expectData, inStore, serviceUrl, type Schema } from './client';
+import type { paths } from './schema';
+
+export type CodedColumn = Schema['CodedColumn'];
+export type SpanColumns = Schema['SpanColumns'];
+export type TraceHead = Schema['TracePreview'];
+export type TraceSkeleton = Schema['TraceSkeleton'];
+export type SpanDetail = Schema['SpanDetail'];
+export type Conversation = Schema['Conversation'];
+export type Message = Schema['ConversationMessage'];
+export type ToolCall = Schema['ToolCall'];
+export type ValuePage = Schema['ValuePage'];
+
+/** Where a trace is: its id and its store, null for the default one. */
+export interface TraceAddress {
+  id: string;
+  store: string | null;
+}
+
+/** How much of each long value is read at once. */
+export const PART_BYTES = 65_536;
+
+type Query = NonNullable<paths['/traces/{trace_id}']['get']['parameters']['query']>;
+
+/** Returns what the query asks for: the caller knows which of the shapes that is. */
+async function get<T>({ id, store }: TraceAddress, query: Query, signal: AbortSignal): Promise<T> {
+  const params = { path: { trace_id: id }, query: { ...query, ...inStore(store) } };
+  return (await expectData(client.GET('/traces/{trace_id}', { params, signal }))) as T;
+}
+
+/** Returns a trace without the texts of its spans. */
+export function fetchSkeleton(trace: TraceAddress, signal: AbortSignal): Promise<TraceSkeleton> {
+  return get(trace, { detail: 'skeleton' }, signal);
+}
+
+/** Returns a span, its long values cut. */
+export function fetchSpan(trace: TraceAddress, span: string, signal: AbortSignal): Promise<SpanDetail> {
+  return get(trace, { span_id: span, max_bytes: PART_BYTES }, signal);
+}
+
+/** Returns the part of a long value that begins at byte `from`. */
+export function fetchPart(
+  trace: TraceAddress,
+  span: string,
+  value: { path: string; from: number },
+  signal: AbortSignal,
+): Promise<ValuePage> {
+  return get(trace, { span_id: span, ...value, max_bytes: PART_BYTES }, signal);
+}
+
+/** Returns the whole trace, for a download. */
+export function fetchWhole(trace: TraceAddress, signal: AbortSignal): Promise<Schema['TraceDetail']> {
+  return get(trace, {}, signal);
+}
+
+/** Returns the address of the whole trace at the service. */
+export function traceUrl({ id, store }: TraceAddress): string {
+  const url = new URL(`traces/${encodeURIComponent(id)}`, serviceUrl);
+  if (store !== null) url.searchParams.set('db_id', store);
+  return url.href;
+}

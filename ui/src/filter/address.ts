@@ -1,0 +1,20 @@
+/** The filter in an address: compact JSON in the parameter `q`. */
+import type { Expression } from './expression';
+
+/** Returns the filter of a parameter; null stands for everything, undefined for what is no JSON object. */
+export function readFilter(parameter: string | null): Expression | null | undefined {
+  if (parameter === null || parameter === '') return null;
+  try {
+    const value: unknown = JSON.parse(parameter);
+    if (value === null) return null;
+    if (typeof value !== 'object' || Array.isArray(value)) return undefined;
+    return Object.keys(value).length === 0 ? null : (value as Expression);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the parameter of a filter; null if it has none. */
+export function writeFilter(filter: Expression | null): string | null {
+  return filter === null ? null : JSON.stringify(filter);
+}

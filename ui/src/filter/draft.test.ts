@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+
+import type { FilterField } from '../api/traces';
+import { draftOf, emptyDraft, readDraft, withOperator } from './draft';
+import type { Expression } from './expression';
+import { inWords, operatorsOf } from './words';
+
+const text = ['EQ', 'NEQ', 'GT', 'GTE', 'LT', 'LTE', 'IN', 'CONTAINS', 'STARTSWITH', 'EXISTS'];
+const ordered = ['EQ', 'NEQ', 'GT', 'GTE', 'LT', 'LTE', 'IN', 'EXISTS'];
+const FIELDS: FilterField[] = [
+  { key: 'status', label: 'Status', type: 'enum', operators: ['EQ', 'NEQ', 'IN', 'EXISTS'], values: ['OK', 'ERROR'] },
+  { key: 'name', label: 'Trace Name', type: 'string', operators: text, values: null },
+  { key: 'duration_ms', label: 'Duration (ms)', type: 'number', operators: ordered, values: null },
+  { key: 'start_time', label: 'Start Time', type: 'datetime', operators: ordered, values: null },
+  { key: 'text', label: 'Any Text', type: 'text', operators: ['CONTAINS', 'EXISTS'], values: null },
+];
+const GIVEN: Record<FilterField['type'], string> = {
+  enum: 'ERROR',
+  string: ' a "b" ',
+  number: '1500.5',
+  datetime: '2026-11-22T16:27:14.475779Z',
+  boolean: 'true',
+  text: 'refund me twice',
+};
+
+test.each(FIELDS)('every operator of $key makes a condition whose draft it is', (field) => {
+  for (const { id } of operatorsOf(field)) {
+    const draft = withOperator({ ...emptyDraft(field), values: [GIVEN[field.type]] }, id);
+    const read = readDraft(draft, field);
+    expect(read, id).toHaveProperty('expression');
+    const { expression } = read as { expression: Expression };
+    expect(draftOf(expression), id).toEqual(draft);
+    expect(inWords(expression, FIELDS), id).toContain(field.label);
+  }
+});
+
+test.each(FIELDS.filter((field) => field.type !== 'string'))('$key without a value is no condition', (field) => {
+  expect(readDraft({ key: field.key, operator: 'EQ', values: [''], ignoreCase: false }, field)).toHaveProperty(
+    'problem',
+  );
+});
+
+test('a number is a number, and a text is taken as it is', () => {
+  const [, name, duration] = FIELDS as [FilterField, FilterField, FilterField];
+  const draft = { operator: 'EQ', values: ['007'], ignoreCase: false };
+  expect(readDraft({ ...draft, key: 'duration_ms' }, duration)).toMatchObject({ expression: { value: 7 } });
+  expect(readDraft({ ...draft, key: 'name' }, name)).toMatchObject({ expression: { value: '007' } });
+  expect(readDraft({ ...draft, key: 'duration_ms', values: ['soon'] }, duration)).toHaveProperty('problem');
+});
+
+test('a text to look for has a letter or a digit', () => {
+  const field = FIELDS[4] as FilterField;
+  const draft = { key: 'text', operator: 'CONTAINS', ignoreCase: true };
+  expect(readDraft({ ...draft, values: ['"..."'] }, field)).toHaveProperty('problem');
+  expect(readDraft({ ...draft, values: ['の'] }, field)).toEqual({
+    expression: { op: 'CONTAINS', key: 'text', value: 'の' },
+  });
+});
+
+test('case is said only where it is not what the operator does by itself', () => {
+  const name = FIELDS[1] as FilterField;
+  const draft = { key: 'name', operator: 'CONTAINS', values: ['a'], ignoreCase: true };
+  expect(readDraft(draft, name)).toEqual({ expression: { op: 'CONTAINS', key: 'name', value: 'a' } });
+  expect(readDraft({ ...draft, ignoreCase: false }, name)).toMatchObject({ expression: { ignore_case: false } });
+});
+
+test.each([
+  [{ op: 'EQ', key: 'name', value: 'a' }, 'Trace Name is a'],
+  [{ op: 'NOT', condition: { op: 'CONTAINS', key: 'name', value: 'a' } }, 'Trace Name does not contain a'],
+  [{ op: 'NOT', condition: { op: 'EXISTS', key: 'team_id' } }, 'team_id is missing'],
+  [{ op: 'IN', key: 'duration_ms', values: [1, 2, 3, 4000, 5] }, 'Duration (ms) is one of 1, 2, 3, 2 more'],
+  [
+    {
+      op: 'OR',
+      conditions: [
+        { op: 'EQ', key: 'name', value: 'a' },
+        { op: 'AND', conditions: [{ op: 'SPAN' }, { op: 'X' }] },
+      ],
+    },
+    'Trace Name is a or ({"op":"SPAN"} and {"op":"X"})',
+  ],
+  [
+    {
+      op: 'SPAN',
+      at_least: 2,
+      where: {
+        op: 'AND',
+        conditions: [
+          { op: 'EQ', key: 'type', value: 'TOOL' },
+          { op: 'FOLLOWED_BY', where: { op: 'EQ', key: 'type', value: 'LLM' } },
+        ],
+      },
+    },
+    'at least 2 spans where (type is TOOL and followed by a span that has type is LLM)',
+  ],
+  [{ op: 'SPAN', at_most: 0, where: { op: 'EXISTS', key: 'error' } }, 'no span where error is present'],
+  [{ op: 'SPAN', where: { op: 'EXISTS', key: 'error' } }, 'a span where error is present'],
+])('%j in words', (expression, words) => {
+  expect(inWords(expression as Expression, FIELDS)).toBe(words);
+});

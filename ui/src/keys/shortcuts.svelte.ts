@@ -1,0 +1,60 @@
+/** The keys of the page. A screen declares its own while it is shown; `?` lists them. */
+import { untrack } from 'svelte';
+
+import { preferences } from '../state/preferences.svelte';
+
+export interface Shortcut {
+  /** A key as in `KeyboardEvent.key`, or two keys one after the other: `/`, `Escape`, `g t`. */
+  keys: string;
+  /** What it does, for the list of keys. */
+  label: string;
+  run: () => void;
+}
+
+/** How long the second key of two may take, in milliseconds. */
+const SEQUENCE_MS = 1_000;
+
+class Shortcuts {
+  /** Groups of shortcuts, the latest last. */
+  groups = $state.raw<{ name: string; shortcuts: Shortcut[] }[]>([]);
+  #first: { key: string; at: number } | null = null;
+
+  /** Declares shortcuts; returns the function that takes them back, so that an effect can return it. */
+  declare(name: string, shortcuts: Shortcut[]): () => void {
+    const group = { name, shortcuts };
+    // The effect that declares shortcuts does not depend on those of others.
+    untrack(() => (this.groups = [...this.groups, group]));
+    return () => untrack(() => (this.groups = this.groups.filter((each) => each !== group)));
+  }
+
+  /**
+   * Runs what a key of the document means. Keys typed into a field, or with a modifier, are left alone, and so are those
+   * over an open dialog: it closes by Escape unless a shortcut takes that.
+   */
+  handle(event: KeyboardEvent): void {
+    if (document.querySelector('dialog[open]') !== null) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key !== 'Escape' && isTyping(event.target)) return;
+    if (event.key.length === 1 && !preferences.letterKeys) return;
+    const first = this.#first;
+    this.#first = null;
+    const pair = first !== null && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${event.key}` : null;
+    const found = (pair === null ? undefined : this.#find(pair)) ?? this.#find(event.key);
+    if (found !== undefined) {
+      event.preventDefault();
+      found.run();
+    } else {
+      this.#first = { key: event.key, at: event.timeStamp };
+    }
+  }
+
+  #find(keys: string): Shortcut | undefined {
+    return this.groups.flatMap((group) => group.shortcuts).findLast((shortcut) => shortcut.keys === keys);
+  }
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+export const shortcuts = new Shortcuts();

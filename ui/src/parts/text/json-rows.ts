@@ -1,0 +1,82 @@
+/** The rows of JSON that are shown: lines that nothing closed is above, and the lines of long strings that are open. */
+import { Kind, type JsonLines } from './json-lines';
+
+/** A string that is shown whole, in lines of its own. */
+export interface OpenString {
+  text: string;
+  starts: Int32Array;
+}
+
+export interface JsonRows {
+  /** The line of each row. */
+  line: Int32Array;
+  /** Which line of an open string a row is; -1 for the line itself. */
+  part: Int32Array;
+}
+
+/** Returns the rows; of `wanted` lines only, if given. */
+export function jsonRows(
+  lines: JsonLines,
+  closed: ReadonlySet<number>,
+  open: ReadonlyMap<number, OpenString>,
+  wanted: Uint8Array | null = null,
+): JsonRows {
+  const line: number[] = [];
+  const part: number[] = [];
+  for (let at = 0; at < lines.count; at += 1) {
+    if (wanted?.[at] === 0) continue;
+    line.push(at);
+    part.push(-1);
+    const parts = open.get(at)?.starts.length ?? 0;
+    for (let each = 0; each < parts; each += 1) {
+      line.push(at);
+      part.push(each);
+    }
+    if (closed.has(at)) at = lines.last[at] ?? at;
+  }
+  return { line: Int32Array.from(line), part: Int32Array.from(part) };
+}
+
+/** Whether a line opens an object or a list. */
+export function isOpening(lines: JsonLines, line: number): boolean {
+  return lines.kind[line] === Kind.object || lines.kind[line] === Kind.array;
+}
+
+/** Returns the key of a line, without its quotation marks; null if it has none. */
+export function keyOf(lines: JsonLines, line: number): string | null {
+  const start = lines.keyStart[line] ?? -1;
+  return start === -1 ? null : lines.text.slice(start + 1, (lines.keyEnd[line] ?? 0) - 1);
+}
+
+/** Returns 1 for each line whose key contains `text`, for what is within it, and for what is above it. */
+export function linesWithKey(lines: JsonLines, text: string): Uint8Array {
+  const sought = text.toLowerCase();
+  const wanted = new Uint8Array(lines.count);
+  /** The opening lines above the current one. */
+  const above: number[] = [];
+  let until = -1;
+  for (let line = 0; line < lines.count; line += 1) {
+    const depth = lines.depth[line] ?? 0;
+    if (line > until && keyOf(lines, line)?.toLowerCase().includes(sought) === true) {
+      until = Math.min(lines.last[line] ?? line, lines.count - 1);
+      for (const each of above.slice(0, depth)) {
+        wanted[each] = 1;
+        const last = lines.last[each] ?? lines.count;
+        if (last < lines.count) wanted[last] = 1;
+      }
+    }
+    if (line <= until) wanted[line] = 1;
+    if (isOpening(lines, line)) above[depth] = line;
+  }
+  return wanted;
+}
+
+/** Returns the string of a line as it is meant; as it is written, if it is cut. */
+export function stringOf(lines: JsonLines, line: number): string {
+  const written = lines.text.slice(lines.start[line], lines.end[line]);
+  try {
+    return JSON.parse(written) as string;
+  } catch {
+    return written.slice(1);
+  }
+}

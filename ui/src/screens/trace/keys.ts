@@ -1,0 +1,63 @@
+/** The keys of a trace, beside those of its grid. */
+import { shortcuts } from '../../keys/shortcuts.svelte';
+import { announcer } from '../../state/announcer.svelte';
+import { route } from '../../state/route.svelte';
+import type { Choices } from './state/choices.svelte';
+import type { Time } from './state/time.svelte';
+import type { Tree } from './state/tree.svelte';
+import { navigate } from './grid/navigation';
+
+export interface Places {
+  tree: Tree;
+  time: Time;
+  choices: Choices;
+  /** The address of what is seen. */
+  link: () => string;
+  search: () => HTMLInputElement | undefined;
+  toGrid: () => void;
+}
+
+/** Declares the keys; returns the function that takes them back. */
+export function declareKeys(places: Places): () => void {
+  const { tree, time, search, toGrid } = places;
+  const goTo = (isFound: () => boolean, none: string) => (): void => {
+    if (isFound()) toGrid();
+    else announcer.say(none);
+  };
+  return shortcuts.declare('Trace', [
+    { keys: 'j', label: 'Next span', run: () => (navigate(tree, 'j', 1), toGrid()) },
+    { keys: 'k', label: 'Previous span', run: () => (navigate(tree, 'k', 1), toGrid()) },
+    { keys: '[', label: 'Collapse all', run: () => (tree.setAllOpen(false), toGrid()) },
+    { keys: ']', label: 'Expand all', run: () => (tree.setAllOpen(true), toGrid()) },
+    { keys: 'e', label: 'Next error', run: goTo(() => tree.goToError(), 'No span failed') },
+    { keys: '/', label: 'Search this trace', run: () => search()?.select() },
+    { keys: 'n', label: 'Next match', run: goTo(() => tree.goToMatch(true), 'No match') },
+    { keys: 'N', label: 'Previous match', run: goTo(() => tree.goToMatch(false), 'No match') },
+    { keys: 'z', label: 'Zoom to the selected span, or see all', run: () => zoom(tree, time) },
+    { keys: 'c', label: 'Copy the link to what is seen', run: () => void copy(places.link()) },
+    { keys: 'Escape', label: 'Up: end the search, then all traces', run: () => goUp(places) },
+  ]);
+}
+
+function zoom(tree: Tree, time: Time): void {
+  const span = { from: tree.spans.start[tree.selected] ?? 0, to: tree.spans.end[tree.selected] ?? 0 };
+  time.zoom(time.isZoomed ? null : span);
+}
+
+async function copy(link: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(link);
+    announcer.say('Copied: the link');
+  } catch {
+    announcer.say('The browser refused to copy');
+  }
+}
+
+function goUp({ choices, time }: Places): void {
+  if (choices.endSearch()) return;
+  if (time.isZoomed) time.zoom(null);
+  else {
+    const store = route.params.get('db');
+    route.go(['traces'], store === null ? {} : { db: store });
+  }
+}

@@ -1,0 +1,81 @@
+/** The selected span, with its texts. */
+import { fetchSpan, type SpanDetail, type TraceAddress } from '../../../api/trace';
+import { Loading } from '../../../state/loading.svelte';
+import { LongValue } from './long-value.svelte';
+import type { Tree } from './tree.svelte';
+
+/** How long the selection rests before the span is asked for, in milliseconds: arrow keys pass many. */
+const REST_MS = 60;
+
+export class OpenSpan {
+  readonly #address: TraceAddress;
+  readonly #tree: Tree;
+  readonly #loading = new Loading<SpanDetail>();
+  #asked = 0;
+
+  /** Follows the selection. Make it while a component is initialised. */
+  constructor(address: TraceAddress, tree: Tree) {
+    this.#address = address;
+    this.#tree = tree;
+    $effect(() => {
+      const { id } = this;
+      if (id === null) return;
+      const rest = performance.now() - this.#asked < REST_MS * 2 ? REST_MS : 0;
+      this.#asked = performance.now();
+      const timer = setTimeout(() => {
+        this.load();
+      }, rest);
+      return () => {
+        clearTimeout(timer);
+        this.#loading.abort();
+      };
+    });
+  }
+
+  /** The id of the selected span; null if the address names one that is not there. */
+  get id(): string | null {
+    return this.#tree.spans.ids[this.#tree.selected] ?? null;
+  }
+
+  /** What the service says of it; null until then. */
+  get detail(): SpanDetail | null {
+    const { value } = this.#loading;
+    return value !== null && value.id === this.id ? value : null;
+  }
+
+  get problem(): unknown {
+    return this.#loading.problem;
+  }
+
+  load(): void {
+    const { id } = this;
+    if (id !== null) void this.#loading.load((signal) => fetchSpan(this.#address, id, signal));
+  }
+
+  /** Returns the value at a path of the span, of which `text` is the beginning that was sent. */
+  valueAt(path: string, text: string): LongValue {
+    return (
+      this.#cut.find((value) => value.path === path) ??
+      new LongValue(this.#address, this.id ?? '', { path, text, bytes: null })
+    );
+  }
+
+  readonly #cut = $derived.by(() => {
+    const detail = this.detail;
+    if (detail === null) return [];
+    return (detail.cut ?? []).map(({ path, bytes }) => {
+      const text = textAt(detail, path);
+      return new LongValue(this.#address, detail.id, { path, text, bytes });
+    });
+  });
+}
+
+/** Returns the text at a JSON pointer (RFC 6901); empty if there is none. */
+function textAt(value: unknown, pointer: string): string {
+  let found = value;
+  for (const segment of pointer.split('/').slice(1)) {
+    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+    found = (found as Record<string, unknown> | null | undefined)?.[name];
+  }
+  return typeof found === 'string' ? found : '';
+}

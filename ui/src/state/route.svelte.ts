@@ -1,0 +1,54 @@
+/** The place in the page: the hash of its address, so that filters stay out of logs and referrers. */
+import { formatRoute, merge, parseRoute, type Place } from './place';
+
+class Route {
+  #place = $state.raw<Place>(parseRoute(location.hash));
+
+  constructor() {
+    window.addEventListener('hashchange', () => (this.#place = parseRoute(location.hash)));
+  }
+
+  /** The screen: the first segment of the path. */
+  get screen(): string {
+    return this.#place.path[0] ?? '';
+  }
+
+  /** The segments of the path. */
+  get path(): readonly string[] {
+    return this.#place.path;
+  }
+
+  /** What the screen shows: the second segment of the path, or null. */
+  get id(): string | null {
+    return this.#place.path[1] ?? null;
+  }
+
+  /** The parameters. Changing them has no effect: use `go` or `adjust`. */
+  get params(): URLSearchParams {
+    return this.#place.params;
+  }
+
+  /** Goes to another place; the back button leads back. */
+  go(path: string[], params: Record<string, string | null> = {}): void {
+    location.hash = formatRoute(path, merge(new URLSearchParams(), params));
+  }
+
+  /** Goes to another place that takes the place of this one; the back button skips this one. */
+  replace(path: string[], params: Record<string, string | null> = {}): void {
+    const hash = formatRoute(path, merge(new URLSearchParams(), params));
+    history.replaceState(null, '', hash);
+    this.#place = parseRoute(hash);
+  }
+
+  /** Changes parameters; null removes one. The back button skips this, unless `push` is set. */
+  adjust(params: Record<string, string | null>, push = false): void {
+    const { path } = this.#place;
+    const changed = merge(this.#place.params, params);
+    const hash = formatRoute(path, changed);
+    if (push) history.pushState(null, '', hash);
+    else history.replaceState(null, '', hash);
+    this.#place = { path, params: changed };
+  }
+}
+
+export const route = new Route();

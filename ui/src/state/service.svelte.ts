@@ -1,0 +1,38 @@
+/** The service that the page belongs to: its name, and the trace stores that can be chosen. */
+import { isAbort } from '../api/error';
+import { fetchConfig, fetchInfo, type Config, type Info } from '../api/service';
+import { signIn } from './sign-in.svelte';
+
+class Service {
+  info = $state.raw<Info | null>(null);
+  config = $state.raw<Config | null>(null);
+  /** Why the service could not be asked, or null. */
+  problem = $state.raw<unknown>(null);
+
+  /** The ids of the trace stores; the first is the default. Empty if the user may not read the configuration. */
+  get stores(): string[] {
+    return this.config?.traces?.dbs.map((store) => store.db_id) ?? [];
+  }
+
+  /** Asks who the service is, and whether it wants a token. */
+  async meet(): Promise<void> {
+    try {
+      this.info = await fetchInfo();
+      this.problem = null;
+      signIn.required = this.info.auth_mode !== 'none';
+    } catch (error) {
+      this.problem = error;
+    }
+  }
+
+  /** Reads the configuration. A user without the scope for it works with the default store. */
+  async readConfig(): Promise<void> {
+    try {
+      this.config = await fetchConfig();
+    } catch (error) {
+      if (!isAbort(error)) this.config = null;
+    }
+  }
+}
+
+export const service = new Service();

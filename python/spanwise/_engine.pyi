@@ -7,13 +7,20 @@ the interpreter lock while it works. Errors are raised as the exceptions of `spa
 from typing import Any, Protocol, Self, final
 
 __all__ = [
+    "Aggregation",
     "CancellationToken",
     "Download",
+    "FacetPlan",
+    "Facets",
     "Filter",
     "IngestReport",
     "LogIngestReport",
     "MetricDropReport",
     "Page",
+    "PreparedAggregation",
+    "SpanFilter",
+    "Tail",
+    "TailFeed",
     "TraceStore",
     "__version__",
     "drop_metrics",
@@ -64,6 +71,64 @@ class Filter:
         """Returns the expression as canonical JSON, `null` if it matches everything."""
 
 @final
+class SpanFilter:
+    """A compiled condition on one span: immutable and safe to share between threads."""
+
+    @staticmethod
+    def compile(source: bytes) -> SpanFilter:
+        """Compiles a condition as it stands in the `where` of `SPAN`; `null` and `{}` match every span.
+
+        Raises:
+            FilterError: the condition is invalid.
+        """
+
+@final
+class Aggregation:
+    """A compiled aggregation: immutable and safe to share between threads."""
+
+    @staticmethod
+    def compile(source: bytes) -> Aggregation:
+        """Compiles the body of a request, given as JSON.
+
+        Raises:
+            ValidationError: a member is invalid; the message ends with its place.
+            FilterError: a filter is invalid. The path of an error in `filter` begins there, that of one in a `where`
+                at the root of the body.
+        """
+
+    def restrict(self, field: str, value: str) -> Aggregation:
+        """Returns this aggregation over the traces that also have `value` in `field`, which is evaluated first.
+
+        Raises:
+            FilterError: the field is unknown, or the value does not have its type.
+        """
+
+    def prepare(self, store: TraceStore, cancel: CancellationToken | None = None) -> PreparedAggregation:
+        """Selects the traces in the current state of `store`, and finds their groups.
+
+        Raises:
+            CancelledError: `cancel` was cancelled.
+        """
+
+@final
+class PreparedAggregation:
+    """An aggregation whose traces are selected and whose groups are known."""
+
+    @property
+    def max_bytes(self) -> int:
+        """The memory that it takes at most, in bytes."""
+
+    def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
+        """Computes the aggregation.
+
+        Returns:
+            The response's `data` as JSON, and the number of traces that match.
+
+        Raises:
+            CancelledError: `cancel` was cancelled.
+        """
+
+@final
 class CancellationToken:
     """Cancels a running search."""
 
@@ -77,6 +142,55 @@ class Download:
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+
+@final
+class FacetPlan:
+    """Facets that can be counted in one state of a store."""
+
+    def __new__(
+        cls,
+        store: TraceStore,
+        filter: Filter,
+        keys: list[str],
+        limit: int,
+        prefix: tuple[str, str] | None = None,
+        exclude_own: bool = False,
+    ) -> FacetPlan:
+        """Plans the facets of the fields `keys`, each with its `limit` most frequent values.
+
+        `prefix` is one of `keys` and what its values start with. `exclude_own` leaves the conditions on a field out of
+        its own counts.
+
+        Raises:
+            ConfigurationError: a field has no facet or is repeated, or the limit is not in 1 to 1,000.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """An upper bound of the memory that `run` takes, in bytes."""
+
+    def run(self, cancel: CancellationToken | None = None) -> Facets:
+        """Counts the facets.
+
+        Raises:
+            CancelledError: `cancel` was cancelled.
+        """
+
+@final
+class Facets:
+    """Counted facets."""
+
+    @property
+    def data(self) -> bytes:
+        """A JSON object: a `Facet` by field."""
+
+    @property
+    def matched(self) -> int:
+        """The number of traces that the whole filter matches."""
+
+    @property
+    def not_excluded(self) -> list[str]:
+        """The fields whose conditions stayed, because they stand beside those of other fields."""
 
 @final
 class IngestReport:
@@ -156,11 +270,56 @@ class Page:
 
     @property
     def total_count(self) -> int:
-        """The exact number of items on all pages together."""
+        """The number of items on all pages together."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether there are no more than `total_count`."""
 
     @property
     def damage(self) -> list[str]:
         """What is wrong with the items that are marked as damaged."""
+
+@final
+class Tail:
+    """A reader of the traces that a filter matches, of one store."""
+
+    @property
+    def last(self) -> int:
+        """The number of its last event."""
+
+    def rewind(self, number: int) -> bool:
+        """Goes back to where event `number` was the last one; what came after it is sent again.
+
+        Returns:
+            Whether that was possible.
+        """
+
+@final
+class TailFeed:
+    """Follows one store for all its readers."""
+
+    def __new__(cls, store: TraceStore) -> TailFeed: ...
+    @property
+    def position(self) -> int:
+        """A number that grows when a trace changes."""
+
+    def open(self, filter: Filter) -> Tail:
+        """Returns a reader of what is committed from now on."""
+
+    def poll(self, readers: list[tuple[Tail, int]]) -> tuple[list[list[tuple[int, str, bytes]]], bool, list[str]]:
+        """Brings distinct readers up to date, and takes the next events of each.
+
+        Args:
+            readers: each with the most traces that it takes.
+
+        Returns:
+            The events of each reader: a number that counts them from 1, `trace`, `dropped` or `gap`, and a JSON object.
+            Whether something is due later, even if nothing changes. And what is wrong with traces that were read.
+
+        Raises:
+            StoreDamagedError: the index of a segment is damaged and cannot be rebuilt.
+        """
 
 @final
 class TraceStore:
@@ -215,13 +374,17 @@ class TraceStore:
         limit: int,
         detail: str = "full",
         sort: tuple[str, bool] = ...,
+        ends_when_full: bool = False,
+        matches: bool = False,
         cancel: CancellationToken | None = None,
     ) -> Page:
         """Returns one page of traces.
 
         `detail` is `full` for `TraceDetail`, `summary` for `TraceSummary`, `preview` for `TracePreview` objects. `sort`
         is the key of a field, and whether its least value comes first; equal values are ordered by start time, the
-        newest first.
+        newest first. With `ends_when_full` a search, newest first, that looks at documents ends once the page is full:
+        `total_count` is then a lower bound. With `matches` each trace has a member of that name: the spans and the
+        pieces of text that made the filter match.
 
         Raises:
             CancelledError: `cancel` was cancelled.
@@ -234,18 +397,49 @@ class TraceStore:
     def search_sessions(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
         """Returns one page of sessions, the one with the newest last trace first."""
 
-    def trace(self, trace_id: str, filter: Filter) -> bytes | None:
+    def search_spans(
+        self,
+        filter: Filter,
+        spans: SpanFilter,
+        page: int,
+        limit: int,
+        ends_when_full: bool = False,
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """Returns one page of spans, of matching traces: newest trace first, then in the order of the tree.
+
+        With `ends_when_full` the search ends once the page is full: `total_count` is then a lower bound.
+
+        Raises:
+            CancelledError: `cancel` was cancelled.
+            PayloadTooLargeError: too many documents would have to be looked at.
+        """
+
+    def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
         """Returns one trace as JSON; `None` if there is none or the filter does not match it.
+
+        `detail` is as in `search_runs`, or `skeleton`: a preview with the columns of all spans.
 
         Raises:
             StoreDamagedError: its document is damaged; `damaged_trace` returns the rest.
         """
 
-    def damaged_trace(self, trace_id: str, filter: Filter) -> bytes | None:
+    def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
         """Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged."""
 
-    def span(self, trace_id: str, span_id: str, filter: Filter) -> bytes | None:
+    def span(self, trace_id: str, span_id: str, filter: Filter, max_bytes: int | None = None) -> bytes | None:
         """Returns one span as JSON, without its children; `None` if there is none or the filter rejects its trace.
+
+        Values whose text is longer than `max_bytes` are cut, and listed in `cut`.
+
+        Raises:
+            StoreDamagedError: the document of its trace is damaged.
+        """
+
+    def value(self, trace_id: str, span_id: str, filter: Filter, part: tuple[str, int, int | None]) -> bytes | None:
+        """Returns a part of one value of a span as JSON; `None` if there is none or the filter rejects its trace.
+
+        `part` is the JSON Pointer of the value, the byte of its text to begin at, and how many bytes to return at most.
 
         Raises:
             StoreDamagedError: the document of its trace is damaged.

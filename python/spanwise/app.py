@@ -33,7 +33,7 @@ from spanwise.registry import Registry
 from spanwise.runs import Runs
 from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
-from spanwise.settings import DEFAULT_STORE, load_settings
+from spanwise.settings import DEFAULT_STORE, load_settings, shown_values
 from spanwise.traces import TraceStore
 from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
@@ -170,6 +170,7 @@ class Service:
             unknown_callers=ProcessorBudget(self.settings.unknown_processor_share),
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
+            settings=shown_values(self.settings),
         )
 
     @cached_property
@@ -199,7 +200,8 @@ class Service:
     def _runs(self) -> Runs:
         database = self._db or database_at(self.settings.database)
         recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
-        budget = FairBudget(self.settings.event_buffer_bytes, "too many bytes of events at once")
+        largest_input = self.settings.max_form_body_bytes
+        budget = FairBudget(self.settings.event_buffer_bytes, "too many bytes of events at once", largest_input)
         return Runs(database, self._registry, recorder, self.settings.max_concurrent_runs, budget)
 
     @property
@@ -230,8 +232,9 @@ class Service:
             await self._runs.open()
 
     async def drain(self) -> None:
-        """Accepts no more runs and WebSockets, and ends each open one when its runs have ended, or after 3 s."""
+        """Accepts no more runs, tails and WebSockets. Tails end, and each socket when its runs have, or after 3 s."""
         self._runs.drain()
+        self._traces.drain()
         await self._sockets.drain()
 
     async def close(self) -> None:

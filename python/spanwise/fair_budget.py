@@ -133,6 +133,11 @@ class Holding:
         self.release()
 
     @property
+    def capacity(self) -> int:
+        """Returns how much there is for all callers."""
+        return self._budget.capacity
+
+    @property
     def is_at_its_share(self) -> bool:
         """Returns whether the caller may take no more."""
         return not self._budget.allows(self.caller)

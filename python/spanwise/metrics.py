@@ -20,6 +20,16 @@ DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 STORE_GAUGES = {
     "traces": ("spanwise_store_traces", "Traces that a search without a filter finds."),
     "segments": ("spanwise_store_segments", "Sealed segments."),
+    "segment_bytes": ("spanwise_store_segment_bytes", "Bytes of the objects of sealed segments."),
+    "index_bytes": ("spanwise_store_index_bytes", "Bytes of their indexes, in the cache."),
+    "segments_without_spans": (
+        "spanwise_store_segments_without_spans",
+        "Sealed segments without a span table yet: conditions on spans read their documents.",
+    ),
+    "segments_without_texts": (
+        "spanwise_store_segments_without_texts",
+        "Sealed segments without an index of texts yet: conditions on what was said read their documents.",
+    ),
     "generations": ("spanwise_store_head_generations", "Generations of the head, including the open one."),
     "unsealed_bytes": ("spanwise_store_unsealed_bytes", "Bytes in the write-ahead log that are not sealed yet."),
     "unsealed_objects": ("spanwise_store_unsealed_wal_objects", "Write-ahead log objects that are not sealed yet."),
@@ -31,6 +41,10 @@ STORE_GAUGES = {
     "is_merging": ("spanwise_store_is_merging", "1 while segments are being merged."),
     "seal_fault": ("spanwise_store_is_seal_failing", "1 while sealing the head fails; it is retried."),
     "merge_fault": ("spanwise_store_is_merge_failing", "1 if a merge failed, or leaves out a damaged segment."),
+    "indexing_fault": (
+        "spanwise_store_is_indexing_failing",
+        "1 while indexing documents fails; it is retried.",
+    ),
     "retention_fault": ("spanwise_store_is_retention_failing", "1 while retention fails; it is retried."),
 }
 """The name and the help text of the gauge for each number in the statistics of a trace store."""

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from spanwise.filter_models import Matches
+
 API_VERSION = "2.7.2"
 """The version of the API that clients expect; not the version of Spanwise."""
 
@@ -28,6 +30,13 @@ class Detail(StrEnum):
     SUMMARY = "summary"
 
 
+class Total(StrEnum):
+    """How many traces are counted."""
+
+    EXACT = "exact"
+    AT_LEAST = "at_least"
+
+
 class SortKey(StrEnum):
     """A field that traces can be sorted by."""
 
@@ -37,6 +46,11 @@ class SortKey(StrEnum):
     ERROR_COUNT = "error_count"
     INPUT_TOKENS = "input_tokens"
     OUTPUT_TOKENS = "output_tokens"
+    TOTAL_TOKENS = "total_tokens"
+    CACHED_TOKENS = "cached_tokens"
+    REASONING_TOKENS = "reasoning_tokens"
+    LLM_CALLS = "llm_calls"
+    TOOL_CALLS = "tool_calls"
 
 
 class Sort(Struct, frozen=True):
@@ -63,6 +77,17 @@ class SearchRequest(Struct, frozen=True):
     sort: Annotated[
         Sort | UnsetType, Meta(description="The order of traces, by start time by default; not for sessions.")
     ] = UNSET
+    total: Annotated[
+        Total,
+        Meta(
+            description="Whether all traces are counted, or a search that looks at what was said and done ends once "
+            "its page is full: of the newest traces, not in another order, and not for sessions."
+        ),
+    ] = Total.EXACT
+    matches: Annotated[
+        bool,
+        Meta(description="Whether each trace shows the spans and texts that made the filter match; not for sessions."),
+    ] = False
 
 
 class DeleteRequest(Struct, frozen=True):
@@ -95,12 +120,6 @@ class StoreQuery(Struct, frozen=True, kw_only=True):
     """The query parameter that selects a store. Unknown parameters are ignored."""
 
     db_id: Annotated[Text, Meta(description="The id of the trace store; see `/config`.")] = UNSET
-
-
-class TraceQuery(StoreQuery, frozen=True, kw_only=True):
-    """The query parameters of a trace."""
-
-    span_id: Annotated[Text, Meta(description="Return only this span, without its children.")] = UNSET
 
 
 class ExportQuery(StoreQuery, frozen=True, kw_only=True):
@@ -156,6 +175,7 @@ Time: TypeAlias = Annotated[str, Meta(extra_json_schema=_TIME)]
 Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below one second, otherwise `1.23s`.")]
 Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
 Object: TypeAlias = dict[str, Any]
+_MATCHES = Meta(description="Of a search that asks for it: what made the filter match.")
 
 
 class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -182,17 +202,63 @@ class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     """A trace with the beginnings of its texts, each of at most 200 characters. Missing values are omitted."""
 
+    service: Annotated[str | None, Meta(description="The service that ran it.")] = None
+    environment: Annotated[str | None, Meta(description="Where the service is deployed.")] = None
+    release: Annotated[str | None, Meta(description="The version of the service.")] = None
     input_tokens: Annotated[int, Meta(description="Input tokens of all model calls.")]
     output_tokens: Annotated[int, Meta(description="Output tokens of all model calls.")]
+    total_tokens: Annotated[int, Meta(description="Input and output tokens.")]
+    cached_tokens: Annotated[int, Meta(description="How many of `input_tokens` a cache answered.")]
+    reasoning_tokens: Annotated[int, Meta(description="How many of `output_tokens` were of reasoning.")]
+    llm_calls: Annotated[int, Meta(description="Calls of language models.")]
+    tool_calls: Annotated[int, Meta(description="Calls of tools.")]
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None
+    matches: Annotated[Matches | UnsetType, _MATCHES] = UNSET
 
 
 class TraceSummary(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     """A trace without its output, error and span tree. Missing values are omitted."""
 
     input: Annotated[str | None, Meta(description="The input of the agent, team or workflow.")] = None
+
+
+class SpanEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened within a span. Members that were not sent are omitted."""
+
+    name: Annotated[str, Meta(description="The name of the event.")]
+    time: Annotated[Time, Meta(description="When it happened.")]
+    attributes: Annotated[Object | UnsetType, Meta(description="Its attributes.")] = UNSET
+    dropped_attributes_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
+
+
+class ExtraData(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was sent of a span and is shown nowhere else. Empty members are omitted."""
+
+    name: Annotated[str | UnsetType, Meta(description="The name that was sent, if another one is shown.")] = UNSET
+    attributes: Annotated[Object | UnsetType, Meta(description="Attributes that are not shown elsewhere.")] = UNSET
+    events: Annotated[list[SpanEvent] | UnsetType, Meta(description="What happened within the span.")] = UNSET
+    links: Annotated[list[Object] | UnsetType, Meta(description="Spans that it is linked to.")] = UNSET
+    dropped_attributes_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
+    dropped_events_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
+    dropped_links_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
+    status_code: Annotated[str | int | UnsetType, Meta(description="`OK` if it was declared, or an unknown code.")] = (
+        UNSET
+    )
+    status_message: Annotated[
+        str | UnsetType, Meta(description="Of a span that did not fail, or with a traceback.")
+    ] = UNSET
+    kind: Annotated[
+        str | int | UnsetType, Meta(description="`INTERNAL`, `SERVER`, `CLIENT`, `PRODUCER`, `CONSUMER`, or a number.")
+    ] = UNSET
+    parent_span_id: Annotated[str | UnsetType, Meta(description="Of a root that has a parent.")] = UNSET
+    trace_state: Annotated[str | UnsetType, Meta(description="As sent.")] = UNSET
+    flags: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
+    resource: Annotated[Object | UnsetType, Meta(description="What sent it.")] = UNSET
+    scope: Annotated[Object | UnsetType, Meta(description="The instrumentation that made it.")] = UNSET
+    resource_of: Annotated[str | UnsetType, Meta(description="The span with the same resource.")] = UNSET
+    scope_of: Annotated[str | UnsetType, Meta(description="The span with the same scope.")] = UNSET
 
 
 class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -211,9 +277,9 @@ class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     spans: Annotated[list[TraceNode] | None, Meta(description="The child spans, by start time.")] = None
     step_type: Annotated[str | None, Meta(description="The kind of workflow step.")] = None
     metadata: Annotated[Object | None, Meta(description="Well-known attributes.")] = None
-    extra_data: Annotated[Object | None, Meta(description="All other attributes, events, links and the resource.")] = (
-        None
-    )
+    extra_data: Annotated[
+        ExtraData | None, Meta(description="All other attributes, events, links and the resource.")
+    ] = None
 
 
 class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
@@ -222,6 +288,7 @@ class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
     output: Annotated[str | None, Meta(description="The output of the agent, team or workflow.")] = None
     error: Annotated[str | None, Meta(description="The error message, if it failed.")] = None
     tree: Annotated[list[TraceNode], Meta(description="The root spans, by start time.")]
+    matches: Annotated[Matches | UnsetType, _MATCHES] = UNSET
 
 
 class TraceSessionStats(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -240,13 +307,16 @@ class TraceSessionStats(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class PaginationInfo(Struct, frozen=True):
     """Pagination metadata."""
 
-    page: Annotated[int, Meta(ge=0, description="The requested page, from 1.")] = 0
-    limit: Annotated[int, Meta(ge=1, description="Items per page.")] = 20
-    total_pages: Annotated[int, Meta(ge=0, description="The exact number of pages.")] = 0
-    total_count: Annotated[int, Meta(ge=0, description="The exact number of items.")] = 0
+    page: Annotated[int, Meta(ge=0, description="The requested page, from 1.")]
+    limit: Annotated[int, Meta(ge=1, description="Items per page.")]
+    total_pages: Annotated[int, Meta(ge=0, description="The number of pages.")]
+    total_count: Annotated[int, Meta(ge=0, description="The number of items; exact, unless `total_is` says otherwise.")]
     search_time_ms: Annotated[
         float, Meta(ge=0, description="Time from compiling the filter to the finished page, in milliseconds.")
-    ] = 0.0
+    ]
+    total_is: Annotated[
+        Total | UnsetType, Meta(description="`at_least`: there may be more; only if the request allows it.")
+    ] = UNSET
 
 
 class Paginated(Struct, Generic[Items], frozen=True):
@@ -314,20 +384,3 @@ class LogExportResponse(Struct, frozen=True, rename="camel", omit_defaults=True)
 
 class MetricExportResponse(Struct, frozen=True):
     """The response to an OTLP request with metrics."""
-
-
-class FilterField(Struct, frozen=True):
-    """A filterable field with its operators."""
-
-    key: str
-    label: str
-    type: Literal["string", "enum", "number", "datetime"]
-    operators: list[str]
-    values: list[str] | None
-
-
-class FilterSchema(Struct, frozen=True):
-    """The fields and operators of filters."""
-
-    fields: list[FilterField]
-    logical_operators: list[str]

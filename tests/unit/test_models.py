@@ -50,7 +50,8 @@ def test_an_invalid_value_is_rejected_with_its_path(body: dict[str, object], pat
 
 
 def test_the_items_of_a_page_pass_through_as_they_are() -> None:
-    page = Paginated(data=Raw(b'[{"a" : 1}]'), meta=PaginationInfo(page=2, limit=1, total_pages=3, total_count=3))
+    meta = PaginationInfo(page=2, limit=1, total_pages=3, total_count=3, search_time_ms=0.5)
+    page = Paginated(data=Raw(b'[{"a" : 1}]'), meta=meta)
     assert encode(page) == (
-        b'{"data":[{"a" : 1}],"meta":{"page":2,"limit":1,"total_pages":3,"total_count":3,"search_time_ms":0.0}}'
+        b'{"data":[{"a" : 1}],"meta":{"page":2,"limit":1,"total_pages":3,"total_count":3,"search_time_ms":0.5}}'
     )

@@ -1,4 +1,4 @@
-"""The wheel in a new environment without Rust: its tags, its extras, and the demo."""
+"""The wheel in a new environment without Rust: its tags, its extras, its user interface, and the demo."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 import urllib.request
 import venv
+import zipfile
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 TRACES = 300
@@ -55,6 +62,37 @@ def test_the_tag_is_abi3_and_manylinux() -> None:
     assert "-cp311-abi3-manylinux_" in name, name
 
 
+def members_of_wheel() -> dict[str, bytes]:
+    with zipfile.ZipFile(newest_wheel()) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def members_of_source_distribution() -> dict[str, bytes]:
+    """Returns the files of the source distribution beside the wheel, without the folder that they are in."""
+    (path,) = newest_wheel().parent.glob("spanwise-*.tar.gz")
+    with tarfile.open(path) as archive:
+        files = {member.name: archive.extractfile(member) for member in archive.getmembers() if member.isfile()}
+        return {name.partition("/")[2]: file.read() for name, file in files.items() if file is not None}
+
+
+@pytest.mark.parametrize(
+    ("members", "package"),
+    [(members_of_wheel, "spanwise"), (members_of_source_distribution, "python/spanwise")],
+    ids=["wheel", "source distribution"],
+)
+def test_the_user_interface_is_inside(members: Callable[[], dict[str, bytes]], package: str) -> None:
+    """Its build is committed: nobody who installs it needs Node."""
+    found = members()
+    folder = f"{package}/ui/dist/"
+    inside = {name.removeprefix(folder): content for name, content in found.items() if name.startswith(folder)}
+    manifest = inside.pop("manifest.json")
+    assert manifest == (ROOT / "python" / "spanwise" / "ui" / "dist" / "manifest.json").read_bytes()
+    listed = {entry["path"]: (entry["bytes"], entry["sha256"]) for entry in json.loads(manifest)["files"]}
+    assert "index.html" in listed
+    assert {path: (len(content), sha256(content).hexdigest()) for path, content in inside.items()} == listed
+    assert not any("node_modules" in name for name in found)
+
+
 def test_a_missing_extra_is_named(environment: Path, tmp_path: Path) -> None:
     command = [str(environment / "bin" / "spanwise"), "bench"]
     ended = subprocess.run(command, cwd=tmp_path, env=without_rust(), capture_output=True, text=True, check=False)
@@ -65,7 +103,7 @@ def test_a_missing_extra_is_named(environment: Path, tmp_path: Path) -> None:
 def test_the_demo_serves_a_search(environment: Path, tmp_path: Path) -> None:
     port = free_port()
     command = [str(environment / "bin" / "spanwise"), "demo", "--port", str(port), "--traces", str(TRACES)]
-    command += ["--data-dir", str(tmp_path / "demo")]
+    command += ["--data-dir", str(tmp_path / "demo"), "--no-open"]
     variables = without_rust() | {"SPANWISE_OTLP_GRPC_PORT": "0", "SPANWISE_OTLP_HTTP_PORT": "0"}
     server = subprocess.Popen(command, cwd=tmp_path, env=variables, stdout=sys.stderr)
     try:
@@ -78,6 +116,8 @@ def test_the_demo_serves_a_search(environment: Path, tmp_path: Path) -> None:
             page = json.load(response)
         assert page["meta"]["total_count"] > 0
         assert all(trace["status"] == "ERROR" and trace["tree"] for trace in page["data"])
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ui", timeout=30) as response:
+            assert b"./ui/assets/" in response.read()
     finally:
         server.send_signal(signal.SIGTERM)
         code = server.wait(timeout=30)

@@ -24,6 +24,10 @@ BURST_SECONDS = 0.5
 """What the budget holds when nobody used it, as the time in which it is refilled."""
 REFILL_SECONDS = 0.005
 """How often it is refilled."""
+WAITING_BYTES = 4 * 1024 * 1024
+"""Memory of the requests that wait for their turn."""
+REQUEST_BYTES = 16 * 1024
+"""Memory that a waiting request takes beside its head: its connection and its task."""
 _NANOSECONDS = 1_000_000_000
 
 Result = TypeVar("Result")
@@ -33,7 +37,8 @@ class ProcessorBudget:
     """Divides the processor time for unknown callers among their addresses. Used on the event loop only.
 
     What a request costs is known afterwards, so a caller that is within its share may exceed it by one request. What is
-    used is given back as time passes, to each caller in proportion.
+    used is given back as time passes, to each caller in proportion. What waits for its turn has a budget as well: on a
+    busy machine requests come faster than turns.
 
     Attributes:
         seconds: counts the processor time that unknown callers took.
@@ -56,31 +61,41 @@ class ProcessorBudget:
         self._rate = share * _NANOSECONDS
         burst = round(self._rate * BURST_SECONDS)
         self._time = FairBudget(burst, "too many requests without a verified token at once")
+        self._waiting = FairBudget(WAITING_BYTES, "too many waiting requests without a verified token")
         self._turn = asyncio.Lock()
         self._clock = clock
         self._refilled_at = clock()
 
-    async def admit(self, caller: str) -> None:
+    async def admit(self, caller: str, head_bytes: int) -> None:
         """Waits for the turn of an unknown caller: one is served at a time, and what is ready of known ones in between.
 
         Args:
             caller: its address.
+            head_bytes: the size of the request's head, which is in memory while it waits.
 
         Raises:
-            UnavailableError: the budget, or the caller's share of it, is used up, maybe by those before it.
+            UnavailableError: the budget, or the caller's share of it, is used up, maybe by those before it; or too many
+                requests wait.
         """
-        self._expect_available(caller)
-        async with self._turn:
-            await asyncio.sleep(0)
-        self._expect_available(caller)
-
-    def _expect_available(self, caller: str) -> None:
-        self._refill()
         try:
-            self._time.change(caller, 1, is_checked=True)
+            self._take_time(caller)
+            await self._wait_for_turn(caller, head_bytes + REQUEST_BYTES)
+            self._take_time(caller)
         except UnavailableError:
             self.rejections.add()
             raise
+
+    def _take_time(self, caller: str) -> None:
+        self._refill()
+        self._time.change(caller, 1, is_checked=True)
+
+    async def _wait_for_turn(self, caller: str, size: int) -> None:
+        self._waiting.change(caller, size, is_checked=True)
+        try:
+            async with self._turn:
+                await asyncio.sleep(0)
+        finally:
+            self._waiting.change(caller, -size, is_checked=False)
 
     def count(self, caller: str, nanoseconds: int) -> None:
         """Counts processor time that a caller took."""

@@ -48,8 +48,8 @@ def run(options: Options) -> None:
         raise ConfigurationError("the benchmark reads memory and disk statistics from `/proc`, which only Linux has")
     shape = Shape(options.traces, options.documents, options.seed)
     folder = options.target / shape.folder
-    # Data sets without documents do not fit into the memory of the peers.
-    peers = () if shape.documents == "none" else options.peer or PEERS
+    # Data sets without documents are those that do not fit into the memory of the peers, unless peers are named.
+    peers = options.peer or (() if shape.documents == "none" else PEERS)
     plan = Plan(
         shape=shape,
         effort=Effort(options.runs, options.query_seconds, options.ingest_seconds, peers),

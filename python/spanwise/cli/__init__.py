@@ -34,9 +34,9 @@ class CommandFiles(click.Group):
 
 
 def _modules() -> dict[str, str]:
-    """Returns the module names by command name."""
-    names = (file.name for file in pkgutil.iter_modules(__path__))
-    return {name.removesuffix("_"): name for name in names if not name.startswith("_")}
+    """Returns the module names by command name. Folders are no commands."""
+    names = (name for _, name, is_folder in pkgutil.iter_modules(__path__) if not is_folder)
+    return {name.removesuffix("_"): name for name in names}
 
 
 @click.group(cls=CommandFiles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli.shared.flags import errors_as_lines
 from spanwise.settings import load_settings
 from spanwise.traces.admin import backup_store
 

@@ -10,7 +10,7 @@ import click
 
 from spanwise.bench.peers import PEERS
 from spanwise.bench.stages import STAGES
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli.shared.flags import errors_as_lines
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,7 +28,7 @@ _PACKAGES = (*PEERS, "numpy", "google_crc32c")
     default="real",
     show_default=True,
     help="real: traces of up to 500 spans, 6 in the median, of about 1 KB each; small: one span of 0.5 KB per trace; "
-    "none: rows without documents, and no other engines.",
+    "none: rows without documents, and no other engines unless --peer names them.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=7, show_default=True, help="Seed of the generated traces.")
 @click.option(

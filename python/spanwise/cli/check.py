@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from spanwise.cli._flags import db_id_flag, errors_as_lines, settings_of_store
+from spanwise.cli.shared.flags import db_id_flag, errors_as_lines, settings_of_store
 from spanwise.database.integrity import check_file
 from spanwise.traces.admin import check_store
 

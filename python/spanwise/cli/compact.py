@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from spanwise.cli._flags import db_id_flag, errors_as_lines, settings_of_store
+from spanwise.cli.shared.flags import db_id_flag, errors_as_lines, settings_of_store
 from spanwise.traces.admin import compact_store
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from spanwise.app import Service
-from spanwise.cli._flags import errors_as_lines
 from spanwise.cli.serve import run
+from spanwise.cli.shared.browser import open_page_when_ready, page_address, service_address
+from spanwise.cli.shared.flags import errors_as_lines
 from spanwise.demo.captures import trace_ids
 from spanwise.demo.fill import SEED, TRACES, fill, load_or_create_plan, mark_complete
 from spanwise.demo.hosted import hosted
 from spanwise.http.listeners import expect_free
 from spanwise.traces import TraceStore
-
-if TYPE_CHECKING:
-    from spanwise.settings import Settings
 
 _RECORD = "demo.json"
 _FAILURES = {
@@ -51,20 +48,27 @@ _SESSIONS = {
 @click.option("--seed", type=int, help=f"Seed of the generated traces. [default: {SEED}]")
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", help="Port to listen on.")
+@click.option("--open/--no-open", "opens", default=True, help="Open the user interface where there is a desktop.")
 @errors_as_lines
-def command(data_dir: Path, traces: int | None, seed: int | None, host: str | None, port: str | None) -> None:
+def command(  # noqa: PLR0913  # click passes each flag by itself
+    data_dir: Path, traces: int | None, seed: int | None, host: str | None, port: str | None, *, opens: bool
+) -> None:
     """Serve a store with sample traces.
 
-    Fills a store with generated and captured traces, then serves it together with a few agents. If the folder
-    already contains the traces, they are reused.
+    Fills a store with generated and captured traces, then serves it together with a few agents, and opens the user
+    interface in a browser. If the folder already contains the traces, they are reused.
     """
     given = {"data_dir": str(data_dir), "host": host, "port": port}
     service = Service(**hosted())
     service.configure({name: value for name, value in given.items() if value is not None}, None)
     settings = service.settings
     expect_free(settings)
+    address = service_address(settings)
+    click.echo(f"The user interface: {page_address(address)}")
     _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
-    _print_examples(settings)
+    _print_examples(address)
+    if opens:
+        open_page_when_ready(address)
     run(service)
 
 
@@ -85,9 +89,7 @@ def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | No
         click.echo(f"{rejected} spans were rejected.")
 
 
-def _print_examples(settings: Settings) -> None:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    address = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+def _print_examples(address: str) -> None:
     (captured,) = trace_ids("agno", "agent-tool")
     search = f"curl -s {address}/traces/search -H 'Content-Type: application/json' -d"
     click.echo(f"\nServing on {address} (press Ctrl-C to stop). Try:\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spanwise.cli._flags import errors_as_lines, settings_of_store
+from spanwise.cli.shared.flags import errors_as_lines, settings_of_store
 from spanwise.errors import ConfigurationError
 from spanwise.traces.download import FORMATS
 from spanwise.traces.read_only import export_traces

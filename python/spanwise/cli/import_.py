@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spanwise.cli._flags import errors_as_lines, settings_of_store
-from spanwise.cli._table import printable
+from spanwise.cli.shared.flags import errors_as_lines, settings_of_store
+from spanwise.cli.shared.table import printable
 from spanwise.traces.bulk_import.agno_database import SPANS_TABLE, TRACES_TABLE, AgnoDatabase
 from spanwise.traces.bulk_import.importer import import_spans
 from spanwise.traces.bulk_import.span_file import files_in, is_sqlite

@@ -8,8 +8,8 @@ import click
 import msgspec
 from msgspec import Raw
 
-from spanwise.cli._flags import errors_as_lines, settings_of_store
-from spanwise.cli._table import table
+from spanwise.cli.shared.flags import errors_as_lines, settings_of_store
+from spanwise.cli.shared.table import table
 from spanwise.models import Detail, GroupBy, SearchRequest
 from spanwise.traces.read_only import search_traces
 

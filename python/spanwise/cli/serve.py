@@ -10,8 +10,8 @@ import click
 import uvloop
 
 from spanwise.app import Service
-from spanwise.cli._flags import errors_as_lines, settings_flags
-from spanwise.cli._log import log_to_stderr
+from spanwise.cli.shared.flags import errors_as_lines, settings_flags
+from spanwise.cli.shared.log import log_to_stderr
 from spanwise.errors import ConfigurationError
 from spanwise.http.server import serve
 from spanwise.malloc_trim import start_trimming

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from spanwise.auth.minting import SIGNING_ALGORITHMS, new_signing_key, read_signing_key
-from spanwise.cli._flags import errors_as_lines
+from spanwise.cli.shared.flags import errors_as_lines
 from spanwise.errors import ConfigurationError
 
 PRIVATE_FILE = 0o600

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from msgspec import Meta, Struct
 
-from spanwise.components import Agent, Broadcast, Condition, Step, Team, Workflow
+from spanwise.components import Agent, Broadcast, Condition, Pause, Step, Team, Workflow
 from spanwise.factories import AgentFactory
 
 if TYPE_CHECKING:
@@ -64,6 +64,28 @@ def pack(city: str, call: Call) -> str:
     return "Pack a coat." if degrees < COLD else "Pack light."
 
 
+def find_room(city: str, sky: str) -> str:
+    """Returns a room. Hotels in fog do not answer."""
+    if sky == "fog":
+        raise ConnectionError(f"the hotel in {city} does not answer")
+    return "room 7"
+
+
+def book(city: str, call: Call) -> str | Pause:
+    """Books a room once somebody approved it; where there is fog, the tool fails."""
+    if not call.is_continued:
+        return Pause([{"question": f"Book a room in {city}?"}])
+    if not call.answers[0].get("confirmation"):
+        return "Nothing was booked."
+    sky, _ = look_up(city, call)
+    try:
+        with call.span("book_room", "TOOL", city) as span:
+            span.output(find_room(city, sky))
+    except ConnectionError as error:
+        return f"No room was booked: {error}."
+    return f"Room 7 in {city} is yours."
+
+
 def build(context: RequestContext) -> Agent:
     """Returns a guide for one request, with the user and the preferences of its caller."""
     taste: Taste = context.input
@@ -90,6 +112,7 @@ def hosted() -> DemoComponents:
         "agents": [
             guiding,
             packing,
+            Agent(book, id="booker", name="Booker", description="Books a room, after you approved it."),
             AgentFactory(
                 "tailored",
                 object(),

@@ -23,7 +23,9 @@ from spanwise.http.middleware.unknown_callers import UnknownCallers
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.responder import responder
 from spanwise.http.routing.table import OTLP_TABLE, TABLE
+from spanwise.http.routing.ui import LINKED_PATHS, file_routes
 from spanwise.http.websocket.routes import websocket_routes
+from spanwise.ui.files import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -42,13 +44,16 @@ Lifespan: TypeAlias = "Callable[[object], AbstractAsyncContextManager[None]]"
 
 
 def build_application(backend: Backend, lifespan: Lifespan) -> Application:
-    """Returns the application that serves the route table.
+    """Returns the application that serves the route table and the files of the user interface.
 
     Args:
         backend: the parts of the service, which handlers work with.
         lifespan: opens and closes the service.
+
+    Raises:
+        ConfigurationError: the user interface is damaged.
     """
-    return _application(backend, TABLE, websocket_routes(backend), lifespan)
+    return _application(backend, (*file_routes(read_files()), *TABLE), websocket_routes(backend), lifespan)
 
 
 def build_otlp_application(backend: Backend) -> Application:
@@ -81,7 +86,9 @@ def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
     is_open = backend.authorizer.mode == "none"
     if is_open:
-        guard = Middleware(SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins)
+        guard = Middleware(
+            SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins, linked_paths=LINKED_PATHS
+        )
     else:
         public = frozenset(route.path for route in table if route.is_public)
         guard = Middleware(

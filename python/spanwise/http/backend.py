@@ -49,6 +49,7 @@ class Backend:
         unknown_callers: bounds the processor time for callers without a verified token.
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
+        settings: the values of settings by name, without secrets.
         metrics: counts requests.
     """
 
@@ -72,6 +73,7 @@ class Backend:
     unknown_callers: ProcessorBudget
     streams: StreamLimit
     sockets: SocketLimits
+    settings: Mapping[str, object]
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     async def not_ready(self) -> str | None:

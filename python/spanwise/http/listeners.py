@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import ConfigurationError
-from spanwise.otlp_settings import GRPC_PORT, HTTP_PORT
+from spanwise.settings.otlp import GRPC_PORT, HTTP_PORT
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings

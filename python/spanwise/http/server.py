@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
-import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -32,7 +29,9 @@ from spanwise.http.listeners import (
     certificate_of,
     open_listeners,
 )
+from spanwise.http.shutdown_signals import ShutdownSignals
 from spanwise.http.websocket.upgrade import Upgrade
+from spanwise.ui import PATH
 
 if TYPE_CHECKING:
     import socket
@@ -46,12 +45,6 @@ MAX_HEADER_BYTES = 64 * 1024
 """The head of a request is never larger. One of half this size always passes: the server checks how much it has before
 it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
-EXIT_SECONDS = 1.5
-"""The process exits this long after the drain deadline, or after a second signal, whatever still runs. What was
-acknowledged is durable."""
-SIGNAL_EXIT_CODE = 128
-"""A process that was ended before all was closed exits with this plus the number of the signal, as it would without
-handlers."""
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +97,8 @@ async def serve(service: Served) -> None:
     connections = allowed_connections(settings.max_connections)
     servers = _http_servers(service, listeners, connections)
     grpc = await _grpc_server(service, listeners, connections, certificate)
-    shutdown, hurry = _shutdown_signals(settings.drain_seconds + EXIT_SECONDS)
+    signals = ShutdownSignals(settings.drain_seconds)
+    shutdown, hurry = signals.shutdown, signals.hurry
     serving = [asyncio.ensure_future(server.serve()) for server in servers]
     opening = asyncio.ensure_future(service.open())
     ending, hurrying = asyncio.ensure_future(shutdown.wait()), asyncio.ensure_future(hurry.wait())
@@ -133,6 +127,7 @@ async def serve(service: Served) -> None:
             grpc.close()
         ending.cancel()
         hurrying.cancel()
+        signals.ignore()
     _log.info("stopped")
 
 
@@ -140,6 +135,7 @@ def _http_servers(service: Served, listeners: Listeners, connections: int) -> li
     settings = service.settings
     servers = [_server(service.app, settings, listeners.main, connections)]
     _log.info("listening on %s", _address("http", settings, listeners.main))
+    _log.info("user interface on %s%s", _address("http", settings, listeners.main), PATH)
     if listeners.otlp_http is not None:
         _log.info("listening for OTLP over HTTP on %s", _address("http", settings, listeners.otlp_http))
         otlp_connections = allowed_otlp_connections(connections)
@@ -195,30 +191,3 @@ def _server(application: Application, settings: Settings, listener: socket.socke
 
 def _stop(server: Server) -> None:
     server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
-
-
-def _shutdown_signals(exit_seconds: float) -> tuple[asyncio.Event, asyncio.Event]:
-    """Returns the events that the first SIGTERM or SIGINT and the second one set. A third one ends the process at once.
-
-    Args:
-        exit_seconds: how long after the first signal the process ends at the latest.
-    """
-    shutdown, hurry = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def exit_now(number: int) -> None:
-        _log.warning("ended before all was finished; what was acknowledged is durable")
-        logging.shutdown()
-        os._exit(SIGNAL_EXIT_CODE + number)
-
-    def on_signal(number: int) -> None:
-        if hurry.is_set():
-            exit_now(number)
-        (hurry if shutdown.is_set() else shutdown).set()
-        timer = threading.Timer(EXIT_SECONDS if hurry.is_set() else exit_seconds, exit_now, (number,))
-        timer.daemon = True
-        timer.start()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
-    return shutdown, hurry

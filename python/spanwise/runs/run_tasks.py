@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from spanwise.database import SessionKey
+    from spanwise.fair_budget import Holding
     from spanwise.runs.active_run import ActiveRun
     from spanwise.runs.executor import Executor
 
@@ -21,6 +22,7 @@ class RunTasks:
     def __init__(self) -> None:
         """Creates an empty collection."""
         self._active: dict[str, ActiveRun] = {}
+        self._executing: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def __len__(self) -> int:
@@ -35,14 +37,23 @@ class RunTasks:
         """Returns whether a run of a session is active."""
         return any(active.session == session for active in self._active.values())
 
-    def start(self, executor: Executor) -> asyncio.Task[None]:
-        """Starts the task of one run, which is active until the task ends, and returns it."""
+    def start(self, executor: Executor) -> None:
+        """Starts the task of one run, which is active until the task ends."""
         run_id = executor.active.run_id
         self._active[run_id] = executor.active
         task = asyncio.create_task(executor.run(), name=f"run {run_id}")
         self._tasks.add(task)
+        self._executing[run_id] = task
         task.add_done_callback(lambda done: self._remove(run_id, done))
-        return task
+
+    def release_at_end(self, active: ActiveRun, *holdings: Holding) -> None:
+        """Releases what was taken for a run that has just started once its task ends."""
+
+        def release(_: asyncio.Task[None]) -> None:
+            for holding in holdings:
+                holding.release()
+
+        self._executing[active.run_id].add_done_callback(release)
 
     async def shielded(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Returns the result of `work`, which completes even if the caller is cancelled."""
@@ -71,3 +82,4 @@ class RunTasks:
     def _remove(self, run_id: str, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._active.pop(run_id, None)
+        self._executing.pop(run_id, None)

@@ -31,10 +31,11 @@ from spanwise.runs.subscription import Subscription, next_index
 from spanwise.traces.recording.recorder import TraceOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from spanwise.components import Component, Kind
     from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
+    from spanwise.fair_budget import Holding
     from spanwise.registry import Registry
     from spanwise.runs.active_run import RunEvent
     from spanwise.runs.request import ResumeRequest, RunRequest
@@ -73,7 +74,7 @@ class Runs:
             registry: the hosted components, whose databases keep sessions as well.
             recorder: records the traces of runs.
             limit: the number of concurrent runs, which is divided among callers.
-            budget: divides the bytes of events in memory among the callers that started the runs.
+            budget: divides the bytes of inputs and events in memory among the callers that started the runs.
         """
         self._writer = DatabaseWriter(database, budget)
         self.sessions = Sessions(self._writer, self, ComponentDatabases(registry))
@@ -97,7 +98,7 @@ class Runs:
 
     @property
     def event_bytes(self) -> int:
-        """Returns how many bytes of events are in memory."""
+        """Returns how many bytes of inputs and events are in memory."""
         return self._writer.budget.used
 
     async def open(self) -> None:
@@ -143,10 +144,11 @@ class Runs:
             ConflictError: several users have a session with that id, or it is being deleted.
             UnavailableError: there are too many runs or events, or the service is not open.
         """
-        return await self._tasks.shielded(self._start(component, request))
+        return await self._tasks.shielded(
+            self._within_capacity(request, lambda inputs: self._start(component, request, inputs))
+        )
 
-    async def _start(self, component: Component, request: RunRequest) -> ActiveRun:
-        self._expect_capacity()
+    async def _start(self, component: Component, request: RunRequest, inputs: Holding) -> ActiveRun:
         now = int(time.time())
         session_id = request.session_id or str(uuid4())
         identity = {"session.id": session_id, "user.id": request.user_id}
@@ -160,6 +162,7 @@ class Runs:
             return stored
 
         session, record = await self._writer.transact(begin)
+        inputs.count(_size(session.state))
         call = self._call(record, session, recording)
         call = replace(
             call,
@@ -186,10 +189,35 @@ class Runs:
             NotFoundError: its session was deleted.
             UnavailableError: there are too many runs or events, or the service is not open.
         """
-        return await self._tasks.shielded(self._resume(component, record, request))
+        resumed = self._within_capacity(request, lambda inputs: self._resume(component, record, request, inputs))
+        return await self._tasks.shielded(resumed)
 
-    async def _resume(self, component: Component, record: RunRecord, request: ResumeRequest) -> ActiveRun:
-        self._expect_capacity()
+    async def _within_capacity(
+        self, request: RunRequest | ResumeRequest, begin: Callable[[Holding], Awaitable[ActiveRun]]
+    ) -> ActiveRun:
+        """Takes a place, and the memory of the input, for the run that `begin` starts, until that has ended.
+
+        What the database has of it is counted too, but known only later: it keeps the caller from starting another run.
+
+        Raises:
+            UnavailableError: there are too many runs or too many bytes of them, or the service is not open.
+        """
+        self._expect_open_for_runs()
+        place, inputs = self._places.hold(), self._writer.budget.hold()
+        try:
+            place.add(1)
+            inputs.add(_size(request))
+            active = await begin(inputs)
+        except BaseException:
+            place.release()
+            inputs.release()
+            raise
+        self._tasks.release_at_end(active, place, inputs)
+        return active
+
+    async def _resume(
+        self, component: Component, record: RunRecord, request: ResumeRequest, inputs: Holding
+    ) -> ActiveRun:
         self.expect_paused(record)
         paused = record.paused or {}
         if isinstance(component, Adapted):
@@ -205,6 +233,7 @@ class Runs:
             return session
 
         session = await self._writer.transact(begin)
+        inputs.count(_size((session.state, record.message, paused)))
         origin = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
         recording = self._recorder.begin(identity, request.traceparent, origin)
@@ -332,9 +361,7 @@ class Runs:
         executor = Executor(
             component=component, call=call, record=record, active=active, recording=recording, writer=self._writer
         )
-        place = self._places.hold()
-        place.count(1)
-        self._tasks.start(executor).add_done_callback(lambda _: place.release())
+        self._tasks.start(executor)
         return active
 
     def expect_open(self) -> None:
@@ -350,12 +377,15 @@ class Runs:
             self._begin_to_open().add_done_callback(_log_failure)
             raise UnavailableError("the database of runs is being opened")
 
-    def _expect_capacity(self) -> None:
+    def _expect_open_for_runs(self) -> None:
         self.expect_open()
         if self.is_draining:
             raise StoreClosedError("the service is shutting down")
-        self._places.expect_available()
-        self._writer.budget.expect_available()
+
+
+def _size(value: object) -> int:
+    """Returns the size of a value as JSON, in bytes."""
+    return len(msgspec.json.encode(value))
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.errors import UnavailableError
-from spanwise.fair_budget import FairBudget, current_caller
+from spanwise.traces.download_places import MAX_DOWNLOADS, DownloadPlaces
 from spanwise.traces.pools import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from spanwise._engine import Download
-    from spanwise.fair_budget import Holding
+    from spanwise.traces.download_places import RunningDownload
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
@@ -26,36 +25,7 @@ FORMATS = {
 }
 """The media type of each format."""
 
-MAX_DOWNLOADS = 8
-"""Concurrent downloads; each takes up to about 100 MiB of memory."""
-
-UNUSED_SECONDS = 5.0
-"""A reader that takes nothing for this long may lose its place to a caller that has none."""
-
 _THREADS = 2
-
-
-class _Running:
-    """A download in progress.
-
-    Attributes:
-        place: the place that it holds.
-        export: what produces its chunks; None before it began, and after it was cut.
-        waits_since: when its reader got the last chunk, in monotonic time; infinite while a chunk is produced.
-        is_cut: whether it lost its place.
-    """
-
-    def __init__(self, place: Holding) -> None:
-        self.place = place
-        self.export: Download | None = None
-        self.waits_since = math.inf
-        self.is_cut = False
-
-    def cut(self) -> None:
-        """Gives its place and its memory to somebody else. It fails when its reader asks for more."""
-        self.is_cut = True
-        self.export = None
-        self.place.release()
 
 
 class Downloads:
@@ -68,8 +38,7 @@ class Downloads:
     def __init__(self) -> None:
         """Creates the threads' pool."""
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
-        self._places = FairBudget(MAX_DOWNLOADS, f"more than {MAX_DOWNLOADS} exports at once")
-        self._running: set[_Running] = set()
+        self._places = DownloadPlaces()
 
     async def run(self, begin: Callable[[], Download]) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a download, the first of which is ready.
@@ -79,7 +48,7 @@ class Downloads:
 
         Raises:
             SpanwiseError: `begin` failed.
-            UnavailableError: too many downloads at once, or too many of this caller.
+            UnavailableError: too many downloads at once, or too many of this caller, and no place became free in time.
         """
         chunks = self._chunks(begin)
         await anext(chunks)
@@ -88,51 +57,21 @@ class Downloads:
     async def _chunks(self, begin: Callable[[], Download]) -> AsyncGenerator[bytes, None]:
         """Yields an empty chunk when the first one is ready, then all of them. It has a place until it is closed."""
 
-        def first_chunk() -> tuple[Download, bytes | None]:
-            export = begin()
-            return export, next(export, None)
+        def first_chunk() -> bytes | None:
+            running.export = begin()
+            return _next_chunk(running)
 
-        with self._take_place() as place:
-            running = _Running(place)
-            self._running.add(running)
-            try:
-                running.export, chunk = await self.pool.run(first_chunk, is_admitted=True)
-                yield b""
-                while chunk is not None:
-                    running.waits_since = time.monotonic()
-                    yield chunk
-                    running.waits_since = math.inf
-                    chunk = await self.pool.run(partial(_next_chunk, running.export), is_admitted=True)
-            finally:
-                self._running.discard(running)
-
-    def _take_place(self) -> Holding:
-        """Returns a place of the current caller. One that has none gets one that somebody with several does not use.
-
-        Raises:
-            UnavailableError: too many downloads at once, or too many of this caller.
-        """
-        try:
-            return self._places.take()
-        except UnavailableError:
-            unused = self._unused()
-            if unused is None or self._places.held(current_caller.get()):
-                raise
-            unused.cut()
-            return self._places.take()
-
-    def _unused(self) -> _Running | None:
-        """Returns the download whose reader has taken nothing for longest, among those of the caller with most."""
-        running = [each for each in self._running if not each.is_cut]
-        callers = Counter(each.place.caller for each in running).most_common(1)
-        if not callers or callers[0][1] == 1:
-            return None
-        own = [each for each in running if each.place.caller == callers[0][0]]
-        longest = min(own, key=lambda each: each.waits_since)
-        return longest if time.monotonic() - longest.waits_since >= UNUSED_SECONDS else None
+        async with self._places.place() as running:
+            chunk = await self.pool.run(first_chunk, is_admitted=True)
+            yield b""
+            while chunk is not None:
+                running.waits_since = time.monotonic()
+                yield chunk
+                running.waits_since = math.inf
+                chunk = await self.pool.run(partial(_next_chunk, running), is_admitted=True)
 
 
-def _next_chunk(export: Download | None) -> bytes | None:
-    if export is None:
-        raise UnavailableError("the export was not read, and others wanted its place")
-    return next(export, None)
+def _next_chunk(running: RunningDownload) -> bytes | None:
+    if running.is_cut or running.export is None:
+        raise UnavailableError("the export lost its place to a caller that had fewer")
+    return next(running.export, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spanwise._engine import CancellationToken, Filter, TraceStore, set_conventions
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
-from spanwise.traces.search import PageRequest, search_page
+from spanwise.traces.search.page import PageRequest, search_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,11 +10,13 @@ import msgspec
 
 from spanwise._engine import drop_metrics, set_conventions, set_page_memory_limit
 from spanwise.errors import ConfigurationError
+from spanwise.fair_budget import FairBudget
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
 from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
-from spanwise.traces.search_pool import SearchPool
+from spanwise.traces.search.pool import SearchPool
+from spanwise.traces.tail import Tails
 from spanwise.traces.view import View
 
 if TYPE_CHECKING:
@@ -47,7 +49,10 @@ class Traces:
         set_page_memory_limit(settings.page_buffer_bytes)
         set_conventions(list(settings.conventions.items()))
         self._searches = SearchPool(settings)
+        counting_bytes = settings.counting_buffer_bytes
+        self._counting = FairBudget(counting_bytes, "too many counts at once", whole=counting_bytes)
         self._downloads = Downloads()
+        self._tails = Tails()
         self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)
         self._spans = Counter("spanwise_ingest_spans_total", "Spans received by OTLP.", "outcome")
         self._log_records = Counter("spanwise_ingest_log_records_total", "Log records received by OTLP.", "outcome")
@@ -78,8 +83,13 @@ class Traces:
         """
         await asyncio.gather(*(store.open() for store in self._stores.values()))
 
+    def drain(self) -> None:
+        """Ends the tails, and accepts no more of them."""
+        self._tails.drain()
+
     async def close(self) -> None:
         """Cancels searches, waits for ingests in progress, then closes the stores that were not passed in open."""
+        self.drain()
         shutting = [store.shut() for store in self._stores.values()]
         self._searches.cancel()
         await asyncio.gather(*shutting)
@@ -88,6 +98,7 @@ class Traces:
     def _close(self) -> None:
         self._searches.pool.close()
         self._downloads.pool.close()
+        self._tails.pool.close()
         self._writes.close()
         for store in self._stores.values():
             store.close()
@@ -99,7 +110,8 @@ class Traces:
             store_id: one of `ids`; None for the first store.
             owner: the user whose traces are visible; None for everyone's.
         """
-        return View(self._store(store_id), self._searches, self._writes, self._downloads, owner)
+        store = self._store(store_id)
+        return View(store, self._searches, self._counting, self._writes, self._downloads, self._tails, owner)
 
     async def ingest(
         self, body: bytes, content_type: str, content_encoding: str | None, store_id: str | None
@@ -179,7 +191,12 @@ class Traces:
 
     async def measure(self) -> list[Family]:
         """Returns the metrics: counters, and gauges of the pools and stores."""
-        pools = {"search": self._searches.pool, "export": self._downloads.pool, "ingest": self._writes}
+        pools = {
+            "search": self._searches.pool,
+            "export": self._downloads.pool,
+            "tail": self._tails.pool,
+            "ingest": self._writes,
+        }
         admitted = {name: pool.admitted for name, pool in pools.items()}
         capacity = {name: pool.capacity for name, pool in pools.items()}
         stats = await asyncio.to_thread(self._stats)
@@ -189,6 +206,7 @@ class Traces:
             self._metrics,
             self._ingested_bytes,
             self._searches.seconds,
+            Gauge.single("spanwise_tails", "Open tails.", self._tails.open_count),
             Gauge("spanwise_pool_tasks", "Running and queued tasks.", "pool", admitted),
             Gauge("spanwise_pool_capacity", "Task limit.", "pool", capacity),
             *(

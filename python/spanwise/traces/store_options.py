@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore, set_conventions
-from spanwise.budgets import HEAD_MEMORY_FACTOR, max_segment_traces, max_segments
 from spanwise.settings import is_bucket
+from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
@@ -66,6 +66,8 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         "max_segments": max_segments(),
         "max_decoding_bytes": settings.decode_buffer_bytes,
         "min_free_bytes": settings.min_free_bytes,
+        "max_index_bytes": max_index_bytes(),
+        "indexes": ["spans"] * settings.index_spans + ["texts"] * settings.index_texts,
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,
         "retain_bytes": settings.retain_bytes or None,

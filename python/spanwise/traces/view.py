@@ -5,25 +5,36 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Raw
 
+from spanwise._engine import Aggregation, Filter
 from spanwise.errors import NotFoundError, RecordDamagedError, StoreDamagedError
 from spanwise.models import GroupBy
-from spanwise.traces.list_filter import session_list_filter, trace_list_filter
-from spanwise.traces.search import PageRequest, compile_filter, search_page
+from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation
+from spanwise.traces.search.facets import check_fields, facets_body
+from spanwise.traces.search.list_filter import session_list_filter, trace_list_filter
+from spanwise.traces.search.page import PageRequest, compile_filter, search_page
+from spanwise.traces.search.spans import compile_spans, spans_body
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
-    from spanwise._engine import CancellationToken, Filter
+    from spanwise._engine import CancellationToken
+    from spanwise.fair_budget import FairBudget
     from spanwise.models import SearchRequest, SessionsQuery, TracesQuery
     from spanwise.traces.download import Downloads
     from spanwise.traces.lazy_store import LazyStore
     from spanwise.traces.pools import Pool
-    from spanwise.traces.search_pool import SearchPool
+    from spanwise.traces.search.aggregate import AggregateRequest
+    from spanwise.traces.search.facets import FacetsRequest
+    from spanwise.traces.search.pool import SearchPool
+    from spanwise.traces.search.spans import SpanSearchRequest
+    from spanwise.traces.tail import TailConnection, Tails
+    from spanwise.traces.value_range import ValueRange
 
+Compiled = TypeVar("Compiled", Filter, Aggregation)
 _EVERYTHING = Raw(b"null")
 _log = logging.getLogger(__name__)
 
@@ -38,8 +49,10 @@ class View:
 
     _store: LazyStore
     _searches: SearchPool
+    _counting: FairBudget
     _writes: Pool
     _downloads: Downloads
+    _tails: Tails
     owner: str | None
 
     async def search(self, request: SearchRequest) -> bytes:
@@ -57,6 +70,58 @@ class View:
         def search(cancel: CancellationToken) -> bytes:
             started = time.perf_counter()
             return search_page(store, self._compile(request.filter), page, cancel, started)
+
+        return await self._searches.run(search)
+
+    async def aggregate(self, request: AggregateRequest) -> bytes:
+        """Returns the JSON body of an aggregation. Cancelling the caller cancels it.
+
+        Raises:
+            ValidationError: a member is invalid; the message ends with its place.
+            FilterError: a filter is invalid.
+            PayloadTooLargeError: it needs more memory than there is for aggregations.
+            UnavailableError: the memory is in use; or see `search`.
+        """
+        store = self._store.opened()
+        memory = self._counting.hold()
+
+        def aggregate(cancel: CancellationToken) -> bytes:
+            started = time.perf_counter()
+            return aggregate_body(store, self._restricted(compile_aggregation(request)), memory, cancel, started)
+
+        return await self._searches.run(aggregate)
+
+    async def facets(self, request: FacetsRequest) -> bytes:
+        """Returns the JSON body of the counted values of some fields. Cancelling the caller cancels the count.
+
+        Raises:
+            ValidationError: the filter is neither an object nor null, or a field has no facet.
+            FilterError: the filter is invalid.
+            PayloadTooLargeError: counting needs more memory than there is for all callers.
+            UnavailableError: see `search`; or counting needs more memory than is left for the caller.
+        """
+        store = self._store.opened()
+        check_fields(request)
+        holding = self._counting.hold()
+        return await self._searches.run(
+            lambda cancel: facets_body(store, self._compile(request.filter), request, cancel, holding)
+        )
+
+    async def search_spans(self, request: SpanSearchRequest) -> bytes:
+        """Returns the JSON body of one page of spans. Cancelling the caller cancels the search.
+
+        Raises:
+            ValidationError: a filter is neither an object nor null.
+            FilterError: a filter is invalid.
+            PayloadTooLargeError: too many documents would have to be looked at.
+            UnavailableError: see `search`.
+        """
+        store = self._store.opened()
+
+        def search(cancel: CancellationToken) -> bytes:
+            started = time.perf_counter()
+            traces, spans = compile_spans(request)
+            return spans_body(store, (self._restricted(traces), spans), request, cancel, started)
 
         return await self._searches.run(search)
 
@@ -88,8 +153,12 @@ class View:
             lambda cancel: search_page(store, self._restricted(compiled), page, cancel, time.perf_counter())
         )
 
-    async def trace(self, trace_id: str) -> bytes:
-        """Returns the JSON of one trace with its span tree, or marked as damaged.
+    async def trace(self, trace_id: str, detail: str = "full") -> bytes:
+        """Returns the JSON of one trace, or of what is whole of it marked as damaged.
+
+        Args:
+            trace_id: its id in hexadecimal digits.
+            detail: `full` with its span tree, `skeleton` with its spans in columns.
 
         Raises:
             NotFoundError: there is no such trace, or the caller may not see it.
@@ -99,18 +168,18 @@ class View:
 
         def read(_cancel: CancellationToken) -> bytes | None:
             try:
-                return store.trace(trace_id, compiled)
+                return store.trace(trace_id, compiled, detail)
             except StoreDamagedError as error:
                 _log.error("a request for a trace found damage: %s", error)
-                return store.damaged_trace(trace_id, compiled)
+                return store.damaged_trace(trace_id, compiled, detail)
 
         found = await self._searches.run(read)
         if found is None:
             raise NotFoundError("Trace not found")
         return found
 
-    async def span(self, trace_id: str, span_id: str) -> bytes:
-        """Returns the JSON of one span, without its children.
+    async def span(self, trace_id: str, span_id: str, max_bytes: int | None = None) -> bytes:
+        """Returns the JSON of one span, without its children. Values longer than `max_bytes` are cut and listed.
 
         Raises:
             NotFoundError: the trace has no such span, or the caller may not see it.
@@ -118,14 +187,31 @@ class View:
             UnavailableError: see `search`.
         """
         store = self._store.opened()
-        try:
-            found = await self._searches.run(lambda _: store.span(trace_id, span_id, self._compile()))
-        except StoreDamagedError as error:
-            _log.error("a request for a span found damage: %s", error)
-            raise RecordDamagedError(f"the stored spans of trace `{trace_id}` are damaged") from error
+        found = await self._read_span(trace_id, lambda: store.span(trace_id, span_id, self._compile(), max_bytes))
         if found is None:
             raise NotFoundError("Span not found")
         return found
+
+    async def value(self, trace_id: str, span_id: str, wanted: ValueRange) -> bytes:
+        """Returns the JSON of a part of one value of a span.
+
+        Raises:
+            NotFoundError: there is no such value, or the caller may not see it.
+            RecordDamagedError: see `span`.
+            UnavailableError: see `search`.
+        """
+        store, part = self._store.opened(), (wanted.path, wanted.start, wanted.max_bytes)
+        found = await self._read_span(trace_id, lambda: store.value(trace_id, span_id, self._compile(), part))
+        if found is None:
+            raise NotFoundError("Value not found")
+        return found
+
+    async def _read_span(self, trace_id: str, read: Callable[[], bytes | None]) -> bytes | None:
+        try:
+            return await self._searches.run(lambda _: read())
+        except StoreDamagedError as error:
+            _log.error("a request for a span found damage: %s", error)
+            raise RecordDamagedError(f"the stored spans of trace `{trace_id}` are damaged") from error
 
     async def export(self, source: Raw, form: str) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a file with every matching trace, read from one snapshot of the store.
@@ -141,6 +227,21 @@ class View:
         """
         store = self._store.opened()
         return await self._downloads.run(lambda: store.export(self._compile(source), form))
+
+    async def tail(self, source: Raw, last_event_id: str | None) -> TailConnection:
+        """Returns a connection that sends every matching trace as it is committed.
+
+        Args:
+            source: the filter expression, as JSON.
+            last_event_id: where to resume; None to begin now.
+
+        Raises:
+            ValidationError: the filter is neither an object nor null.
+            FilterError: the filter is invalid.
+            UnavailableError: too many tails at once, or the store is not open.
+        """
+        store = self._store.opened()
+        return await self._tails.open(store, lambda: self._compile(source), last_event_id)
 
     async def delete(self, source: Raw, *, dry_run: bool) -> int:
         """Returns the number of deleted traces. The deletion completes even if the caller stops waiting.
@@ -160,5 +261,5 @@ class View:
     def _compile(self, source: Raw = _EVERYTHING) -> Filter:
         return self._restricted(compile_filter(source))
 
-    def _restricted(self, compiled: Filter) -> Filter:
+    def _restricted(self, compiled: Compiled) -> Compiled:
         return compiled if self.owner is None else compiled.restrict("user_id", self.owner)

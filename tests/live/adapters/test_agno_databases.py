@@ -21,6 +21,9 @@ THEIRS = "theirs"
 
 BODIES: dict[str, dict[str, Any]] = {
     "/traces/search": {"filter": {"op": "EQ", "key": "session_id", "value": "named"}},
+    "/traces/aggregate": {"measures": [{"name": "n", "op": "COUNT"}]},
+    "/traces/facets": {"fields": ["name"]},
+    "/spans/search": {},
     "/traces/delete": {"filter": {"op": "EQ", "key": "session_id", "value": "none"}},
     "/v1/traces": {"resourceSpans": []},
     "/api/public/otel/v1/traces": {"resourceSpans": []},
@@ -44,8 +47,8 @@ def requests(service: RunningService, result: dict[str, Any], db_id: str) -> Ite
     for path, operations in paths.items():
         for method, operation in sorted(operations.items(), reverse=True):
             names = {each["name"] for each in operation.get("parameters", ())}
-            if "db_id" not in names or (method == "delete" and path == "/sessions"):
-                continue
+            if "db_id" not in names or (method, path) in {("delete", "/sessions"), ("post", "/traces/tail")}:
+                continue  # a tail has no end
             session_id = "made-there" if method == "delete" else "named"
             url = path.format(trace_id=result["metadata"]["trace_id"], session_id=session_id, run_id=result["run_id"])
             body = json.dumps(BODIES[path]).encode() if method in {"post", "patch"} else None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spanwise.http.routing.route import Route
     from support.services.process import RunningService
 
-HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/models")
+HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/settings", "/models")
 ROWS = [row for row in TABLE if row.path.startswith(HOSTING)]
 OF_ONE_CALLER = [row for row in ROWS if "{run_id}" in row.path or "{session_id}" in row.path]
 PAUSING = {Kind.AGENT: "asking", Kind.TEAM: "built", Kind.WORKFLOW: "built"}

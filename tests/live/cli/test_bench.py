@@ -100,7 +100,8 @@ def test_the_report_is_complete(done: Done) -> None:
         assert page.count(f"| {title} |") >= 2, title
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
     http = "Over HTTP, with full span trees"
-    assert headings == ["Goals", "Circumstances", "The store", "Beside the peers", http, "Ingest", "Opening"]
+    questions = ["Beside the peers", "Aggregations", "Facets"]
+    assert headings == ["Goals", "Circumstances", "The store", *questions, http, "Ingest", "Opening"]
     assert f"{len(TITLES) * QUERIES_PER_TEMPLATE} answers were compared with DuckDB's" in page
     assert "(out.json)" in page
     assert "(out.svg)" in page

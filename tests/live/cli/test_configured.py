@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spanwise.settings import TABLE
 from support.clients.otlp import export_request
 from support.clients.tokens import bearer, claims, jwks_file, signing_key
 from support.services.process import RunningService
@@ -60,7 +62,7 @@ GOOD = {"aud": "here", "iss": "us"}
         ({"iss": "us"}, 401),
         ({**GOOD, "iss": "them"}, 401),
         ({**GOOD, "uid": ""}, 401),
-        ({**GOOD, "exp": claims("alice")["exp"] - 601}, 401),  # type: ignore[operator]  # a number
+        ({**GOOD, "exp": int(time.time()) - 60}, 401),
         ({**GOOD, "scopes": []}, 403),
         ({**GOOD, "scopes": ["agent_os:admin"]}, 403),
         ({**GOOD, "scopes": ["root"]}, 200),
@@ -122,3 +124,13 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
         timeout=30,
         check=False,
     )
+
+
+def test_settings_in_effect_are_told_without_secrets(strict: RunningService) -> None:
+    assert strict.http.get("/settings", headers=token(**GOOD)).status_code == 403
+    listed = strict.http.get("/settings", headers=token(**GOOD, scopes=["config:read"])).raise_for_status().json()
+    values = {setting["name"]: setting["value"] for setting in listed}
+    assert list(values) == [name for name, setting in TABLE.items() if not setting.is_secret]
+    assert (values["authorization"], values["jwt_audience"], values["jwt_leeway"]) == (True, "here", 0.0)
+    assert values["jwt_issuer"] == "us"
+    assert not {"database_url", "jwt_verification_key"} & values.keys()

@@ -15,8 +15,8 @@ import pytest
 from google.rpc.status_pb2 import Status
 
 from spanwise import errors
+from spanwise.filter_models import FilterSchema
 from spanwise.http.routing.table import TABLE
-from spanwise.models import FilterSchema
 
 if TYPE_CHECKING:
     import httpx
@@ -60,7 +60,8 @@ def assert_manners(response: httpx.Response) -> None:
 def test_a_method_that_is_not_in_the_table_is_405(service: RunningService, row: Any, method: str) -> None:
     path = row.path.replace("{trace_id}", "0" * 32)
     served = {other.method for other in TABLE if other.path == row.path}
-    as_an_id = {("GET", "/traces/search"), ("GET", "/traces/delete"), ("DELETE", "/approvals/count")}
+    questions = ("search", "aggregate", "facets", "tail", "delete")
+    as_an_id = {("GET", f"/traces/{name}") for name in questions} | {("DELETE", "/approvals/count")}
     if method in served or (method, path) in as_an_id:
         return
     response = service.http.request(method, path)
@@ -92,6 +93,7 @@ def test_an_unknown_database_is_404(service: RunningService, db_id: str) -> None
     expected = f"No database found with id '{db_id}'"
     for response in (
         service.http.post("/traces/search", json={}, params={"db_id": db_id}),
+        service.http.post("/traces/tail", json={}, params={"db_id": db_id}),
         service.http.get("/traces/abc", params={"db_id": db_id}),
         service.http.get("/traces", params={"db_id": db_id}),
         service.http.get("/trace_session_stats", params={"db_id": db_id}),
@@ -339,7 +341,9 @@ def test_the_filter_schema_is_served_as_it_is_described(service: RunningService)
     response = service.http.get("/traces/filter-schema")
     assert_manners(response)
     described = msgspec.json.decode(response.content, type=FilterSchema, strict=True)
-    assert len({field.key for field in described.fields}) == len(described.fields) == 17
+    for fields in (described.fields, described.span_fields):
+        assert len({field.key for field in fields}) == len(fields) > 20
+    assert len(set(described.axes)) == len(described.axes) == 6
     assert set(described.logical_operators) == {"AND", "OR", "NOT"}
     for field in described.fields:
         assert "EXISTS" in field.operators

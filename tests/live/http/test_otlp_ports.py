@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import httpx
 import pytest
 
-from spanwise.otlp_settings import GRPC_PORT, HTTP_PORT
+from spanwise.settings.otlp import GRPC_PORT, HTTP_PORT
 from support.clients.otlp import export_request
 from support.clients.tokens import as_caller, jwks_file
 from support.services.process import RunningService, free_port

@@ -95,9 +95,30 @@ def test_exports_and_responses_that_wait(guarded: RunningService) -> None:
         assert statuses(guarded, opened, 1, "GET", "/traces/export?format=ndjson", "eager") == [200]
 
 
+def test_inputs_of_runs(tmp_path: Path) -> None:
+    """A run that waits and emits nothing holds its message. Three of these are over the caller's share."""
+    flags = ("--authorization", "--event-buffer-bytes", "100000", "--max-form-body-bytes", "31000")
+    asked = "POST", "/agents/stubborn/runs"
+    body = b"stream=false&background=true&message="
+    with start_hosted(tmp_path, *flags, JWT_JWKS_FILE=jwks_file(tmp_path)) as service, ExitStack() as opened:
+        assert statuses(service, opened, 3, *asked, "greedy", body + b"x" * 30_000) == [202, 202, 503]
+        assert statuses(service, opened, 1, *asked, "modest", body + b"x") == [202]
+
+
+def test_states_of_sessions_of_runs(tmp_path: Path) -> None:
+    """Each run has a copy of the state of its session. Its size is known once it is read."""
+    flags = ("--authorization", "--event-buffer-bytes", "100000", "--max-form-body-bytes", "31000")
+    first = b'stream=false&message=x&session_id=large&session_state={"a":"' + b"x" * 30_000 + b'"}'
+    later = b"stream=false&background=true&message=x&session_id=large"
+    with start_hosted(tmp_path, *flags, JWT_JWKS_FILE=jwks_file(tmp_path)) as service, ExitStack() as opened:
+        assert statuses(service, opened, 1, "POST", "/agents/echo/runs", "greedy", first) == [200]
+        found = statuses(service, opened, 4, "POST", "/agents/stubborn/runs", "greedy", later)
+        assert found == [202, 202, 202, 503]
+
+
 def test_events_of_runs(tmp_path: Path) -> None:
-    """A run of `slow` holds its message; the budget has room for one more that is large, and for small ones."""
-    flags = ("--authorization", "--event-buffer-bytes", "40000")
+    """A run of `slow` holds its message and an event with it; the budget has room for small ones."""
+    flags = ("--authorization", "--event-buffer-bytes", "80000", "--max-form-body-bytes", "31000")
     background = b"stream=false&background=true&message="
     asked = "POST", "/agents/slow/runs"
     with start_hosted(tmp_path, *flags, JWT_JWKS_FILE=jwks_file(tmp_path)) as service, ExitStack() as opened:

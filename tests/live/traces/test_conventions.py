@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,6 +55,33 @@ def test_own_names_are_read_and_stay_after_a_restart(tmp_path: Path) -> None:
             (call,) = job["spans"]
             assert (job["type"], call["type"], call["output"]) == ("CHAIN", "LLM", "Far.")
             assert (job["metadata"]["total_input_tokens"], call["metadata"]["input_tokens"]) == (7, "7")
+            assert service.stop() == 0
+
+
+def indexed(service: RunningService) -> None:
+    """Waits until every segment has its indexes."""
+    waiting = re.compile(rb"^spanwise_store_segments_without_\w+\{[^}]*\} [1-9]", re.MULTILINE)
+    deadline = time.monotonic() + STOP_SECONDS
+    while waiting.search(service.http.get("/metrics").content):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_spans_are_indexed_anew_for_other_conventions(tmp_path: Path) -> None:
+    config = tmp_path / "spanwise.toml"
+    config.write_text(TOML, "utf-8")
+    with RunningService(tmp_path / "data") as service:
+        headers = {"Content-Type": "application/json"}
+        service.http.post("/v1/traces", content=request(), headers=headers).raise_for_status()
+        assert service.stop() == 0
+    seal = [sys.executable, "-m", "spanwise", "compact", str(tmp_path / "data")]
+    subprocess.run(seal, check=True, timeout=STOP_SECONDS, capture_output=True)
+    calls = {"op": "SPAN", "where": {"op": "EQ", "key": "input_tokens", "value": 7}}
+    said = {"op": "CONTAINS", "key": "output", "value": "far"}
+    for flags, count in (((), 0), (("--config", str(config)), 1)):
+        with RunningService(tmp_path / "data", *flags) as service:
+            indexed(service)
+            assert [len(service.items(filter=asked)) for asked in (calls, said)] == [count, count]
             assert service.stop() == 0
 
 

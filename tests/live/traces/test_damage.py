@@ -110,7 +110,8 @@ def test_a_document_that_becomes_damaged_while_it_is_served_is_named_everywhere(
     documents = min((data_dir / "traces" / "segments").glob("*/spans.otlp.zst"))
     content = bytearray(documents.read_bytes())
     content[len(content) // 2] ^= 1
-    with RunningService(data_dir) as service:
+    # An index that was made before the damage would decide conditions without a look at it.
+    with RunningService(data_dir, "--no-index-spans", "--no-index-texts") as service:
         documents.write_bytes(content)
         named = str(documents.relative_to(data_dir / "traces"))
         page = service.items()
@@ -133,6 +134,22 @@ def test_a_document_that_becomes_damaged_while_it_is_served_is_named_everywhere(
         assert errors_naming(service, named) == 5
         sound = json.dumps({"op": "EQ", "key": "trace_id", "value": sound_id})
         assert service.http.get("/traces/export", params={"format": "ndjson", "filter": sound}).status_code == 200
+        late = [json.loads(export_request(f"{number:032x}", "00000000000000b2")) for number in (1, 3)]
+        both = {"resourceSpans": [each["resourceSpans"][0] for each in late]}
+        partial = service.http.post("/v1/traces", json=both).raise_for_status().json()["partialSuccess"]
+        assert partial["rejectedSpans"] == "1"
+        assert partial["errorMessage"].startswith(f"trace {damaged_id} cannot be read: `{named}` is damaged")
+        assert set(service.trace_ids()) == {damaged_id, sound_id, f"{3:032x}"}
+        conditions = [{"op": "EXISTS", "key": "status"}, {"op": "CONTAINS", "key": "text", "value": "anything"}]
+        page = service.items(filter={"op": "OR", "conditions": conditions}, matches=True)
+        with_matches = {item["trace_id"]: "matches" in item for item in page}
+        assert with_matches == {damaged_id: False, sound_id: True, f"{3:032x}": True}
+        for condition in (None, {"op": "EXISTS", "key": "name"}):
+            before = errors_naming(service, named)
+            rows = service.http.post("/spans/search", json={"filter": condition, "total": "exact"}).raise_for_status()
+            assert {row["trace_id"] for row in rows.json()["data"]} == {sound_id, f"{3:032x}"}
+            # A condition on spans is unknown of it; a row without a condition is counted, but cannot be shown.
+            assert errors_naming(service, named) - before == (condition is None)
         assert service.stop() == 0
 
 

@@ -30,8 +30,8 @@ def jwks_file(folder: Path) -> str:
 
 
 def claims(sub: str, *scopes: str) -> dict[str, object]:
-    """Returns the claims of a token that is valid for ten minutes."""
-    return {"sub": sub, "scopes": list(scopes), "exp": int(time.time()) + 600}
+    """Returns the claims of a token that is valid for an hour, longer than a run of the tests."""
+    return {"sub": sub, "scopes": list(scopes), "exp": int(time.time()) + 3600}
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -11,17 +11,26 @@ from typing import TYPE_CHECKING
 from support.services.process import NO_DEFAULT_PORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
 @contextmanager
-def start_demo(data_dir: Path, port: int, *flags: str) -> Iterator[subprocess.Popen[str]]:
-    """Starts the demo, and kills it at the end of the block."""
+def start_demo(
+    data_dir: Path, port: int, *flags: str, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Starts the demo, and kills it at the end of the block.
+
+    Args:
+        data_dir: its data folder.
+        port: the port to listen on.
+        flags: further arguments of its command line.
+        environment: its environment variables; by default those of this process, without a desktop.
+    """
     command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
-    environment = os.environ | NO_DEFAULT_PORTS
+    variables = {**os.environ, "CI": "true"} if environment is None else dict(environment)
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables | NO_DEFAULT_PORTS
     ) as demo:
         try:
             yield demo

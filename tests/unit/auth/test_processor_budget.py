@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.auth.processor_budget import BURST_SECONDS, REFILL_SECONDS, ProcessorBudget
+from spanwise.auth.processor_budget import BURST_SECONDS, REFILL_SECONDS, REQUEST_BYTES, WAITING_BYTES, ProcessorBudget
 from spanwise.errors import UnavailableError
 from support.clients.forged_tokens import Clock
 
@@ -22,7 +22,7 @@ SHARES = st.sampled_from([0.05, 0.1, 0.5, 1.0])
 
 def ask(budget: ProcessorBudget, caller: str, cost: int) -> bool:
     """Takes processor time if the budget allows it; returns whether it did."""
-    admission = budget.admit(caller)
+    admission = budget.admit(caller, 1000)
     try:
         while True:
             admission.send(None)  # nobody else waits for a turn
@@ -142,7 +142,7 @@ def test_known_callers_are_served_between_any_two_unknown_ones() -> None:
     served: list[str] = []
 
     async def unknown() -> None:
-        await budget.admit("a")
+        await budget.admit("a", 1000)
         served.append("unknown")
 
     async def known() -> None:
@@ -163,7 +163,7 @@ def test_those_that_wait_for_their_turn_see_what_others_used() -> None:
 
     async def unknown() -> bool:
         try:
-            await budget.admit("a")
+            await budget.admit("a", 1000)
         except UnavailableError:
             return False
         budget.count("a", whole // 10)
@@ -181,3 +181,40 @@ def test_a_rejection_is_counted() -> None:
     for _ in range(3):
         assert not ask(budget, "a", 1)
     assert list(budget.rejections.samples()) == ["spanwise_unknown_callers_rejected_total 3"]
+
+
+@given(st.lists(st.integers(0, 64 * 1024), min_size=1, max_size=600))
+def test_requests_that_wait_take_a_bounded_memory_and_leave_some_to_others(heads: list[int]) -> None:
+    """Turns come one by one; a queue of 3,000 heads of 30 KB had taken 200 MiB."""
+    budget = ProcessorBudget(1.0, Clock(0))
+
+    async def request(caller: str, head: int) -> int:
+        try:
+            await budget.admit(caller, head)
+        except UnavailableError:
+            return 0
+        return head + REQUEST_BYTES
+
+    async def scenario() -> tuple[int, int]:
+        flood = [asyncio.create_task(request("a", head)) for head in heads]
+        other = asyncio.create_task(request("b", 1000))
+        return sum(await asyncio.gather(*flood)), await other
+
+    admitted, other = asyncio.run(scenario())
+    assert admitted <= WAITING_BYTES * 3 // 4
+    assert admitted > WAITING_BYTES * 3 // 4 - 2 * 64 * 1024 or admitted == sum(heads) + len(heads) * REQUEST_BYTES
+    assert other > 0
+
+
+def test_the_memory_of_those_that_gave_up_is_given_back() -> None:
+    budget = ProcessorBudget(1.0, Clock(0))
+
+    async def scenario() -> None:
+        for _ in range(20):
+            flood = [asyncio.create_task(budget.admit("a", 60_000)) for _ in range(30)]
+            await asyncio.sleep(0)
+            for task in flood:
+                task.cancel()
+            assert UnavailableError not in map(type, await asyncio.gather(*flood, return_exceptions=True))
+
+    asyncio.run(scenario())

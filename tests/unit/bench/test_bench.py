@@ -15,7 +15,8 @@ from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from spanwise import ConfigurationError, Filter, TraceStore
-from spanwise.bench import results
+from spanwise.bench import aggregates, results
+from spanwise.bench.aggregates import Cell
 from spanwise.bench.data import row_segments, rows
 from spanwise.bench.data.documents import SPANS_A_REQUEST, Request, Writer
 from spanwise.bench.data.literals import Literals
@@ -25,9 +26,10 @@ from spanwise.bench.errors import WrongResultError
 from spanwise.bench.peers import PEERS, Query, QueryResult, open_peer
 from spanwise.bench.plan import Effort, Plan
 from spanwise.bench.queries import bind_literals, fill, query_templates
+from spanwise.bench.report import BY_HAND, write_report
 from spanwise.bench.report.readme import BEGIN, END, rewrite
 from spanwise.bench.service import load_generator
-from spanwise.bench.stages import build, check
+from spanwise.bench.stages import aggregate, build, check
 from spanwise.bench.tables import geometric_mean, milliseconds, percentile, ratio
 from spanwise.cli import commands
 
@@ -213,6 +215,24 @@ def test_the_peers_agree_on_every_query(table: pa.Table) -> None:
         engine.close()
 
 
+def test_aggregations_of_all_engines_agree(tmp_path: Path) -> None:
+    plan = plan_of(Shape(1_000, "small", 7), tmp_path)
+    build.run(plan)
+    aggregate.run(plan)
+    assert plan.results.aggregate is not None
+    rows = {row.title: row for row in plan.results.aggregate.rows}
+    assert list(rows) == [question.title for question in aggregates.questions()]
+    assert rows["everything, all together"].total == rows["everything, ten agents"].total == 1_000
+    assert 0 < rows["agent_id EQ, ten agents"].total < rows["name CONTAINS, ten agents"].total < 1_000
+    assert {"spanwise", "duckdb", "polars"} <= rows["everything, all together"].times.keys()
+
+
+@pytest.mark.parametrize("found", [Cell(2, 1, 5.0), Cell(1, 0, 5.0), Cell(1, 1, 5.1)])
+def test_a_different_cell_ends_the_bench(found: Cell) -> None:
+    with pytest.raises(WrongResultError, match="DuckDB"):
+        aggregates.compare(aggregates.questions()[0], {(0, 1): Cell(1, 1, 5.0)}, "other", {(0, 1): found})
+
+
 # The stages
 
 
@@ -337,3 +357,13 @@ def test_a_stage_without_a_store_reports_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(commands, ["bench", "--only", "check", "--target", str(tmp_path)])
     assert answer.exit_code == 1
     assert "run `--only build` first" in answer.output
+
+
+def test_what_was_written_by_hand_is_kept_in_a_report(tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    write_report([], report, None)
+    written = report.read_text("utf-8")
+    report.write_text(f"{written}\n{BY_HAND}\n\n## Elsewhere\n", "utf-8")
+    for _ in range(2):
+        write_report([], report, None)
+        assert report.read_text("utf-8") == f"{written}\n{BY_HAND}\n\n## Elsewhere\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
-from spanwise.cli._log import JsonFormatter, LineFormatter
+from spanwise.cli.shared.log import JsonFormatter, LineFormatter
 from spanwise.http.middleware.request_id import current_request, trace_id_of
 
 

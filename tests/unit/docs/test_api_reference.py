@@ -12,7 +12,7 @@ from spanwise.http.openapi.describe import describe
 from spanwise.http.routing.table import TABLE
 from support.paths import ROOT
 
-PAGES = ("api.md", "filter.md")
+PAGES = ("api.md", "filter.md", "traces.md")
 PROSE = "\n".join((ROOT / "docs" / "reference" / page).read_text("utf-8") for page in PAGES)
 WORDS = {
     word

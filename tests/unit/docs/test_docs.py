@@ -23,11 +23,15 @@ SEARCH = (ROOT / "docs" / "search.md").read_text("utf-8")
 
 
 def filters_of(text: str) -> list[str]:
-    """Returns the filters in the code of a page, inline or in a block, but not shapes such as `{"op", "key"}`."""
+    """Returns the filters in the code of a page, inline or in a block, but not shapes such as `{"op", "key"}`.
+
+    What a search for spans asks of one span is returned as the `SPAN` that it stands for.
+    """
     blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     inline = re.findall(r"`(\{\"op\": [^`]*\})`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    requests = re.findall(r"-d '(\{.*?\})'", text, re.DOTALL)
-    filters = [json.dumps(json.loads(request).get("filter")) for request in requests]
+    requests = re.findall(r"(?:(/spans/search) -H \S+ \S+ )?-d '(\{.*?\})'", text, re.DOTALL)
+    asked = [(json.loads(request).get("filter"), of_spans) for of_spans, request in requests]
+    filters = [json.dumps({"op": "SPAN", "where": asks} if of_spans else asks) for asks, of_spans in asked]
     return [source for source in (*blocks, *inline, *filters) if '"op"' in source]
 
 

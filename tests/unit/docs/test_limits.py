@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise.auth.identity import MAX_TOKEN_BYTES
-from spanwise.auth.processor_budget import BURST_SECONDS
+from spanwise.auth.processor_budget import BURST_SECONDS, REQUEST_BYTES, WAITING_BYTES
 from spanwise.fair_budget import SHARE_FACTOR
 from spanwise.http.responses.budget import PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS
 from spanwise.http.server import MAX_HEADER_BYTES
 from spanwise.http.websocket import protocol
 from spanwise.settings import TABLE
 from spanwise.strict_json import MAX_DEPTH
-from spanwise.traces.download import MAX_DOWNLOADS, UNUSED_SECONDS
+from spanwise.traces.download_places import MAX_DOWNLOADS, MAX_WAITING, UNUSED_SECONDS, WAIT_SECONDS
+from spanwise.traces.tail import HELD_SECONDS, MAX_HELD, MAX_TAILS
 from support.paths import ROOT, SOURCES
 
 if TYPE_CHECKING:
@@ -79,9 +80,14 @@ FIGURES = {
     "64 KiB, 100 lines; 32 KiB always pass": MAX_HEADER_BYTES == 64 * KIBIBYTE,
     "| token | 8 KiB; its JSON 32 levels deep": (MAX_TOKEN_BYTES, MAX_DEPTH) == (8 * KIBIBYTE, 32),
     "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
+    "4 MiB of heads, and 16 KiB for each request": (WAITING_BYTES, REQUEST_BYTES) == (4 * MEBIBYTE, 16 * KIBIBYTE),
     "It may hold three times what is left": SHARE_FACTOR == 3,
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
-    "that was not read for 5 s": UNUSED_SECONDS == 5,
+    "more than 64 exports wait": MAX_WAITING == 64,
+    "for up to 10 s": WAIT_SECONDS == 10,
+    "nothing for 5 s": UNUSED_SECONDS == 5,
+    "more than 64 tails at once": MAX_TAILS == 64,
+    "| tails that can be resumed | 32, for 5 minutes |": (MAX_HELD, HELD_SECONDS) == (32, 300),
     "4 MiB, divided by address; 10 s without": (PUBLIC_RESPONSE_BYTES, PUBLIC_WRITE_SECONDS) == (4 * MEBIBYTE, 10),
     "| 64, for 10 s, three attempts |": (
         protocol.MAX_UNKNOWN_SOCKETS,

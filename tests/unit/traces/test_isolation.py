@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -29,6 +30,14 @@ VALUES = {
     "name": ["run", "walk"],
 }
 SPAN = "a" * 16
+SINGLE_READS: list[dict[str, str]] = [
+    {},
+    {"detail": "skeleton"},
+    {"span_id": SPAN},
+    {"span_id": SPAN, "max_bytes": "64"},
+    {"span_id": SPAN, "path": "/name"},
+]
+NOT_FOUND = {"Trace not found", "Span not found", "Value not found"}
 LIMIT = 100
 
 
@@ -108,17 +117,59 @@ async def ask(client: httpx.AsyncClient, caller: str | None, **body: object) -> 
     return found
 
 
+async def aggregated(client: httpx.AsyncClient, caller: str | None, expression: dict[str, Any]) -> dict[str, Any]:
+    headers = as_caller(caller, "traces:read") if caller is not None else as_admin()
+    failed = {"op": "EQ", "key": "status", "value": "ERROR"}
+    body = {
+        "filter": expression,
+        "time": {"buckets": 5},
+        "by": [{"key": "session_id", "limit": 1}, {"key": "user_id", "limit": 1}],
+        "measures": [
+            {"name": "count", "op": "COUNT"},
+            {"name": "users", "op": "COUNT_DISTINCT", "key": "user_id", "where": failed},
+            {"name": "median", "op": "QUANTILE", "key": "duration_ms", "q": 0.5},
+            {"name": "durations", "op": "HISTOGRAM", "key": "duration_ms", "bins": 4},
+        ],
+    }
+    response = await client.post("/traces/aggregate", json=body, headers=headers)
+    found: dict[str, Any] = response.raise_for_status().json()
+    return {**found["data"], "matched": found["meta"]["matched"]}
+
+
 async def check(client: httpx.AsyncClient, caller: str, expression: dict[str, Any]) -> None:
     everything = (await ask(client, None, filter=expression))["data"]
     own = [item for item in everything if item.get("user_id") == caller]
     assert (await ask(client, caller, filter=expression))["data"] == own
+    spans = {"op": "SPAN", "where": {"op": "EQ", "key": "status", "value": "ERROR"}}
+    either = {"op": "OR", "conditions": [expression, spans, {"op": "CONTAINS", "key": "text", "value": "message"}]}
+    seen = [(await ask(client, reader, filter=either, matches=True))["data"] for reader in (None, caller)]
+    assert seen[1] == [item for item in seen[0] if item.get("user_id") == caller]
+    asked = {"filter": {"op": "EXISTS", "key": "status"}, "traces": expression, "limit": LIMIT}
+    pages = [
+        await client.post("/spans/search", json={**asked, "total": total}, headers=as_caller(caller, "traces:read"))
+        for total in ("exact", "at_least")
+    ]
+    for page in pages:
+        shown = page.raise_for_status().json()
+        assert [span["trace_id"] for span in shown["data"]] == [item["trace_id"] for item in own]
+        assert shown["meta"]["total_count"] == len(own)
     query = {"format": "ndjson", "filter": json.dumps(expression)}
     exported = await client.get("/traces/export", params=query, headers=as_caller(caller, "traces:read"))
     lines = {line["trace_id"]: line for line in map(json.loads, exported.raise_for_status().content.splitlines())}
     assert lines == {item["trace_id"]: item for item in own}
     mine = {"op": "EQ", "key": "user_id", "value": caller}
     both = {"op": "AND", "conditions": [mine, expression]}
+    facets = {"filter": expression, "fields": sorted(VALUES)}
+    reader = as_caller(caller, "traces:read")
+    counted = await client.post("/traces/facets", json=facets, headers=reader)
+    for field, facet in counted.raise_for_status().json()["data"].items():
+        values = Counter(item[field] for item in own if field in item)
+        assert {each["value"]: each["count"] for each in facet["values"]} == values
+        assert (facet["distinct"], facet["missing"]) == (len(values), len(own) - values.total())
+    counted = await client.post("/traces/facets", json={**facets, "exclude_own": True}, headers=reader)
+    assert {each["value"] for each in counted.json()["data"]["user_id"]["values"]} <= {caller}
     sessions = await ask(client, None, filter=both, group_by="session")
+    assert await aggregated(client, caller, expression) == await aggregated(client, None, both)
     assert (await ask(client, caller, filter=expression, group_by="session"))["data"] == sessions["data"]
 
 
@@ -126,13 +177,14 @@ async def check_single(client: httpx.AsyncClient, caller: str) -> None:
     headers = as_caller(caller, "traces:read")
     bodies = set()
     for item in (await ask(client, None))["data"]:
-        for query in ({}, {"span_id": SPAN}):
+        for query in SINGLE_READS:
             response = await client.get(f"/traces/{item['trace_id']}", params=query, headers=headers)
             assert (response.status_code == 200) == (item.get("user_id") == caller)
             if response.status_code != 200:
                 assert response.status_code == 404
                 bodies.add(response.content)
-    assert len(bodies) <= 2
+    assert len(bodies) <= len(NOT_FOUND)
+    assert {json.loads(body)["detail"] for body in bodies} <= NOT_FOUND
     for path in ("/traces", "/trace_session_stats"):
         listed = (await client.get(path, params={"limit": LIMIT}, headers=headers)).json()["data"]
         assert all(item["user_id"] == caller for item in listed)

@@ -73,7 +73,7 @@ def _schema(store: Path) -> pa.Schema:
         for field in stream.schema
     ]
     locations = [pa.field(name, pa.uint64(), nullable=False) for name in _LOCATION_COLUMNS]
-    return pa.schema([*columns, *locations], {"spanwise.format": "1"})
+    return pa.schema([*columns, *locations], {"spanwise.format": "2"})
 
 
 def _all_columns(drawn: Rows, schema: pa.Schema) -> pa.Table:

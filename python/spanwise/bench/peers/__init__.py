@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Expression = dict[str, object]
+
+USER = "alice.almeida@example.com"
+"""The user that questions about the traces of one user name."""
+
+
+def of_user(condition: Expression, user: str | None) -> Expression:
+    """Returns a condition with that on the user, if any, for engines that have no restriction to an owner."""
+    if user is None:
+        return condition
+    own: Expression = {"op": "EQ", "key": "user_id", "value": user}
+    return {"op": "AND", "conditions": [own, condition]} if condition else own
+
+
 """A filter expression, as in a search; an empty one matches all traces."""
 
 PEERS = ("duckdb", "polars", "datafusion")

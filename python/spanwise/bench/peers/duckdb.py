@@ -6,7 +6,7 @@ results.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -21,31 +21,35 @@ if TYPE_CHECKING:
 
     from spanwise.bench.peers import Query
 
-_DIALECT = Dialect(
+DIALECT = Dialect(
     instant=lambda text: f"TIMESTAMP '{text}'",
     contains_ignoring_case=lambda key, text: f"{key} ILIKE '%' || {text} || '%'",
 )
 
 
 class DuckDB:
-    """A connection to an in-memory database with a table or view `traces`."""
+    """A connection to an in-memory database with a table or view `traces`.
+
+    Attributes:
+        database: the connection.
+    """
 
     def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
         """Takes ownership of the connection."""
-        self._database = database
+        self.database = database
 
     def prepare(self, query: Query) -> Callable[[], QueryResult]:
         """Returns a function that executes `query`."""
-        database = self._database
+        database = self.database
         if query.group_by == "session":
-            grouped = session_query(query, _DIALECT)
+            grouped = session_query(query, DIALECT)
 
             def find_sessions() -> QueryResult:
                 found = database.execute(grouped).fetchall()
                 return QueryResult([session_id for session_id, _ in found], found[0][1] if found else 0)
 
             return find_sessions
-        page, count = run_queries(query, _DIALECT)
+        page, count = run_queries(query, DIALECT)
 
         def find_runs() -> QueryResult:
             ids = [trace_id for (trace_id,) in database.execute(page).fetchall()]
@@ -54,9 +58,13 @@ class DuckDB:
 
         return find_runs
 
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        """Returns the rows of a query."""
+        return self.database.execute(text).fetchall()
+
     def close(self) -> None:
         """Closes the database."""
-        self._database.close()
+        self.database.close()
 
 
 def open_engine(rows: pa.Table) -> DuckDB:

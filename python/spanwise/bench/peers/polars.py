@@ -38,7 +38,7 @@ class Polars:
 
     def prepare(self, query: Query) -> Callable[[], QueryResult]:
         """Returns a function that executes `query`."""
-        chosen = self._frame.lazy().filter(_condition(query.filter))
+        chosen = self.chosen(query.filter)
         if query.group_by == "session":
             key = "session_id"
             grouped = chosen.filter(pl.col(key).is_not_null()).group_by(key).agg(pl.col("start_time").max())
@@ -55,6 +55,10 @@ class Polars:
 
         return find
 
+    def chosen(self, expression: Expression) -> pl.LazyFrame:
+        """Returns the rows that an expression matches."""
+        return self._frame.lazy().filter(condition_of(expression))
+
     def close(self) -> None:
         """Drops the frame."""
         self._frame = pl.DataFrame()
@@ -65,15 +69,16 @@ def open_engine(rows: pa.Table) -> Polars:
     return Polars(rows)
 
 
-def _condition(expression: Expression) -> pl.Expr:
+def condition_of(expression: Expression) -> pl.Expr:
+    """Returns an expression as a condition on the rows of a frame."""
     if not expression:
         return pl.lit(value=True)
     match expression["op"]:
         case "AND" | "OR" as word:
-            parts = [_condition(part) for part in cast("Sequence[Expression]", expression["conditions"])]
+            parts = [condition_of(part) for part in cast("Sequence[Expression]", expression["conditions"])]
             return reduce(and_ if word == "AND" else or_, parts)
         case "NOT":
-            return ~_condition(cast("Expression", expression["condition"]))
+            return ~condition_of(cast("Expression", expression["condition"]))
         case "IN":
             return pl.col(str(expression["key"])).is_in(cast("Sequence[str]", expression["values"]))
         case operator:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from spanwise.bench.results import Results
 
 
+BY_HAND = "<!-- by hand -->"
+"""What follows this line in a report was measured by other scripts: it is kept when the report is written again."""
+
+
 def write_report(measured: Sequence[Results], report: Path, readme: Path | None) -> None:
     """Writes the report of all data sets.
 
@@ -33,6 +37,13 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
     report.parent.mkdir(parents=True, exist_ok=True)
     plot.write_text(growth_plot(measured), "utf-8")
     data.write_bytes(msgspec.json.format(msgspec.json.encode(figures(measured)), indent=1) + b"\n")
-    report.write_text(page(measured, plot.name, data.name), "utf-8")
+    report.write_text(page(measured, plot.name, data.name) + _kept(report), "utf-8")
     if readme:
         rewrite(readme, measured)
+
+
+def _kept(report: Path) -> str:
+    """Returns the part of a report that was written by hand, with its marker; nothing if there is none."""
+    text = report.read_text("utf-8") if report.exists() else ""
+    _, marker, by_hand = text.partition(BY_HAND)
+    return f"\n{marker}{by_hand}" if marker else ""

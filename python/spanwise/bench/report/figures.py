@@ -60,6 +60,8 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     geometric_mean: float | None = None
     lowest_ratio: float | None = None
     memory_bytes: dict[str, int] = {}
+    aggregations: list[Compared] = []
+    facets: list[Compared] = []
     http: list[Served] = []
     ingest: dict[str, float] = {}
     open: dict[str, float] = {}
@@ -93,7 +95,7 @@ def _data_set(results: Results) -> DataSet:
     shape = results.shape
     stages = {
         name: part.circumstances
-        for name in ("build", "check", "engine", "http", "ingest", "open")
+        for name in ("build", "check", "engine", "aggregate", "facets", "http", "ingest", "open")
         if (part := getattr(results, name)) is not None
     }
     found = DataSet(shape.traces, shape.documents, shape.seed, stages)
@@ -104,6 +106,10 @@ def _data_set(results: Results) -> DataSet:
         found = msgspec.structs.replace(found, checked_answers=sum(results.check.answers.values()))
     if results.engine:
         found = _with_engine(found, results.engine)
+    if results.aggregate:
+        found = msgspec.structs.replace(found, aggregations=[compared(row) for row in results.aggregate.rows])
+    if results.facets:
+        found = msgspec.structs.replace(found, facets=[compared(row) for row in results.facets.rows])
     if results.http:
         found = msgspec.structs.replace(found, http=_served(results.http))
     return _with_service(found, results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwise.bench.report.facets import facets_table
 from spanwise.bench.report.figures import OURS, figures
 from spanwise.bench.report.goals import deep_pages, goal_results
 from spanwise.bench.stages.http import LIMITS
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from spanwise.bench.report.figures import Compared, DataSet, Served
     from spanwise.bench.results import Results
 
-NAMES = {OURS: "Spanwise", "duckdb": "DuckDB", "polars": "Polars", "datafusion": "DataFusion"}
+NAMES = {OURS: "Spanwise", "duckdb": "DuckDB", "polars": "Polars", "datafusion": "DataFusion", "chdb": "chDB"}
 _GOAL_TRACES = 10_000_000
 _HEAD = """\
 # Benchmarks
@@ -47,13 +48,19 @@ spanwise bench                       # 20,000 traces, about two minutes
   query as the engine takes it (a filter in JSON, SQL, a lazy query) to the ids as Python strings and the total as a
   number. For Spanwise it includes compiling the filter and serializing the page. Peers do not have to ignore case in
   columns without upper-case letters.
+- **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
+  percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
+  answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes
+  part where it is installed.
+- **Facets** are the 20 most frequent values of six fields, how many values there are, and how many traces have none.
+  Two of the fields have a value for nearly every trace or session. Every answer is compared with DuckDB's.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
   last byte is read.
 - p99 is the nearest rank of all runs, so the slowest one if there are fewer than 100. Load is the load average of the
   minute before a stage started: on an idle machine it is near 0.
 - **Rows without documents** show how searches scale where no disk would hold the documents. The benchmark writes their
-  files directly, in the format of a store, and they are measured without peers, which could not hold so many rows in
-  memory. DuckDB reads the same files to verify one result of each query before anything is timed.
+  files directly, in the format of a store. Where the peers could not hold so many rows in memory, they are measured
+  without them, and DuckDB reads the same files to verify one result of each query before anything is timed.
 """
 
 
@@ -91,6 +98,10 @@ def _sections(results: Results, found: DataSet) -> Iterator[str]:
     if found.queries:
         heading = "Beside the peers" if found.geometric_mean else "Searches"
         yield f"### {heading}\n\n{_queries(found)}\n"
+    if found.aggregations:
+        yield f"### Aggregations\n\n{_comparison('count, errors and p95 over time', found.aggregations)}\n"
+    if found.facets:
+        yield f"### Facets\n\n{facets_table(found.facets)}\n"
     if found.http:
         yield f"### Over HTTP, with full span trees\n\n{_http(found.http)}\n"
     if found.ingest:
@@ -133,18 +144,24 @@ def _rows_only_store(found: DataSet, store: dict[str, float]) -> str:
     )
 
 
-def _queries(found: DataSet) -> str:
-    engines = [name for name in NAMES if name in found.queries[0].engines]
+def _comparison(what: str, queries: Sequence[Compared]) -> str:
+    """Returns the table of all engines."""
+    engines = [name for name in NAMES if name in queries[0].engines]
     peers = [name for name in engines if name != OURS]
-    head = ["page 1 of 20 with the exact total", "found", "Spanwise p50", "p99", "runs"]
+    head = [what, "found", "Spanwise p50", "p99", "runs"]
     head += [f"{NAMES[name]} p50" for name in peers] + ["faster than the fastest"] * bool(peers)
     rows = []
-    for row in found.queries:
+    for row in queries:
         ours = row.engines[OURS]
         cells = [row.title, f"{row.found:,}", milliseconds(ours.median_ms), milliseconds(ours.p99_ms), str(ours.runs)]
         cells += [milliseconds(row.engines[name].median_ms) for name in peers]
         rows.append([*cells, ratio(row.ratio)] if row.ratio else cells)
-    parts = [table(head, rows)]
+    return table(head, rows)
+
+
+def _queries(found: DataSet) -> str:
+    peers = [name for name in found.queries[0].engines if name != OURS]
+    parts = [_comparison("page 1 of 20 with the exact total", found.queries)]
     if found.geometric_mean:
         parts.append(f"Geometric mean: {ratio(found.geometric_mean)} faster than the fastest peer of each query.")
     deep = [

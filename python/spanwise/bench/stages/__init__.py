@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from spanwise.bench.plan import Plan
 
-STAGES = ("build", "check", "engine", "http", "ingest", "open")
+STAGES = ("build", "check", "engine", "aggregate", "facets", "http", "ingest", "open")
 """All stages in order; each needs the store that the first one builds."""
-WITHOUT_DOCUMENTS = ("build", "check", "engine", "open")
+WITHOUT_DOCUMENTS = ("build", "check", "engine", "aggregate", "facets", "open")
 """The stages that can run on rows without documents."""
 
 

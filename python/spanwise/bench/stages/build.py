@@ -60,7 +60,8 @@ def run(plan: Plan) -> None:
     _expect_disk(plan)
     is_rows_only = plan.shape.documents == "none"
     progress, compact_seconds = (_write_row_segments if is_rows_only else _send)(plan)
-    _write_rows(plan, row_segments.sampled(plan.shape) if is_rows_only else range(chunks(plan.shape)))
+    is_sampled = is_rows_only and not plan.effort.peers
+    _write_rows(plan, row_segments.sampled(plan.shape) if is_sampled else range(chunks(plan.shape)))
     plan.results.build = Built(
         fill_seconds=progress.seconds,
         compact_seconds=compact_seconds,

@@ -7,27 +7,22 @@ total as a number. Every timed result is compared with that of DuckDB, or else o
 from __future__ import annotations
 
 import gc
-import time
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from spanwise.bench import machine, results
 from spanwise.bench.data.literals import Literals
-from spanwise.bench.peers import Engine, Query, open_peer
+from spanwise.bench.peers import Engine, open_peer
 from spanwise.bench.peers.spanwise import SpanwiseEngine
 from spanwise.bench.queries import bind_literals, query_templates
 from spanwise.bench.results import Engines, QueryTimes
 from spanwise.bench.stages.check import compare
+from spanwise.bench.stages.rounds import OURS, time_in_rounds
 from spanwise.bench.tables import median
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spanwise.bench.plan import Plan
     from spanwise.bench.queries import QueryTemplate
 
-OURS = "spanwise"
-_MIN_RUNS = 5
 _WARMUP_RUNS = 2
 
 
@@ -73,44 +68,10 @@ def _open(plan: Plan) -> tuple[dict[str, Engine], dict[str, int], Literals]:
 
 def _time(plan: Plan, template: QueryTemplate, engines: dict[str, Engine], literals: Literals) -> QueryTimes:
     bound = bind_literals(template, literals)
-    for query in islice(bound, _WARMUP_RUNS):
-        _round(query, engines, list(engines))
-    times: dict[str, list[float]] = {name: [] for name in engines}
-    total = 0
-    deadline = time.perf_counter() + plan.effort.query_seconds
-    gc.collect()
-    gc.disable()
-    try:
-        for names in _rotations(list(engines), plan.effort.runs):
-            if time.perf_counter() > deadline and len(times[OURS]) >= min(_MIN_RUNS, plan.effort.runs):
-                break
-            elapsed, total = _round(next(bound), engines, names)
-            for name, milliseconds in elapsed.items():
-                times[name].append(milliseconds)
-    finally:
-        gc.enable()
-    return QueryTimes(template.name, template.title, template.kind, template.group_by, template.page, total, times)
-
-
-def _rotations(names: list[str], rounds: int) -> Iterator[list[str]]:
-    """Yields the order of the engines for each round, such that each engine is first equally often."""
-    for number in range(rounds):
-        first = number % len(names)
-        yield names[first:] + names[:first]
-
-
-def _round(query: Query, engines: dict[str, Engine], names: list[str]) -> tuple[dict[str, float], int]:
-    """Runs the query once on every engine; returns the milliseconds by engine, and the total."""
-    elapsed, found = {}, {}
-    for name in names:
-        execute = engines[name].prepare(query)
-        begun = time.perf_counter_ns()
-        found[name] = execute()
-        elapsed[name] = (time.perf_counter_ns() - begun) / 1e6
-    reference = next((name for name in ("duckdb", *engines) if name in found and name != OURS), OURS)
-    for name, result in found.items():
-        compare(query, found[reference], name, result)
-    return elapsed, found[OURS].total
+    times, result = time_in_rounds(plan.effort, engines, bound, compare, _WARMUP_RUNS)
+    return QueryTimes(
+        template.name, template.title, template.kind, template.group_by, template.page, result.total, times
+    )
 
 
 def _line(row: QueryTimes) -> str:

@@ -8,7 +8,16 @@ from spanwise.components import Kind
 from spanwise.http.database_ids import SESSIONS_DATABASE_ID
 from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.service import Config, DatabaseConfig, DatabasesConfig, DomainConfig, HostedSummary, Model
+from spanwise.http.schemas.service import (
+    Config,
+    DatabaseConfig,
+    DatabasesConfig,
+    DomainConfig,
+    HostedSummary,
+    Model,
+    SettingValue,
+)
+from spanwise.settings import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +48,16 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
             workflows=hosted[Kind.WORKFLOW],
             interfaces=[],
         )
+    )
+
+
+async def list_settings(_request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /settings`: the settings in effect, without secrets, in the order of the documentation."""
+    return json_response(
+        [
+            SettingValue(name=name, value=value, default=TABLE[name].default, description=TABLE[name].description)
+            for name, value in backend.settings.items()
+        ]
     )
 
 

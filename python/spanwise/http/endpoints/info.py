@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from starlette.responses import RedirectResponse
+
 from spanwise.components import Kind
+from spanwise.http.media_types import HTML, JSON
+from spanwise.http.requests.accept import weight_of_media_type
 from spanwise.http.responses.json import json_response
 from spanwise.http.schemas.service import Info, Overview, ToolServer
 from spanwise.models import API_VERSION
@@ -16,9 +20,19 @@ if TYPE_CHECKING:
     from spanwise.http.backend import Backend
 
 
-async def show_overview(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /`."""
-    return json_response(Overview(name=backend.name, id=backend.id, version=API_VERSION))
+async def show_overview(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /`: the service's name for programs, and the way to the user interface for browsers.
+
+    The address of the user interface is relative: a proxy may have stripped a prefix of the path.
+    """
+    response: Response
+    accepted = ",".join(request.headers.getlist("accept"))
+    if weight_of_media_type(accepted, HTML) > weight_of_media_type(accepted, JSON):
+        response = RedirectResponse("ui", status_code=307)
+    else:
+        response = json_response(Overview(name=backend.name, id=backend.id, version=API_VERSION))
+    response.headers["Vary"] = "Accept"
+    return response
 
 
 async def show_info(_request: Request, _body: bytes, backend: Backend) -> Response:

@@ -35,7 +35,7 @@ def _gauges(backend: Backend) -> list[Family]:
     gauges: list[Family] = [
         Gauge("spanwise_request_buffer_bytes", "Request bodies in memory.", "kind", bodies),
         Gauge.single("spanwise_response_buffer_bytes", "Response bytes that clients have not read.", unread),
-        Gauge.single("spanwise_event_buffer_bytes", "Run events in memory.", backend.runs.event_bytes),
+        Gauge.single("spanwise_event_buffer_bytes", "Inputs and events of runs in memory.", backend.runs.event_bytes),
         Gauge.single("spanwise_active_runs", "Runs in progress.", backend.runs.under_way),
         Gauge.single("spanwise_open_event_streams", "Open event streams.", backend.streams.open),
         Gauge.single("spanwise_open_websockets", "Open WebSockets.", backend.sockets.open),

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from starlette.responses import Response, StreamingResponse
 
 from spanwise.errors import CancelledError, ValidationError
@@ -18,6 +18,7 @@ from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.json import json_response
+from spanwise.http.schemas.spans import TraceDetailLevel, TraceQuery
 from spanwise.models import (
     Deleted,
     DeleteRequest,
@@ -25,11 +26,14 @@ from spanwise.models import (
     SearchRequest,
     SessionsQuery,
     StoreQuery,
-    TraceQuery,
     TracesQuery,
 )
 from spanwise.traces import filter_schema
 from spanwise.traces.download import FORMATS
+from spanwise.traces.search.aggregate import AggregateRequest
+from spanwise.traces.search.facets import FacetsRequest
+from spanwise.traces.search.spans import SpanSearchRequest
+from spanwise.traces.value_range import ValueRange
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _search_request = msgspec.json.Decoder(SearchRequest)
+_span_search_request = msgspec.json.Decoder(SpanSearchRequest)
+_aggregate_request = msgspec.json.Decoder(AggregateRequest)
+_facets_request = msgspec.json.Decoder(FacetsRequest)
 _delete_request = msgspec.json.Decoder(DeleteRequest)
 
 
@@ -49,6 +56,27 @@ async def search_traces(request: Request, body: bytes, backend: Backend) -> Resp
     search = decode_json(request, body, _search_request)
     view = _view(request, backend, decode_query(request, StoreQuery))
     return Response(await unless_disconnected(request, view.search(search)), media_type=JSON)
+
+
+async def search_spans(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /spans/search`."""
+    search = decode_json(request, body, _span_search_request)
+    view = _view(request, backend, decode_query(request, StoreQuery))
+    return Response(await unless_disconnected(request, view.search_spans(search)), media_type=JSON)
+
+
+async def aggregate_traces(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /traces/aggregate`."""
+    aggregation = decode_json(request, body, _aggregate_request)
+    view = _view(request, backend, decode_query(request, StoreQuery))
+    return Response(await unless_disconnected(request, view.aggregate(aggregation)), media_type=JSON)
+
+
+async def count_facets(request: Request, body: bytes, backend: Backend) -> Response:
+    """`POST /traces/facets`."""
+    facets = decode_json(request, body, _facets_request)
+    view = _view(request, backend, decode_query(request, StoreQuery))
+    return Response(await unless_disconnected(request, view.facets(facets)), media_type=JSON)
 
 
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
@@ -66,12 +94,32 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
 
 
 async def show_trace(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces/{trace_id}`: one trace, or with `?span_id=` one of its spans."""
+    """`GET /traces/{trace_id}`: one trace, or with `?span_id=` one of its spans, or with `?path=` a value of that."""
     query = decode_query(request, TraceQuery)
     view = _view(request, backend, query)
-    trace_id = request.path_params["trace_id"]
-    found = view.span(trace_id, query.span_id) if query.span_id else view.trace(trace_id)
+    found = _shown(view, request.path_params["trace_id"], query)
     return Response(await unless_disconnected(request, found), media_type=JSON)
+
+
+def _shown(view: View, trace_id: str, query: TraceQuery) -> Awaitable[bytes]:
+    """Returns what a query asks of one trace.
+
+    Raises:
+        ValidationError: parameters that exclude each other, or one without the one that it belongs to.
+    """
+    max_bytes = None if query.max_bytes is UNSET else query.max_bytes
+    if not query.span_id:
+        for name, value in (("max_bytes", query.max_bytes), ("path", query.path), ("from", query.from_)):
+            if value is not UNSET:
+                raise ValidationError(f"Expected `span_id` beside `{name}` - at `{name}`")
+        return view.trace(trace_id, query.detail or TraceDetailLevel.FULL)
+    if query.detail is not UNSET:
+        raise ValidationError("Expected no `detail` beside `span_id` - at `detail`")
+    if query.path is UNSET:
+        if query.from_ is not UNSET:
+            raise ValidationError("Expected `path` beside `from` - at `from`")
+        return view.span(trace_id, query.span_id, max_bytes)
+    return view.value(trace_id, query.span_id, ValueRange(query.path, query.from_ or 0, max_bytes))
 
 
 async def show_filter_schema(_request: Request, _body: bytes, _backend: Backend) -> Response:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 
+from spanwise.http.requests.accept import accepted_weights
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,10 +45,7 @@ def choose_encoding(accepted: str) -> str | None:
     Args:
         accepted: the header `Accept-Encoding` of the request (RFC 9110, section 12.5.3).
     """
-    weights: dict[str, float] = {}
-    for part in accepted.lower().split(","):
-        coding, _, parameter = part.partition(";")
-        weights[coding.strip()] = _weight(parameter)
+    weights = accepted_weights(accepted)
     offered = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in _ENCODINGS}
     best = max(offered, key=lambda coding: offered[coding])
     return best if offered[best] > 0 and offered[best] >= weights.get("identity", 0.0) else None
@@ -59,16 +58,6 @@ def compress(body: bytes, encoding: str) -> bytes:
 
 def _encoding(accepted: bytes) -> str | None:
     return choose_encoding(accepted.decode("latin-1")) if accepted else None
-
-
-def _weight(parameter: str) -> float:
-    name, _, value = parameter.partition("=")
-    if name.strip() != "q":
-        return 1.0
-    try:
-        return float(value)
-    except ValueError:
-        return 0.0
 
 
 class Compression:

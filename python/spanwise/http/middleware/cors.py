@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 _METHODS = "GET, POST, PATCH, DELETE"
-_HEADERS = "Authorization, Content-Type, Content-Encoding, X-Request-ID, traceparent, tracestate"
+_HEADERS = "Authorization, Content-Type, Content-Encoding, Last-Event-ID, X-Request-ID, traceparent, tracestate"
 _EXPOSED_HEADERS = "X-Request-ID, Retry-After, WWW-Authenticate"
 _MAX_AGE_SECONDS = "600"
 

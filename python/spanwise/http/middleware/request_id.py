@@ -1,4 +1,4 @@
-"""Gives every request an id and keeps every response out of caches."""
+"""Gives every request an id, and every response the headers that all of them have."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _REQUEST_ID = b"x-request-id"
 _CACHE_CONTROL = b"cache-control"
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
 _ACCEPTED_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _log = logging.getLogger(__name__)
@@ -34,7 +35,8 @@ def trace_id_of(traceparent: str) -> str | None:
 class RequestId:
     """Gives every request an id, the client's own if it is well-formed, and returns it with the response.
 
-    Responses hold what people said to agents, so no cache may store them unless they say so themselves.
+    Responses hold what people said to agents, so no cache may store them unless they say so themselves, and no browser
+    may read one as another type than it has.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -57,7 +59,7 @@ class RequestId:
             if message["type"] in {"http.response.start", "websocket.http.response.start"}:
                 sent = message.get("headers", ())
                 added = () if any(name == _CACHE_CONTROL for name, _ in sent) else ((_CACHE_CONTROL, b"no-store"),)
-                message["headers"] = [*sent, (_REQUEST_ID, request_id.encode()), *added]
+                message["headers"] = [*sent, (_REQUEST_ID, request_id.encode()), _NOSNIFF, *added]
                 milliseconds = (time.perf_counter() - started) * 1000
                 _log.debug(
                     "%s %s: %d, %.1f ms", scope.get("method", "WS"), scope["path"], message["status"], milliseconds

@@ -4,7 +4,8 @@ Any page may have a browser send a form to any host, without asking first, and m
 this machine (DNS rebinding). Where nobody has to show a token, that would be enough to start runs and to read traces.
 So a request must name a host of this machine or one of `allowed_hosts`, and must not come from a page of another site.
 Programs send neither `Origin` nor `Sec-Fetch-Site`, and are served as before; so is a caller whom the surrounding
-program has verified. See `docs/reference/tokens.md#authorization-off`.
+program has verified. A link of another site may open the user interface, whose files are the same for everybody: the
+page that linked to it cannot read it. See `docs/reference/tokens.md#authorization-off`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ HEALTH = "/health"
 """Probes address it by whatever name or address they know."""
 _LOOPBACK_NAME = "localhost"
 _OTHER_SITE = "cross-site"
+_SAFE_METHODS = {"GET", "HEAD"}
 
 
 def parse_hosts(text: str) -> frozenset[str]:
@@ -59,40 +61,50 @@ def host_of(header: str) -> str | None:
 class SameSite:
     """Rejects requests to hosts that are not allowed, and those of pages of other sites."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], origins: frozenset[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: frozenset[str], origins: frozenset[str], linked_paths: frozenset[str]
+    ) -> None:
         """Wraps `app`.
 
         Args:
             app: the application.
             hosts: the hosts that requests may name, beside those of the loopback interface.
             origins: the origins whose pages may send requests, beside the service's own.
+            linked_paths: the paths that links of other sites may open.
         """
         self._app = app
         self._hosts = hosts
         self._origins = origins
+        self._linked_paths = linked_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
         if scope["type"] in {"http", "websocket"} and not _is_exempt(scope):
             try:
-                self._check(Headers(scope=scope))
+                self._check(scope)
             except ForbiddenError as error:
                 await self._reject(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _check(self, headers: Headers) -> None:
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._is_allowed(host_of(host)):
             raise ForbiddenError(f"the host `{host:.256}` is not one of `allowed_hosts`, and authorization is off")
         origin = headers.get("origin")
         if origin is None:
-            is_foreign = headers.get("sec-fetch-site") == _OTHER_SITE
+            is_foreign = headers.get("sec-fetch-site") == _OTHER_SITE and not self._is_link(scope, headers)
         else:
             is_own = urlsplit(origin).netloc.lower() == host.lower()
             is_foreign = not (is_own or origin.lower() in self._origins or ANY in self._origins)
         if is_foreign:
             raise ForbiddenError("pages of other sites may not send requests here: `cors_origins` names those that may")
+
+    def _is_link(self, scope: Scope, headers: Headers) -> bool:
+        """Returns whether a request is the one that a browser sends to show a page in a window or tab of its own."""
+        is_navigation = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return is_navigation and scope.get("method") in _SAFE_METHODS and _path(scope) in self._linked_paths
 
     def _is_allowed(self, host: str | None) -> bool:
         if host is None:
@@ -112,7 +124,13 @@ def _is_exempt(scope: Scope) -> bool:
     """Returns whether a request is a probe, or its caller was verified by the surrounding program."""
     state = scope.get("state", {})
     is_verified = any(state.get(name) for name in IDENTITY_MEMBERS)
-    return is_verified or scope["path"].removeprefix(scope.get("root_path", "")) == HEALTH
+    return is_verified or _path(scope) == HEALTH
+
+
+def _path(scope: Scope) -> str:
+    """Returns the path below the prefix that the application is mounted at."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
 
 
 def _is_loopback(host: str) -> bool:

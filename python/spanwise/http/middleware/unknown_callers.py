@@ -57,14 +57,13 @@ class UnknownCallers:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        given = [value.decode("latin-1") for name, value in scope["headers"] if name == _AUTHORIZATION]
         is_public = scope["path"].removeprefix(scope.get("root_path", "")) in self._public_paths
-        if (is_public and not given) or self._authorizer.knows(given):
+        if self._is_free(scope, is_public=is_public):
             await self._app(scope, receive, send)
             return
         caller = caller_key(HTTPConnection(scope), None)
         try:
-            await self._budget.admit(caller)
+            await self._budget.admit(caller, sum(len(name) + len(value) for name, value in scope["headers"]))
         except UnavailableError as error:
             if is_public:
                 await self._app(_without_token(scope), receive, send)
@@ -73,6 +72,11 @@ class UnknownCallers:
             return
         state = scope.setdefault("state", {})
         await self._budget.run(caller, self._app(scope, receive, send), lambda: state.get("is_known", False))
+
+    def _is_free(self, scope: Scope, *, is_public: bool) -> bool:
+        """Returns whether a request takes nothing of the budget: its caller is known, or needs not be."""
+        given = [value.decode("latin-1") for name, value in scope["headers"] if name == _AUTHORIZATION]
+        return (is_public and not given) or self._authorizer.knows(given)
 
     async def _reject(self, error: UnavailableError, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the error. HTTP/1 closes the connection: the next request on it would be read before it is rejected."""

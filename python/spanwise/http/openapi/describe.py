@@ -117,8 +117,10 @@ def _responses(operation: Operation, references: dict[Shape, Node]) -> dict[str,
     found: dict[str, Node] = {}
     first = ResponseSpec(operation.success, operation.shapes, operation.media_type)
     for response in (first, *operation.other_responses):
-        node = found.setdefault(str(response.status), {"description": "Successful response."})
-        if response.status != HTTPStatus.NO_CONTENT:
+        is_redirect = response.status == HTTPStatus.TEMPORARY_REDIRECT
+        description = HTTPStatus.TEMPORARY_REDIRECT.phrase if is_redirect else "Successful response"
+        node = found.setdefault(str(response.status), {"description": f"{description}."})
+        if response.status != HTTPStatus.NO_CONTENT and not is_redirect:
             shapes = [references[shape] for shape in response.shapes]
             schema = {"anyOf": shapes} if len(shapes) > 1 else shapes[0] if shapes else {}
             content = _otlp(schema) if operation.is_otlp else {response.media_type: {"schema": schema}}

@@ -26,7 +26,7 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
     """
     given = request.query_params
     lists = _lists_of(shape)
-    for name in shape.__struct_fields__:
+    for name in shape.__struct_encode_fields__:
         if name not in lists and len(given.getlist(name)) > 1:
             raise ValidationError(f"Expected one value, got more - at `{name}`")
     values = dict(given) | {name: given.getlist(name) for name in lists if name in given}
@@ -40,7 +40,7 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
 def _lists_of(shape: type[Struct]) -> frozenset[str]:
     """Returns the parameters that may be given more than once."""
     fields = msgspec.inspect.type_info(shape).fields  # type: ignore[attr-defined]  # it is that of a Struct
-    return frozenset(field.name for field in fields if _is_list(field.type))
+    return frozenset(field.encode_name for field in fields if _is_list(field.type))
 
 
 def _is_list(kind: msgspec.inspect.Type) -> bool:

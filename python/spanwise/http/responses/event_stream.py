@@ -1,4 +1,4 @@
-"""Streams the events of a run as server-sent events, with a heartbeat while the run is silent.
+"""Streams server-sent events, such as those of a run, with a heartbeat while there are none.
 
 See `docs/reference/api.md#server-sent-events` and the HTML Living Standard, "Server-sent events".
 """
@@ -20,7 +20,7 @@ from spanwise.http.media_types import EVENT_STREAM
 from spanwise.http.responses.budget import ClientStalledError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from types import TracebackType
     from typing import Self
 
@@ -83,39 +83,60 @@ class StreamSlot:
     ) -> StreamingResponse:
         """Returns a response that sends `entries` as they arrive. A client that leaves ends the stream, not the run."""
         self._has_response = True
-        return _EventStreamResponse(entries, headers or {}, self)
+        return EventStreamResponse(_frames(entries), self.release, headers)
 
 
-class _EventStreamResponse(StreamingResponse):
-    """A response that releases its slot however it ends."""
+class EventStreamResponse(StreamingResponse):
+    """A response that sends events as they come, a comment after every 15 s without one, and releases what it holds."""
 
-    def __init__(self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str], slot: StreamSlot) -> None:
-        super().__init__(_frames(entries), media_type=f"{EVENT_STREAM}; charset=utf-8", headers=headers)
-        self._slot = slot
+    def __init__(
+        self,
+        frames: AsyncGenerator[bytes, None],
+        release: Callable[[], None],
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """Prepares to send.
+
+        Args:
+            frames: events in their wire format, one or several at once. It is closed when the response ends.
+            release: called when the response ends, however it does.
+            headers: further headers.
+        """
+        # nginx would otherwise collect events before it passes them on.
+        sent = {"X-Accel-Buffering": "no"} | (headers or {})
+        super().__init__(_with_heartbeats(frames), media_type=f"{EVENT_STREAM}; charset=utf-8", headers=sent)
+        self._release = release
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response."""
         try:
             await super().__call__(scope, receive, send)
         except ClientStalledError:
-            _log.info("a stream ended before its run: its client had stopped reading")
+            _log.info("a stream ended early: its client had stopped reading")
         finally:
-            self._slot.release()
+            self._release()
 
 
-async def _frames(entries: AsyncGenerator[RunEvent, None]) -> AsyncIterator[bytes]:
+async def _frames(entries: AsyncGenerator[RunEvent, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(entries):
-        coming = asyncio.ensure_future(anext(entries, None))
+        async for entry in entries:
+            yield frame(entry)
+
+
+async def _with_heartbeats(frames: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    async with aclosing(frames):
+        coming = asyncio.ensure_future(anext(frames, None))
         try:
             while True:
                 await asyncio.wait([coming], timeout=HEARTBEAT_SECONDS)
                 if not coming.done():
                     yield HEARTBEAT
                     continue
-                entry = coming.result()
-                if entry is None:
+                sent = coming.result()
+                if sent is None:
                     return
-                yield frame(entry)
-                coming = asyncio.ensure_future(anext(entries, None))
+                yield sent
+                coming = asyncio.ensure_future(anext(frames, None))
         finally:
             if coming.cancel():
                 await asyncio.wait([coming])

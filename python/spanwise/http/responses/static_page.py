@@ -1,4 +1,4 @@
-"""Pages that are the same for everyone: compressed once, and not sent again to a client that has them."""
+"""Pages and files that are the same for everyone: compressed once, and not sent again to a client that has them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from spanwise.http.middleware.compression import choose_encoding, compress
+from spanwise.http.middleware.compression import MIN_BYTES, choose_encoding, compress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
 
-MAX_VARIANTS = 16
-"""Pages in memory, each in each content encoding."""
+MAX_VARIANTS = 256
+"""Pages in memory, and compressed forms of them. More than the service has, so that each is compressed once."""
 
 
 def static_response(
@@ -28,7 +28,7 @@ def static_response(
         request: its header `If-None-Match` names what the client has.
         body: the page.
         media_type: its media type.
-        headers: more headers of the response.
+        headers: more headers of the response, or others than those that pages have.
     """
     tag = _tag(body)
     shared = {"ETag": tag, "Cache-Control": "private, no-cache", **(headers or {})}
@@ -36,7 +36,7 @@ def static_response(
     if given == "*" or tag.removeprefix("W/") in {each.strip().removeprefix("W/") for each in given.split(",")}:
         return Response(status_code=304, headers=shared)
     encoding = choose_encoding(request.headers.get("accept-encoding", ""))
-    if encoding is None:
+    if encoding is None or len(body) < MIN_BYTES:
         return Response(body, media_type=media_type, headers=shared)
     return Response(
         _compressed(body, encoding), media_type=media_type, headers={**shared, "Content-Encoding": encoding}

@@ -24,7 +24,7 @@ from spanwise.http.schemas.runs import (
     TeamRun,
     WorkflowRun,
 )
-from spanwise.http.schemas.service import Config, Model
+from spanwise.http.schemas.service import Config, Model, SettingValue
 from spanwise.http.schemas.sessions import (
     RunPreview,
     SessionCreation,
@@ -63,6 +63,13 @@ def hosted_routes() -> Iterator[Route]:
         "/config",
         config.show_config,
         Operation("get_config", "Describes the components and databases of the service", (Config,)),
+        Need.of("config:read"),
+    )
+    yield Route(
+        "GET",
+        "/settings",
+        config.list_settings,
+        Operation("get_settings", "Lists the settings in effect, without secrets", (list[SettingValue],)),
         Need.of("config:read"),
     )
     yield Route(

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from spanwise.auth.scopes import Need
-from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, traces
-from spanwise.http.media_types import HTML, PLAIN_TEXT
+from spanwise.filter_models import FilterSchema
+from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, tail, traces
+from spanwise.http.media_types import EVENT_STREAM, HTML, PLAIN_TEXT
 from spanwise.http.openapi.operation import Operation, ResponseSpec
 from spanwise.http.responses.errors import otlp_error_response
 from spanwise.http.routing.approvals import approval_routes
 from spanwise.http.routing.hosted import hosted_routes
 from spanwise.http.routing.route import Handler, Route
+from spanwise.http.routing.ui import PAGE_ROUTE
 from spanwise.http.schemas.service import Health, HealthQuery, Info, Overview
+from spanwise.http.schemas.spans import SpanDetail, TraceQuery, TraceSkeleton, ValuePage
+from spanwise.http.schemas.tail import TailDropped, TailEnd, TailGap, TailRequest, TailStarted, TailTrace
 from spanwise.models import (
     Deleted,
     DeleteRequest,
     DetailPage,
     ExportQuery,
     ExportResponse,
-    FilterSchema,
     LogExportResponse,
     MetricExportResponse,
     PreviewPage,
@@ -27,11 +30,12 @@ from spanwise.models import (
     StoreQuery,
     SummaryPage,
     TraceDetail,
-    TraceNode,
-    TraceQuery,
     TracesQuery,
 )
 from spanwise.traces.download import FORMATS
+from spanwise.traces.search.aggregate import AggregateRequest, AggregateResponse
+from spanwise.traces.search.facets import FacetsRequest, FacetsResponse
+from spanwise.traces.search.spans import SpanPage, SpanSearchRequest
 
 _FILES = tuple(ResponseSpec(200, media_type=media_type) for media_type in FORMATS.values())
 _READ = Need.of("traces:read")
@@ -68,9 +72,15 @@ TABLE: tuple[Route, ...] = (
         "GET",
         "/",
         info.show_overview,
-        Operation("get_overview", "Returns the name and version of the service", (Overview,)),
+        Operation(
+            "get_overview",
+            "Returns the name and version of the service, or redirects a browser to the user interface",
+            (Overview,),
+            other_responses=(ResponseSpec(307),),
+        ),
         is_public=True,
     ),
+    PAGE_ROUTE,
     Route(
         "GET",
         "/info",
@@ -145,6 +155,63 @@ TABLE: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/spans/search",
+        traces.search_spans,
+        Operation(
+            "search_spans",
+            "Searches spans with a condition and returns one page",
+            (SpanPage,),
+            query=StoreQuery,
+            request=SpanSearchRequest,
+        ),
+        _READ,
+        body="search",
+    ),
+    Route(
+        "POST",
+        "/traces/aggregate",
+        traces.aggregate_traces,
+        Operation(
+            "aggregate_traces",
+            "Computes counts, sums, quantiles and histograms of traces, by time and by fields",
+            (AggregateResponse,),
+            query=StoreQuery,
+            request=AggregateRequest,
+        ),
+        _READ,
+        body="search",
+    ),
+    Route(
+        "POST",
+        "/traces/facets",
+        traces.count_facets,
+        Operation(
+            "count_facets",
+            "Counts the values of fields among the traces that match a filter",
+            (FacetsResponse,),
+            query=StoreQuery,
+            request=FacetsRequest,
+        ),
+        _READ,
+        body="search",
+    ),
+    Route(
+        "POST",
+        "/traces/tail",
+        tail.tail_traces,
+        Operation(
+            "tail_traces",
+            "Streams the traces that match a filter as they are committed, as server-sent events",
+            (TailTrace, TailStarted, TailDropped, TailGap, TailEnd),
+            media_type=EVENT_STREAM,
+            query=StoreQuery,
+            request=TailRequest,
+        ),
+        _READ,
+        body="search",
+    ),
+    Route(
+        "POST",
         "/traces/delete",
         traces.delete_traces,
         Operation(
@@ -183,8 +250,8 @@ TABLE: tuple[Route, ...] = (
         traces.show_trace,
         Operation(
             "get_trace",
-            "Returns one trace with its tree, or one of its spans",
-            (TraceDetail, TraceNode),
+            "Returns one trace with its tree or in columns, one of its spans, or one value of a span",
+            (TraceDetail, TraceSkeleton, SpanDetail, ValuePage),
             query=TraceQuery,
         ),
         _READ,

@@ -5,7 +5,7 @@ Source: `docs/reference/api.md`.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct
 
@@ -52,6 +52,15 @@ class Info(Struct, frozen=True):
     workflow_count: int
     mcp: ToolServer
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
+
+
+class SettingValue(Struct, frozen=True, kw_only=True):
+    """The value of one setting in effect."""
+
+    name: Annotated[str, Meta(description="Its name in code and in a TOML file.")]
+    value: Annotated[Any, Meta(description="Its value: a text, a number, a boolean, null, or an object of texts.")]
+    default: Annotated[str, Meta(description="Its default, in words.")]
+    description: Annotated[str, Meta(description="What it is for.")]
 
 
 class Model(Struct, frozen=True, omit_defaults=True):

@@ -281,7 +281,7 @@ class SocketSession:
         if authorizer.knows(authorization):
             return await authorizer.authenticate(self.websocket, authorization, self.audited(None))
         caller = caller_key(self.websocket, None)
-        await budget.admit(caller)
+        await budget.admit(caller, sum(map(len, authorization)))
         state = self.websocket.state
         state.is_known = False
         verifying = authorizer.authenticate(self.websocket, authorization, self.audited(None))

@@ -6,6 +6,7 @@ server reads the frames, and has its own limits.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from contextlib import suppress
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _EXTENSION = "spanwise.wire"
 _DESCRIPTORS = "/dev/fd"
+
+_log = logging.getLogger(__name__)
 
 
 class Upgrade:
@@ -52,12 +55,23 @@ class Upgrade:
                 case "websocket.close" if is_accepted:
                     wire.close(message.get("code", 1000), message.get("reason") or "")
                 case _:
-                    await send(message)
+                    await _send_rejection(send, message)
 
         try:
             await self._app(scope, receive_from_wire, send_to_wire)
         finally:
             await wire.finish()
+
+
+async def _send_rejection(send: Send, message: Message) -> None:
+    """Sends a part of the response to a rejected handshake.
+
+    The server raises `RuntimeError` if the client has left by then, where ASGI wants nothing to happen.
+    """
+    try:
+        await send(message)
+    except RuntimeError as error:
+        _log.info("a client was gone before its socket was rejected: %s", error)
 
 
 def wire_of(scope: Scope) -> Wire | None:

@@ -56,11 +56,9 @@ class Wire(asyncio.BufferedProtocol):
     """
 
     def __init__(self) -> None:
-        """Prepares for a connection whose client is unknown."""
+        """Prepares for a connection whose client is unknown. Buffers are made when it starts: it may be rejected."""
         self.max_message_bytes = MAX_UNKNOWN_MESSAGE_BYTES
         self.on_buffered: Callable[[int], None] = lambda _: None
-        self._frames = Protocol(Side.SERVER, max_size=MAX_MESSAGE_BYTES, logger=_logger_of_library)
-        self._read_buffer = bytearray(READ_BYTES)
         self._fragments = bytearray()
         self._is_text = True
         self._discarded = 0
@@ -74,6 +72,8 @@ class Wire(asyncio.BufferedProtocol):
 
     async def start(self, connection: socket.socket) -> None:
         """Takes over a connection whose handshake has been answered."""
+        self._frames = Protocol(Side.SERVER, max_size=MAX_MESSAGE_BYTES, logger=_logger_of_library)
+        self._read_buffer = bytearray(READ_BYTES)
         self._socket = connection.dup()
         await asyncio.get_running_loop().connect_accepted_socket(lambda: self, connection)
 

@@ -14,8 +14,9 @@ import pytest
 from spanwise import AuthorizationConfig, Filter, Service, TraceStore
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import current_caller
-from spanwise.traces import download
-from spanwise.traces.download import FORMATS, MAX_DOWNLOADS, Downloads
+from spanwise.traces import download_places
+from spanwise.traces.download import FORMATS, Downloads
+from spanwise.traces.download_places import MAX_DOWNLOADS
 from support.clients.tokens import as_admin, as_caller, signing_key
 
 if TYPE_CHECKING:
@@ -122,10 +123,11 @@ def test_exports_are_limited_in_number_and_release_their_slot(store: TraceStore)
     asyncio.run(scenario())
 
 
-def test_an_export_that_nobody_reads_makes_room_for_a_caller_that_has_none(
+def test_an_export_that_lost_its_place_fails_when_its_reader_asks_for_more(
     store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
+        monkeypatch.setattr(download_places, "UNUSED_SECONDS", 0.0)
         downloads = Downloads()
 
         async def begin(caller: str) -> AsyncGenerator[bytes, None]:
@@ -136,14 +138,9 @@ def test_an_export_that_nobody_reads_makes_room_for_a_caller_that_has_none(
         others = [await begin("other"), await begin("another")]
         for pieces in greedy:
             assert await anext(pieces)
-        with pytest.raises(UnavailableError, match="more than 8 exports at once"):
-            await begin("late")  # they were read a moment ago
-        monkeypatch.setattr(download, "UNUSED_SECONDS", 0.0)
-        with pytest.raises(UnavailableError, match="more than 8 exports at once"):
-            await begin("greedy")
         late = await begin("late")
         assert len([piece async for piece in late]) == 1
-        with pytest.raises(UnavailableError, match="was not read"):
+        with pytest.raises(UnavailableError, match="lost its place"):
             await anext(greedy[0])
         for pieces in [*greedy[1:], *others]:
             assert len([piece async for piece in pieces]) <= 1
@@ -169,7 +166,7 @@ def test_an_export_that_began_is_never_rejected_in_the_middle(store: TraceStore)
             return len([piece async for piece in pieces])
 
         found = await asyncio.gather(*(read(f"caller {number % 7}") for number in range(100)))
-        assert set(found) == {0, 1}
+        assert set(found) == {0, 1}, "some are rejected, for more wait than may"
         assert await read("after") == 1
         downloads.pool.close()
 

@@ -76,6 +76,39 @@ def test_pages_of_other_sites_are_rejected(store: TraceStore, case: str) -> None
     assert statuses(store, "/traces", headers, cors_origins="https://ours.example") == [status]
 
 
+LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+NO_LINKS: dict[str, dict[str, str]] = {
+    "a frame": LINK | {"Sec-Fetch-Dest": "iframe"},
+    "an object": LINK | {"Sec-Fetch-Dest": "object"},
+    "a script": LINK | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    "a request of a script": LINK | {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+    "a form": LINK | {"Origin": "https://evil.example"},
+    "a form without an origin": LINK | {"Origin": "null"},
+    "a link to a name of another": LINK | {"Host": "evil.example"},
+    "an old browser": {"Sec-Fetch-Site": "cross-site"},
+}
+
+
+@pytest.mark.parametrize("path", ["/", "/ui", "/ui/"])
+def test_a_link_of_another_site_opens_the_user_interface(store: TraceStore, path: str) -> None:
+    html = {"Accept": "text/html"}
+    found = 200 if path == "/ui" else 307
+    assert statuses(store, path, LINK | html, *NO_LINKS.values()) == [found, *[403] * len(NO_LINKS)]
+
+
+@pytest.mark.parametrize("path", ["/info", "/docs", "/traces", "/config", "/ui/nope", "/ui/THIRD_PARTY.txt", "/uinope"])
+def test_a_link_of_another_site_opens_nothing_else(store: TraceStore, path: str) -> None:
+    assert statuses(store, path, LINK) == [403]
+
+
+def test_a_form_of_another_site_is_no_link(store: TraceStore) -> None:
+    async def scenario() -> int:
+        async with client_of(Service(traces=store)) as client:
+            return (await client.post("/ui", headers=LINK)).status_code
+
+    assert asyncio.run(scenario()) == 403
+
+
 def test_a_rejection_names_the_setting(store: TraceStore) -> None:
     async def scenario() -> tuple[int, dict[str, str], str | None]:
         async with client_of(Service(traces=store)) as client:

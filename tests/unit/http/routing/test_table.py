@@ -10,11 +10,12 @@ from spanwise.http.routing.table import OTLP_TABLE, TABLE
 if TYPE_CHECKING:
     from spanwise.http.routing.route import Route
 
-PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect"}
+PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect", "/ui"}
 """The routes without authorization: docs/reference/tokens.md#public-routes."""
 
 PUBLISHED = {
     ("GET", "/"): "",
+    ("GET", "/ui"): "",
     ("GET", "/info"): "",
     ("GET", "/health"): "",
     ("GET", "/docs"): "",
@@ -25,6 +26,10 @@ PUBLISHED = {
     ("GET", "/traces"): "traces:read",
     ("GET", "/trace_session_stats"): "traces:read",
     ("POST", "/traces/search"): "traces:read",
+    ("POST", "/spans/search"): "traces:read",
+    ("POST", "/traces/aggregate"): "traces:read",
+    ("POST", "/traces/facets"): "traces:read",
+    ("POST", "/traces/tail"): "traces:read",
     ("POST", "/traces/delete"): "traces:delete",
     ("GET", "/traces/filter-schema"): "traces:read",
     ("GET", "/traces/export"): "traces:read",
@@ -43,6 +48,7 @@ PUBLISHED = {
     ("POST", "/sessions/{session_id}/rename"): "sessions:write",
     ("PATCH", "/sessions/{session_id}"): "sessions:write",
     ("GET", "/config"): "config:read",
+    ("GET", "/settings"): "config:read",
     ("GET", "/models"): "config:read",
     ("DELETE", "/sessions/{session_id}"): "sessions:delete",
     ("GET", "/approvals"): "approvals:read",

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from spanwise.budgets import Budgets
+from spanwise.settings.budgets import Budgets
 
 GRPC_PORT = 4317
 HTTP_PORT = 4318

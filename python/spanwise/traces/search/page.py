@@ -12,18 +12,21 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from msgspec import Raw, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from spanwise._engine import Filter
 from spanwise.errors import ValidationError
-from spanwise.models import Detail, GroupBy, Paginated, PaginationInfo
+from spanwise.models import Detail, GroupBy, Paginated, PaginationInfo, Total
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, TraceStore
+    from spanwise._engine import CancellationToken, Page, TraceStore
     from spanwise.models import SearchRequest
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one, so greater page numbers are clamped to it: both find nothing."""
+
+NEWEST_FIRST = ("start_time", False)
+"""The order of traces, unless a request says otherwise."""
 
 _LEVELS = {Detail.FULL: "full", Detail.SUMMARY: "preview"}
 _JSON_TYPES = {b"[": "array", b'"': "str", b"t": "bool", b"f": "bool"}
@@ -40,27 +43,35 @@ class PageRequest(NamedTuple):
         limit: items per page.
         detail: how much of each run is shown: `full`, `summary` or `preview`; ignored for sessions.
         sort: the key of a field, and whether its least value comes first; ignored for sessions.
+        total: whether all traces are counted; ignored for sessions.
+        matches: whether each run shows what made the filter match; ignored for sessions.
     """
 
     group_by: GroupBy
     page: int
     limit: int
     detail: str = "full"
-    sort: tuple[str, bool] = ("start_time", False)
+    sort: tuple[str, bool] = NEWEST_FIRST
+    total: Total = Total.EXACT
+    matches: bool = False
 
     @classmethod
     def of(cls, request: SearchRequest) -> PageRequest:
         """Returns what the body of a search asks for.
 
         Raises:
-            ValidationError: sessions are to be sorted.
+            ValidationError: sessions are to be sorted or to show matches, or not all of what is not newest traces are
+                to be counted.
         """
-        page = cls(request.group_by, request.page, request.limit, _LEVELS[request.detail])
-        if isinstance(request.sort, UnsetType):
-            return page
-        if request.group_by is GroupBy.SESSION:
+        sort = NEWEST_FIRST if isinstance(request.sort, UnsetType) else (request.sort.key, request.sort.ascending)
+        if request.group_by is GroupBy.SESSION and not isinstance(request.sort, UnsetType):
             raise ValidationError("Sessions have one order, expected no `sort` - at `$.sort`")
-        return page._replace(sort=(request.sort.key, request.sort.ascending))
+        if request.total is Total.AT_LEAST and (request.group_by is GroupBy.SESSION or sort != NEWEST_FIRST):
+            raise ValidationError("Only the newest traces are found without all, expected `exact` - at `$.total`")
+        if request.matches and request.group_by is GroupBy.SESSION:
+            raise ValidationError("Sessions have no spans, expected no `matches` - at `$.matches`")
+        detail = _LEVELS[request.detail]
+        return cls(request.group_by, request.page, request.limit, detail, sort, request.total, request.matches)
 
 
 def compile_filter(source: Raw) -> Filter:
@@ -73,11 +84,20 @@ def compile_filter(source: Raw) -> Filter:
         ValidationError: the JSON is neither an object nor null.
         FilterError: the expression is invalid.
     """
+    expect_object_or_null(source, "$.filter")
+    return Filter.compile(bytes(source))
+
+
+def expect_object_or_null(source: Raw, place: str) -> None:
+    """Checks that the JSON of a filter is an object or null.
+
+    Raises:
+        ValidationError: it is neither; the message ends with `place`.
+    """
     text = bytes(source)
     if text != b"null" and not text.startswith(b"{"):
         found = _JSON_TYPES.get(text[:1], "number")
-        raise ValidationError(f"Expected `object | null`, got `{found}` - at `$.filter`")
-    return Filter.compile(text)
+        raise ValidationError(f"Expected `object | null`, got `{found}` - at `{place}`")
 
 
 def search_page(
@@ -100,18 +120,44 @@ def search_page(
     match request.group_by:
         case GroupBy.RUN:
             page = store.search_runs(
-                compiled, number, request.limit, detail=request.detail, sort=request.sort, cancel=cancel
+                compiled,
+                number,
+                request.limit,
+                detail=request.detail,
+                sort=request.sort,
+                ends_when_full=request.total is Total.AT_LEAST,
+                matches=request.matches,
+                cancel=cancel,
             )
         case GroupBy.SESSION:
             page = store.search_sessions(compiled, number, request.limit, cancel=cancel)
+    total_is = UNSET if request.total is Total.EXACT else total_of(page)
+    return encoded_page(page, (request.page, request.limit), total_is, started)
+
+
+def total_of(page: Page) -> Total:
+    """Returns what the total of a page is."""
+    return Total.EXACT if page.is_exact else Total.AT_LEAST
+
+
+def encoded_page(page: Page, place: tuple[int, int], total_is: Total | UnsetType, started: float) -> bytes:
+    """Returns the JSON body of one page, and logs the damage that was found on the way.
+
+    Args:
+        page: the items, and their total.
+        place: the number of the page, from 1, and its limit.
+        total_is: what the body says of the total.
+        started: when the search began, by `time.perf_counter`.
+    """
     for damage in page.damage:
         _log.error("a search found damage: %s", damage)
-    data = Raw(page.data)
+    number, limit = place
     meta = PaginationInfo(
-        page=request.page,
-        limit=request.limit,
-        total_pages=-(-page.total_count // request.limit),
+        page=number,
+        limit=limit,
+        total_pages=-(-page.total_count // limit),
         total_count=page.total_count,
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),
+        total_is=total_is,
     )
-    return _encoder.encode(Paginated(data=data, meta=meta))
+    return _encoder.encode(Paginated(data=Raw(page.data), meta=meta))

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from spanwise.budgets import MEBIBYTE
-from spanwise.otlp_settings import OtlpSettings
+from spanwise.settings.budgets import MEBIBYTE
+from spanwise.settings.otlp import OtlpSettings
 
 
 class StoreSettings(OtlpSettings, frozen=True, kw_only=True):
@@ -24,6 +24,20 @@ class StoreSettings(OtlpSettings, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="Delete the oldest traces while compressed documents exceed this size; 0 keeps them."),
     ] = 0
+    index_spans: Annotated[
+        bool,
+        Meta(
+            description="Whether a table of the spans of each segment is made in the background, so that conditions on "
+            "spans need not read documents."
+        ),
+    ] = True
+    index_texts: Annotated[
+        bool,
+        Meta(
+            description="Whether an index of what was said in each segment is made in the background, so that "
+            "conditions on texts read few documents."
+        ),
+    ] = True
     cache_dir: Annotated[
         str,
         Meta(

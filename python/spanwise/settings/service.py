@@ -1,29 +1,18 @@
-"""All settings of the service: their types, defaults and descriptions, and where their values come from.
-
-A value comes from the first of these that has it: code, flag, environment, TOML file, default. An unknown name is an
-error in each of them, so a misspelt setting never goes unnoticed.
-"""
+"""All settings of the service: their types, defaults and descriptions."""
 
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
-from spanwise.budgets import MEBIBYTE
 from spanwise.errors import ConfigurationError
-from spanwise.store_settings import StoreSettings
-from spanwise.token_settings import Text, TokenSettings
+from spanwise.settings.budgets import MEBIBYTE
+from spanwise.settings.stores import StoreSettings
+from spanwise.settings.tokens import Text
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-ENVIRONMENT_PREFIX = "SPANWISE_"
-CONFIG_VARIABLE = "SPANWISE_CONFIG"
 DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
 """The name of the trace store when `stores` is not set."""
@@ -172,7 +161,10 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         str,
         Meta(
             description="The PostgreSQL database for sessions and runs, `postgresql://user:password@host/name`.",
-            extra={"default": "the file `runs.db` in the data folder, or in `./spanwise-data` if that is a bucket"},
+            extra={
+                "default": "the file `runs.db` in the data folder, or in `./spanwise-data` if that is a bucket",
+                "is_secret": True,
+            },
         ),
     ] = ""
     database_url_file: Annotated[
@@ -211,138 +203,6 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         return self.database_url or f"{folder.rstrip('/')}/runs.db"
 
 
-class Setting(Struct, frozen=True):
-    """One setting.
-
-    Attributes:
-        name: its name in code and in a TOML file.
-        type: the type of its value, with bounds.
-        default: its default value, as text for the documentation.
-        description: its description for `--help` and the documentation.
-        flag: its command line flag; None for secrets, because other users of the machine can read command lines.
-        alias: a second environment variable for it, which other programs use too.
-    """
-
-    name: str
-    type: object
-    default: str
-    description: str
-    flag: str | None
-    alias: str | None
-
-    @property
-    def variable(self) -> str:
-        """Returns the name of its environment variable."""
-        return ENVIRONMENT_PREFIX + self.name.upper()
-
-    def convert(self, value: object, source: str, *, from_text: bool) -> object:
-        """Returns `value` as this setting's type.
-
-        Args:
-            value: the value to convert.
-            source: where the value comes from, for the error message.
-            from_text: whether the source has only text, as flags and the environment do.
-
-        Raises:
-            ConfigurationError: it is not of that type, or out of bounds.
-        """
-        try:
-            if from_text and is_table(self):
-                value = _entries(value.split(",") if isinstance(value, str) else value)
-            return msgspec.convert(value, self.type, strict=not from_text)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise ConfigurationError(f"setting `{self.name}` from {source}: {error}") from error
-
-
-def _entries(texts: object) -> dict[str, str]:
-    entries: dict[str, str] = {}
-    for text in msgspec.convert(texts, tuple[str, ...]):
-        name, is_entry, value = text.partition("=")
-        if not is_entry or name.strip() in entries:
-            raise ValueError(f"Expected `name=value`, each name once, got `{text}`")
-        entries[name.strip()] = value.strip()
-    return entries
-
-
-def _table() -> Iterator[Setting]:
-    hints = get_type_hints(Settings, include_extras=True)
-    tokens, inherited = len(msgspec.structs.fields(TokenSettings)), len(msgspec.structs.fields(StoreSettings))
-    described_here = msgspec.structs.fields(Settings)
-    for described in (*described_here[inherited:], *described_here[tokens:inherited], *described_here[:tokens]):
-        hint = hints[described.name]
-        meta = next(meta for meta in get_args(hint) if isinstance(meta, Meta))
-        extra = meta.extra or {}
-        default = extra.get("default", described.default)
-        yield Setting(
-            name=described.name,
-            type=_without_none(hint),
-            default=str(default).lower() if isinstance(default, bool) else str(default),
-            description=meta.description or "",
-            flag=extra.get("flag", ("--no-" if default is True else "--") + described.name.replace("_", "-")),
-            alias=extra.get("alias"),
-        )
-
-
-def _without_none(hint: object) -> object:
-    """Returns `hint` without `| None`: every source leaves a setting out instead of setting it to None."""
-    given = get_args(get_args(hint)[0])
-    return given[0] if type(None) in given else hint
-
-
-TABLE: dict[str, Setting] = {setting.name: setting for setting in _table()}
-"""All settings by name, in the order of the documentation."""
-
-
-def is_switch(setting: Setting) -> bool:
-    """Returns whether a setting is a boolean."""
-    return get_args(setting.type)[0] is bool
-
-
-def is_table(setting: Setting) -> bool:
-    """Returns whether a setting maps names to values."""
-    return get_origin(get_args(setting.type)[0]) is dict
-
-
-def choices(setting: Setting) -> tuple[str, ...]:
-    """Returns the values that a setting allows; empty if it is no enumeration."""
-    bare = get_args(setting.type)[0]
-    return get_args(bare) if get_origin(bare) is Literal else ()
-
-
-def load_settings(
-    code: Mapping[str, object] | None = None,
-    flags: Mapping[str, str | tuple[str, ...]] | None = None,
-    environ: Mapping[str, str] | None = None,
-    config: Path | None = None,
-) -> Settings:
-    """Returns the settings merged from all sources. The parameters are in order of precedence.
-
-    Args:
-        code: values set in code, by setting name.
-        flags: values of command line flags, by setting name; for a repeatable flag, the list of its values.
-        environ: the environment variables; by default those of the process.
-        config: the path of a TOML file; by default the value of `SPANWISE_CONFIG`, if set.
-
-    Raises:
-        ConfigurationError: a name is unknown, or a value does not fit its setting.
-    """
-    environ = os.environ if environ is None else environ
-    if config is None and CONFIG_VARIABLE in environ:
-        config = Path(environ[CONFIG_VARIABLE])
-    merged: dict[str, object] = {}
-    for source, values, from_text in (
-        (f"`{config}`", _from_file(config) if config else {}, False),
-        ("the environment", _from_environment(environ), True),
-        ("the command line", flags or {}, True),
-        ("code", code or {}, False),
-    ):
-        for name, value in values.items():
-            if name not in TABLE:
-                raise ConfigurationError(f"unknown setting `{name}` in {source}")
-            merged[name] = TABLE[name].convert(value, source, from_text=from_text)
-    return Settings(**merged)  # type: ignore[arg-type]  # each value was converted to its setting's type
-
-
 def _secret(path: Path, name: str) -> str:
     """Returns the text of a file without surrounding whitespace. Error messages never contain it."""
     try:
@@ -352,29 +212,4 @@ def _secret(path: Path, name: str) -> str:
         raise ConfigurationError(f"setting `{name}`: cannot read `{path}`: {reason}") from None
     if not found:
         raise ConfigurationError(f"setting `{name}`: `{path}` is empty")
-    return found
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"cannot read the settings file `{path}`: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigurationError(f"the settings file `{path}` is not TOML: {error}") from error
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    by_variable = {setting.variable: name for name, setting in TABLE.items()}
-    by_variable |= {setting.alias: name for name, setting in TABLE.items() if setting.alias}
-    found: dict[str, str] = {}
-    for variable, value in environ.items():
-        if variable == CONFIG_VARIABLE or not (variable in by_variable or variable.startswith(ENVIRONMENT_PREFIX)):
-            continue
-        name = by_variable.get(variable)
-        if name is None:
-            raise ConfigurationError(f"unknown environment variable `{variable}`: there is no such setting")
-        if name in found:
-            raise ConfigurationError(f"both `{TABLE[name].variable}` and `{TABLE[name].alias}` are set; expected one")
-        found[name] = value
     return found

@@ -17,7 +17,7 @@ class TokenSettings(Struct, frozen=True, kw_only=True):
         Text | None,
         Meta(
             description="A public key in PEM format, or a shared secret; added to the keys given in code.",
-            extra={"default": "none", "flag": None, "alias": "JWT_VERIFICATION_KEY"},
+            extra={"default": "none", "flag": None, "alias": "JWT_VERIFICATION_KEY", "is_secret": True},
         ),
     ] = None
     jwt_verification_key_file: Annotated[

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.clients.otlp import captures
+from support.services.adapted import nodes_of
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEYS = ["start_time", "duration_ms", "total_spans", "error_count", "input_tokens", "output_tokens"]
+TOKENS = ["input_tokens", "output_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"]
+CALLS = ["llm_calls", "tool_calls"]
+KEYS = ["start_time", "duration_ms", "total_spans", "error_count", *TOKENS, *CALLS]
 SHORTENED = ["input", "output", "error"]
+RESOURCE_TEXTS = {
+    "service": "service.name",
+    "environment": "deployment.environment.name",
+    "release": "service.version",
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +71,21 @@ def test_a_preview_shows_the_row_and_the_beginnings_of_the_texts(captured: Runni
             text = detail.pop(key, None)
             shown = preview.pop(f"{key}_preview", None)
             assert shown == (text if text is None or len(text) <= 200 else text[:200] + "…")
+        nodes = list(nodes_of(detail))
         tree = detail.pop("tree")
         totals = tree[0].get("metadata", {})
         assert preview.pop("input_tokens") == totals.get("total_input_tokens", 0)
         assert preview.pop("output_tokens") == totals.get("total_output_tokens", 0)
+        types = Counter(node["type"] for node in nodes)
+        assert preview.pop("total_tokens") == sum(totals.get(f"total_{side}_tokens", 0) for side in ("input", "output"))
+        assert preview.pop("tool_calls") == types["TOOL"]
+        assert (preview.pop("llm_calls") > 0) == (types["LLM"] > 0)
+        for part in ("cached_tokens", "reasoning_tokens"):
+            reported = sum(node.get("metadata", {}).get(part, 0) for node in nodes)
+            assert 0 <= preview.pop(part) <= reported
+        resources = [node["extra_data"]["resource"]["attributes"] for node in nodes if "resource" in node["extra_data"]]
+        for key, attribute in RESOURCE_TEXTS.items():
+            assert preview.pop(key, None) in {resource.get(attribute) for resource in resources}
         assert preview == detail
 
 
@@ -77,6 +97,9 @@ def test_a_preview_shows_the_row_and_the_beginnings_of_the_texts(captured: Runni
         ({"sort": "duration_ms"}, "$.sort"),
         ({"detail": "everything"}, "$.detail"),
         ({"group_by": "session", "sort": {"key": "duration_ms"}}, "$.sort"),
+        ({"total": "some"}, "$.total"),
+        ({"total": "at_least", "group_by": "session"}, "$.total"),
+        ({"total": "at_least", "sort": {"key": "duration_ms"}}, "$.total"),
     ],
 )
 def test_what_cannot_be_sorted_or_shown_is_rejected_with_its_place(

@@ -1,0 +1,35 @@
+"""`spanwise ui`: opens the user interface of a running service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from spanwise.cli.shared.browser import expect_page, open_page, page_address, service_address
+from spanwise.cli.shared.flags import errors_as_lines
+from spanwise.settings import CONFIG_VARIABLE, load_settings
+
+
+@click.command()
+@click.option("--url", help="Address of the service; by default the one that the settings give.")
+@click.option("--host", help="Address that the service listens on. [SPANWISE_HOST]")
+@click.option("--port", help="Port that the service listens on. [SPANWISE_PORT]")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"Read settings from this TOML file. [{CONFIG_VARIABLE}]",
+)
+@errors_as_lines
+def command(url: str | None, host: str | None, port: str | None, config: Path | None) -> None:
+    """Open the user interface of a running service in a browser.
+
+    Finds the service by the settings that `spanwise serve` reads. Prints the address, so that it can be opened
+    elsewhere where this machine has no desktop.
+    """
+    given = {name: value for name, value in {"host": host, "port": port}.items() if value is not None}
+    page = page_address(url or service_address(load_settings(flags=given, config=config)))
+    expect_page(page)
+    click.echo(page)
+    if not open_page(page):
+        click.echo("There is no browser to open it in: open this address where there is one.", err=True)

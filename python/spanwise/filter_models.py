@@ -1,0 +1,56 @@
+"""The schemas of what filters may ask for, and of what made one match.
+
+Source: `docs/reference/filter.md#fields`, `docs/reference/api.md#matches`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+
+class FilterField(Struct, frozen=True):
+    """A filterable field with its operators."""
+
+    key: str
+    label: str
+    type: Literal["string", "enum", "number", "datetime", "boolean", "text"]
+    operators: list[str]
+    values: list[str] | None
+
+
+class FilterSchema(Struct, frozen=True):
+    """The fields and operators of filters."""
+
+    fields: list[FilterField]
+    logical_operators: list[str]
+    span_fields: Annotated[list[FilterField], Meta(description="The fields inside of `SPAN`.")]
+    axes: Annotated[list[str], Meta(description="How a span inside of `SPAN` is related to another.")]
+
+
+class MatchedSpans(Struct, frozen=True):
+    """The spans of a `SPAN` or an axis."""
+
+    count: Annotated[int, Meta(ge=0, description="How many there are.")]
+    span_ids: Annotated[list[str], Meta(max_length=32, description="The first of them, in the order of the tree.")]
+
+
+class MatchedText(Struct, frozen=True):
+    """A piece of a text that the filter looks for."""
+
+    span_id: Annotated[str, Meta(description="The span in which it was said.")]
+    field: Annotated[Literal["input", "output", "error"], Meta(description="Which of its texts.")]
+    context: Annotated[str, Meta(description="What was found and what is around it, with `…` where it is cut.")]
+    start: Annotated[int, Meta(ge=0, description="Where in `context` it begins, in characters.")]
+    end: Annotated[int, Meta(ge=1, description="Where it ends.")]
+
+
+class Matches(Struct, frozen=True):
+    """The spans and the pieces of text that made a filter match a trace."""
+
+    spans: Annotated[
+        dict[str, MatchedSpans],
+        Meta(description="By name: `as`, or `span`, `span_2` and so on for each `SPAN` without one."),
+    ]
+    texts: Annotated[list[MatchedText], Meta(max_length=8, description="The first pieces of each condition in turn.")]

@@ -1,0 +1,62 @@
+"""Serves the user interface: its page and the files that the page loads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import RedirectResponse
+
+from spanwise.http.media_types import HTML
+from spanwise.http.responses.static_page import static_response
+from spanwise.ui.files import PAGE, read_files
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from spanwise.http.backend import Backend
+    from spanwise.http.routing.route import Handler
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
+)
+"""The content security policy of the page. Spans are text of strangers: nothing of it may run, or load anything.
+
+The only policy of Trusted Types is the one that Svelte has for the templates of components, which are constants.
+"""
+_PAGE_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
+"""For files whose names contain a hash of their contents."""
+
+
+async def show_page(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /ui`."""
+    backend.public_response_budget.admit()
+    return static_response(request, read_files()[PAGE], HTML, _PAGE_HEADERS)
+
+
+async def redirect_to_page(_request: Request, _body: bytes, _backend: Backend) -> Response:
+    """`GET /ui/`. The address is relative: a proxy may have stripped a prefix of the path."""
+    return RedirectResponse("../ui", status_code=307)
+
+
+def file_handler(content: bytes, media_type: str, *, is_immutable: bool) -> Handler:
+    """Returns the handler of one file.
+
+    Args:
+        content: the file.
+        media_type: its media type.
+        is_immutable: whether its path always names the same content.
+    """
+
+    async def show_file(request: Request, _body: bytes, backend: Backend) -> Response:
+        backend.public_response_budget.admit()
+        return static_response(request, content, media_type, _IMMUTABLE if is_immutable else None)
+
+    return show_file

@@ -1,0 +1,23 @@
+"""The settings of the service. A value comes from code, a flag, the environment, a TOML file, or its default.
+
+See `docs/settings.md`.
+"""
+
+from spanwise.settings.load import CONFIG_VARIABLE, load_settings
+from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Settings, is_bucket
+from spanwise.settings.table import TABLE, Setting, choices, is_switch, is_table, shown_values
+
+__all__ = [
+    "CONFIG_VARIABLE",
+    "DEFAULT_FOLDER",
+    "DEFAULT_STORE",
+    "TABLE",
+    "Setting",
+    "Settings",
+    "choices",
+    "is_bucket",
+    "is_switch",
+    "is_table",
+    "load_settings",
+    "shown_values",
+]

@@ -1,0 +1,153 @@
+"""The places of downloads: who gets one, who waits for one, and whose is given to somebody else.
+
+Places are few, for each download takes memory, and a reader may take as long as it likes. So a caller that holds many
+must give some up while others want them: `docs/reference/limits.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanwise.errors import UnavailableError
+from spanwise.fair_budget import FairBudget, Holding, current_caller
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from spanwise._engine import Download
+
+MAX_DOWNLOADS = 8
+"""Concurrent downloads."""
+MAX_WAITING = 64
+"""Downloads that wait for a place."""
+WAIT_SECONDS = 10.0
+"""How long a download waits for a place."""
+UNUSED_SECONDS = 5.0
+"""A reader that takes nothing for this long may lose its place to a caller that has fewer. So may any reader, once
+somebody with fewer has waited for this long."""
+_POLL_SECONDS = 0.25
+
+
+class RunningDownload:
+    """A download in progress.
+
+    Attributes:
+        place: the place that it holds.
+        export: what produces its chunks; None before it began, and after it was cut.
+        waits_since: when its reader got the last chunk, in monotonic time; infinite while a chunk is produced.
+        is_cut: whether it lost its place.
+    """
+
+    def __init__(self, place: Holding) -> None:
+        """Holds a place that is counted already."""
+        self.place = place
+        self.export: Download | None = None
+        self.waits_since = math.inf
+        self.is_cut = False
+
+    def cut(self) -> None:
+        """Gives its place and its memory to somebody else. It fails when it goes on."""
+        self.is_cut = True
+        self.export = None
+        self.place.release()
+
+
+class _Waiting(NamedTuple):
+    """A caller that waits for a place, and since when in monotonic time."""
+
+    caller: str
+    since: float
+    place: asyncio.Future[Holding]
+
+
+class DownloadPlaces:
+    """Divides the places of downloads among callers. Used on one event loop."""
+
+    def __init__(self) -> None:
+        """Creates places that are all free."""
+        self._places = FairBudget(MAX_DOWNLOADS, f"more than {MAX_DOWNLOADS} exports at once")
+        self._queue = FairBudget(MAX_WAITING, f"more than {MAX_WAITING} exports wait")
+        self._running: set[RunningDownload] = set()
+        self._waiting: list[_Waiting] = []
+
+    @asynccontextmanager
+    async def place(self) -> AsyncGenerator[RunningDownload, None]:
+        """Yields a download of the current caller, which has a place until the end of the block or until it is cut.
+
+        A caller with less than half of the places waits for one, and takes it from a caller that has more if need be.
+
+        Raises:
+            UnavailableError: the caller has half of the places and may have no more, or none became free in time.
+        """
+        running = RunningDownload(await self._take())
+        self._running.add(running)
+        try:
+            yield running
+        finally:
+            self._running.discard(running)
+            running.place.release()
+            self._serve_those_who_wait()
+
+    async def _take(self) -> Holding:
+        caller = current_caller.get()
+        may_wait = self._places.held(caller) < MAX_DOWNLOADS // 2
+        if not self._waiting or not may_wait:
+            try:
+                return self._places.take()
+            except UnavailableError:
+                if not may_wait:
+                    raise
+        with self._queue.take():
+            waiting = _Waiting(caller, time.monotonic(), asyncio.get_running_loop().create_future())
+            self._waiting.append(waiting)
+            try:
+                return await self._wait(waiting)
+            except asyncio.CancelledError:
+                if waiting.place.done():
+                    waiting.place.result().release()
+                raise
+            finally:
+                self._waiting.remove(waiting)
+
+    async def _wait(self, waiting: _Waiting) -> Holding:
+        """Returns a place as soon as there is one.
+
+        Raises:
+            UnavailableError: there was none in time.
+        """
+        while True:
+            self._serve_those_who_wait()
+            if not waiting.place.done() and self._make_room(waiting):
+                self._serve_those_who_wait()
+            if waiting.place.done():
+                return waiting.place.result()
+            if time.monotonic() >= waiting.since + WAIT_SECONDS:
+                return self._places.take()  # raises: there is none
+            await asyncio.wait([waiting.place], timeout=_POLL_SECONDS)
+
+    def _serve_those_who_wait(self) -> None:
+        """Gives free places to those who wait: first to callers that hold the fewest, then to those who came first."""
+        unserved = [each for each in self._waiting if not each.place.done()]
+        for waiting in sorted(unserved, key=lambda each: (self._places.held(each.caller), each.since)):
+            if self._places.allows(waiting.caller):
+                place = Holding(self._places, waiting.caller)
+                place.add(1)
+                waiting.place.set_result(place)
+
+    def _make_room(self, waiting: _Waiting) -> bool:
+        """Cuts a download of the caller that has most, if it then still has as many as who waits; returns whether."""
+        running = [each for each in self._running if not each.is_cut]
+        callers = Counter(each.place.caller for each in running).most_common(1)
+        if not callers or callers[0][1] <= self._places.held(waiting.caller) + 1:
+            return False
+        own = [each for each in running if each.place.caller == callers[0][0]]
+        longest = min(own, key=lambda each: each.waits_since)
+        if time.monotonic() < min(longest.waits_since, waiting.since) + UNUSED_SECONDS:
+            return False
+        longest.cut()
+        return True

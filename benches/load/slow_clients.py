@@ -1,6 +1,6 @@
 """What do slow clients cost: 2,000 that do not finish their headers, and 500 that read one byte per second?
 
-Run it by hand: `python benches/service/slow_clients.py`. It prints when they were disconnected, and meanwhile the
+Run it by hand: `python benches/load/slow_clients.py`. It prints when they were disconnected, and meanwhile the
 latency for other clients and the memory of the service.
 """
 

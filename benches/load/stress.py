@@ -1,6 +1,6 @@
 """Stress test: does a service with 1 GiB of memory survive hostile load, and keep what it acknowledged?
 
-Run it by hand as root, which is needed to limit the memory: `python benches/service/stress.py`. For `BENCH_SECONDS`
+Run it by hand as root, which is needed to limit the memory: `python benches/load/stress.py`. For `BENCH_SECONDS`
 (600) it sends ingest requests as fast as they are accepted, 64 concurrent searches, 200 slow readers of event streams,
 and decompression bombs. Without root the memory is measured but not limited.
 """

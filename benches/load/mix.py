@@ -1,6 +1,6 @@
 """Are known callers served, and is everything kept, while all hostile clients are there at once in 1 GiB?
 
-Run it by hand, as root, or memory is not limited: `python benches/service/mix.py --minutes 10`. Known callers send
+Run it by hand, as root, or memory is not limited: `python benches/load/mix.py --minutes 10`. Known callers send
 2,000 requests a minute: searches, exports and OTLP requests. It prints how many were rejected and why, the memory,
 whether the service was killed, and how many acknowledged traces are lost when it is started again after SIGKILL.
 """

@@ -1,6 +1,6 @@
 """What do deletions in a loop do to the exports of a known caller?
 
-Run it by hand: `python benches/service/deletions.py`. One caller exports small requests at a fixed rate. It prints the
+Run it by hand: `python benches/load/deletions.py`. One caller exports small requests at a fixed rate. It prints the
 latencies of the exports at rest, beside deletions of traces that were just exported, and beside deletions of older
 ones. `BENCH_ENGINE=FILE` measures another engine as well, in turn with the present one.
 """

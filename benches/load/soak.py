@@ -1,6 +1,6 @@
 """Soak test: are memory, files, threads and latency stable at 70 % of the maximum load?
 
-Run it by hand: `python benches/service/soak.py`. It runs for `BENCH_SECONDS` (1800; a day is 86400) at `BENCH_SHARE`
+Run it by hand: `python benches/load/soak.py`. It runs for `BENCH_SECONDS` (1800; a day is 86400) at `BENCH_SHARE`
 (0.7) of the maximum rate, which it measures first, or at `BENCH_RATE` operations per second, and prints a line per
 minute. CPU time stolen by the hypervisor does not count, because it lowers the maximum too.
 """

@@ -1,6 +1,6 @@
 """What do floods of clients that nobody knows do to a caller that is known?
 
-Run it by hand: `python benches/service/floods.py`. Each flood is aimed at the service, and for comparison at a port of
+Run it by hand: `python benches/load/floods.py`. Each flood is aimed at the service, and for comparison at a port of
 another process on the same cores that accepts connections and does nothing else, so that what the flood itself takes of
 the processors counts on both sides. It prints the p99 of searches at rest, beside the idle port and under the flood.
 """

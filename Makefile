@@ -22,12 +22,17 @@ AGNO_TESTS := tests/unit/components/test_adapters.py tests/unit/traces/test_agno
 # Two test files at a time: most of their time is waiting for services.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
+# The user interface is built with npm, and its build is committed: nothing but `ui` and `ui-check` needs Node.
+NPM := $(shell command -v npm)
+UI_PACKAGES := ui/node_modules/.package-lock.json
+UI_SCRATCH := target/ui
+
 # What `make check` is narrowed to: a path of Python tests, or a filter of Rust test names.
 T ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-slow demo lint types rust python oldest-agno wheel wheel-test audit crates bench \
-	bench-parts lock hooks clean
+.PHONY: help dev check test test-slow demo lint types rust python browser ui ui-check oldest-agno wheel wheel-test \
+	audit crates bench bench-parts lock hooks clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -49,14 +54,16 @@ else
 endif
 
 test: ## The gate, which CI runs: everything but `test-slow`
-	@echo "make test: lint, types, Rust, Python, oldest agno, wheel, audit; under 30 minutes on two idle cores from nothing."
-	@$(MAKE) --no-print-directory lint types rust python oldest-agno wheel-test audit
+	@echo "make test: lint, types, Rust, Python, browser, oldest agno, wheel, audit; under 35 minutes on two idle cores from nothing."
+	@$(MAKE) --no-print-directory lint types rust python browser oldest-agno wheel-test audit $(if $(NPM),ui-check)
+	$(if $(NPM),,@echo "make test: npm is not installed, so ui-check was left out.")
 
 # cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
 # depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
 test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
-	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 cargo test --quiet
+	$(BIN)/python -m pytest -m slow tests/browser
+	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 cargo test --quiet
 	cargo test --quiet for_a_minute -- --ignored
 
 demo: $(RELEASE) ## Fill a store with example traces and serve it on port 7777
@@ -94,6 +101,21 @@ rust: ## Rust tests
 python: $(RELEASE) ## Python tests: unit, live and documentation
 	$(PYTEST)
 
+browser: $(RELEASE) ## Tests of the user interface in Chromium; pictures of the run are in target/screenshots
+	$(PYTEST) tests/browser
+
+$(UI_PACKAGES): ui/package-lock.json
+	cd ui && npm ci --no-audit --no-fund
+	touch $@
+
+ui: $(UI_PACKAGES) ## Build the user interface into python/spanwise/ui/dist, which is committed; needs npm
+	cd ui && npm run build
+
+ui-check: $(UI_PACKAGES) ## Lint, types and unit tests of the user interface, and whether its build is the committed one
+	cd ui && npm run lint && npm run check && npm run test && npm run types -- --check
+	cd ui && npm run build -- --outDir $(abspath $(UI_SCRATCH)) --emptyOutDir
+	diff --recursive --brief python/spanwise/ui/dist $(UI_SCRATCH)
+
 oldest-agno: agno-$(OLDEST_AGNO) ## Tests of what concerns agno with the oldest supported agno
 
 agno-%: $(RELEASE)
@@ -102,9 +124,10 @@ agno-%: $(RELEASE)
 	PYTHONPATH=target/$@ $(PYTEST) $(AGNO_TESTS)
 
 # An abi3 wheel for every Python from 3.11 on; maturin finds the manylinux tag that it satisfies.
-wheel: $(PACKAGES) ## Build the wheel into target/wheels
+wheel: $(PACKAGES) ## Build the wheel and the source distribution into target/wheels
 	rm -rf target/wheels
 	$(BIN)/maturin build --release --quiet --out target/wheels
+	$(BIN)/maturin sdist --out target/wheels
 
 wheel-test: wheel ## Test the wheel in an environment of its own, without Rust
 	$(BIN)/python -m pytest tests/wheel
@@ -133,4 +156,4 @@ hooks: $(PACKAGES) ## Install the pre-commit hooks
 	$(BIN)/pre-commit install
 
 clean: ## Remove everything that was built
-	rm -rf target $(VENV) dist
+	rm -rf target $(VENV) dist ui/node_modules

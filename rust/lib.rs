@@ -16,6 +16,7 @@ pub mod ingest;
 pub mod index;
 pub mod span_table;
 pub mod text_index;
+pub mod attribute_index;
 pub mod filter;
 pub mod storage;
 pub mod bulk;

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, final
 
 __all__ = [
     "Aggregation",
+    "AttributeKeys",
     "CancellationToken",
     "Download",
     "FacetPlan",
@@ -23,6 +24,7 @@ __all__ = [
     "TailFeed",
     "TraceStore",
     "__version__",
+    "attribute_keys",
     "drop_metrics",
     "filter_schema",
     "otlp_spans",
@@ -142,6 +144,43 @@ class Download:
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+
+@final
+class AttributeKeys:
+    """Counted keys of attributes."""
+
+    @property
+    def data(self) -> bytes:
+        """A JSON list of keys as filters spell them, each with the number of traces that have it."""
+
+    @property
+    def distinct(self) -> int:
+        """The number of keys."""
+
+    @property
+    def matched(self) -> int:
+        """The number of traces that the filter matches."""
+
+    @property
+    def uncounted(self) -> int:
+        """How many of these are not counted, because their attributes are not indexed yet."""
+
+def attribute_keys(
+    store: TraceStore,
+    filter: Filter,
+    limit: int,
+    prefix: str = "",
+    cancel: CancellationToken | None = None,
+) -> AttributeKeys:
+    """Counts the keys of attributes among the traces that match, and returns the `limit` most frequent ones.
+
+    `prefix` is what the keys start with, as filters spell them: `attributes.` or `resource.`, and the key.
+
+    Raises:
+        ConfigurationError: the limit is not in 1 to 1,000.
+        PayloadTooLargeError: too many documents would have to be looked at.
+        CancelledError: `cancel` was cancelled.
+    """
 
 @final
 class FacetPlan:

@@ -30,6 +30,10 @@ STORE_GAUGES = {
         "spanwise_store_segments_without_texts",
         "Sealed segments without an index of texts yet: conditions on what was said read their documents.",
     ),
+    "segments_without_attributes": (
+        "spanwise_store_segments_without_attributes",
+        "Sealed segments without an index of attributes yet: conditions on attributes read their documents.",
+    ),
     "generations": ("spanwise_store_head_generations", "Generations of the head, including the open one."),
     "unsealed_bytes": ("spanwise_store_unsealed_bytes", "Bytes in the write-ahead log that are not sealed yet."),
     "unsealed_objects": ("spanwise_store_unsealed_wal_objects", "Write-ahead log objects that are not sealed yet."),

@@ -4,6 +4,7 @@
 //! bytes come out; classes are frozen; Rust never calls Python.
 
 mod aggregate;
+mod attributes;
 mod bulk;
 mod detach;
 mod errors;
@@ -21,6 +22,8 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use super::aggregate::{PyAggregation, PyPreparedAggregation};
+    #[pymodule_export]
+    use super::attributes::{PyAttributeKeys, attribute_keys};
     #[pymodule_export]
     use super::bulk::{PyDownload, otlp_spans, span_schema, trace_schema};
     #[pymodule_export]

@@ -255,6 +255,11 @@ impl Sections {
         is_whole.then(|| self.content.slice_with_length(section.offset, section.bytes).into())
     }
 
+    /// Returns how many numbers a section has.
+    pub(crate) fn numbers(&self, column: usize, kind: SectionKind) -> Option<usize> {
+        self.section(column, kind).map(|section| section.bytes / usize::from(section.width.max(1)))
+    }
+
     /// Returns a section of `count` packed integers.
     pub(crate) fn packed(&self, column: usize, kind: SectionKind, count: usize) -> Option<PackedInts> {
         let section = self.section(column, kind)?;

@@ -38,7 +38,7 @@ macro_rules! match_width {
 }
 
 impl PackedInts {
-    pub(super) fn new(buffer: Buffer, width: u8, base: i64) -> Option<Self> {
+    pub(crate) fn new(buffer: Buffer, width: u8, base: i64) -> Option<Self> {
         let offsets = match width {
             1 => Offsets::U8(buffer.into()),
             2 => Offsets::U16(buffer.into()),

@@ -5,6 +5,7 @@
 //! page never mixes two states of the store.
 
 mod aggregate;
+mod attributes;
 mod cancellation;
 mod facets;
 mod matches;
@@ -24,6 +25,7 @@ pub use aggregate::{
     AggregateResult, Aggregation, MAX_BINS, MAX_BUCKETS, MAX_BY, MAX_CELLS, MAX_MEASURES,
     PreparedAggregation, aggregate,
 };
+pub use attributes::{AttributeKeys, MAX_KEYS, attribute_keys};
 pub use cancellation::CancellationToken;
 pub use facets::{FacetPlan, FacetRequest, Facets, MAX_FACET_VALUES};
 pub use page::{MAX_LIMIT, Page, PageRequest, RunView, Sort};

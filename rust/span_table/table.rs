@@ -60,6 +60,11 @@ impl SpanTable {
         self.sections.rows()
     }
 
+    /// Returns the number of spans.
+    pub fn spans(&self) -> usize {
+        self.firsts.last().map_or(0, |spans| *spans as usize)
+    }
+
     /// Returns the size of the table in bytes.
     pub fn bytes(&self) -> u64 {
         self.sections.bytes()

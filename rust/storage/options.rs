@@ -14,13 +14,16 @@ pub enum IndexKind {
     Spans,
     /// The index of texts, which conditions on what was said are answered by.
     Texts,
+    /// The index of attributes, which conditions on them are answered by, and their keys are listed by. Conditions need the
+    /// table of spans, too.
+    Attributes,
 }
 
 impl IndexKind {
     /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Spans, Self::Texts];
+    pub const ALL: [Self; 3] = [Self::Spans, Self::Texts, Self::Attributes];
     /// The names of their files.
-    pub(crate) const NAMES: [&'static str; 2] = ["spans", "text"];
+    pub(crate) const NAMES: [&'static str; 3] = ["spans", "text", "attributes"];
 
     /// Returns the name of its file.
     pub(crate) fn name(self) -> &'static str {

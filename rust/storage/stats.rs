@@ -21,6 +21,9 @@ pub struct Stats {
     pub segments_without_spans: u64,
     /// Sealed segments that have no index of texts yet: conditions on what was said read their documents.
     pub segments_without_texts: u64,
+    /// Sealed segments that have no index of attributes yet: conditions on attributes read their documents, and keys of
+    /// attributes are not counted there.
+    pub segments_without_attributes: u64,
     /// Generations of the head, the open one included.
     pub generations: u64,
     /// Bytes of WAL objects that are not contained in segments.
@@ -77,6 +80,7 @@ impl Stats {
             index_bytes: snapshot.segments().map(|(segment, _)| segment.index_bytes()).sum(),
             segments_without_spans: without(IndexKind::Spans),
             segments_without_texts: without(IndexKind::Texts),
+            segments_without_attributes: without(IndexKind::Attributes),
             generations: progress.generations as u64,
             unsealed_bytes: progress.unsealed_bytes,
             unsealed_objects: progress.unsealed_objects,

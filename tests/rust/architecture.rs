@@ -11,7 +11,7 @@ use imports::{ImportGraph, top_level_modules};
 use crate::support::files::paths_below;
 
 /// The top-level modules. Each imports only modules that are listed before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "error",
     "time",
     "semaphore",
@@ -23,6 +23,7 @@ const LAYERS: [&str; 16] = [
     "index",
     "span_table",
     "text_index",
+    "attribute_index",
     "filter",
     "storage",
     "bulk",

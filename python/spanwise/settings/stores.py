@@ -38,6 +38,13 @@ class StoreSettings(OtlpSettings, frozen=True, kw_only=True):
             "conditions on texts read few documents."
         ),
     ] = True
+    index_attributes: Annotated[
+        bool,
+        Meta(
+            description="Whether an index of the attributes of spans is made in the background, so that conditions on "
+            "attributes need not read documents, and their keys are listed; conditions need `index_spans`, too."
+        ),
+    ] = True
     cache_dir: Annotated[
         str,
         Meta(

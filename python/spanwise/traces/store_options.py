@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _WAL = "wal"
+_INDEX_KINDS = ("spans", "texts", "attributes")
+"""What the engine can make of documents; a setting `index_<kind>` says of each whether it does."""
 
 
 class _QuarantinedSegment(msgspec.Struct, frozen=True, rename={"error": "fault"}):
@@ -67,7 +69,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         "max_decoding_bytes": settings.decode_buffer_bytes,
         "min_free_bytes": settings.min_free_bytes,
         "max_index_bytes": max_index_bytes(),
-        "indexes": ["spans"] * settings.index_spans + ["texts"] * settings.index_texts,
+        "indexes": [kind for kind in _INDEX_KINDS if getattr(settings, f"index_{kind}")],
         "recover": settings.recover,
         "retain_seconds": settings.retain_seconds or None,
         "retain_bytes": settings.retain_bytes or None,

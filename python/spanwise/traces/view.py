@@ -13,6 +13,7 @@ from spanwise._engine import Aggregation, Filter
 from spanwise.errors import NotFoundError, RecordDamagedError, StoreDamagedError
 from spanwise.models import GroupBy
 from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation
+from spanwise.traces.search.attributes import attributes_body
 from spanwise.traces.search.facets import check_fields, facets_body
 from spanwise.traces.search.list_filter import session_list_filter, trace_list_filter
 from spanwise.traces.search.page import PageRequest, compile_filter, search_page
@@ -106,6 +107,28 @@ class View:
         return await self._searches.run(
             lambda cancel: facets_body(store, self._compile(request.filter), request, cancel, holding)
         )
+
+    async def attributes(self, source: Raw, prefix: str, limit: int) -> bytes:
+        """Returns the JSON body of the keys of attributes. Cancelling the caller cancels the count.
+
+        Args:
+            source: the filter expression of the traces to count, as JSON.
+            prefix: what the keys start with; may be empty.
+            limit: the number of keys, 1 to 1,000.
+
+        Raises:
+            ValidationError: the filter is neither an object nor null.
+            FilterError: the filter is invalid.
+            PayloadTooLargeError: too many documents would have to be looked at.
+            UnavailableError: see `search`.
+        """
+        store = self._store.opened()
+
+        def count(cancel: CancellationToken) -> bytes:
+            started = time.perf_counter()
+            return attributes_body(store, self._compile(source), (prefix, limit), cancel, started)
+
+        return await self._searches.run(count)
 
     async def search_spans(self, request: SpanSearchRequest) -> bytes:
         """Returns the JSON body of one page of spans. Cancelling the caller cancels the search.

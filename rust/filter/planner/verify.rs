@@ -10,9 +10,10 @@ use std::sync::Arc;
 use super::plan::contains;
 use super::resolve::{ResolveContext, Resolved, SpanRows, resolve};
 use super::text_rows::TextRows;
+use crate::attribute_index::AttributeIndex;
 use crate::error::Result;
 use crate::filter::predicate::Predicate;
-use crate::filter::spans::{SpanTest, TableTest, Truth};
+use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, Truth};
 use crate::index::Index;
 use crate::span_table::SpanTable;
 use crate::text_index::TextIndex;
@@ -26,13 +27,24 @@ pub struct Indexes<'i> {
     pub rows: &'i Index,
     /// The table of their spans, once it is built.
     pub spans: Option<&'i SpanTable>,
+    /// The index of their attributes, once it is built.
+    pub attributes: Option<&'i AttributeIndex>,
     /// The index of their texts, once it is built.
     pub texts: Option<&'i TextIndex>,
 }
 
+impl<'i> Indexes<'i> {
+    /// Returns what is known of the spans. Attributes are known by the places of the table.
+    fn of_spans(self) -> Option<SpanIndexes<'i>> {
+        let table = self.spans?;
+        let attributes = self.attributes.filter(|index| index.spans() == table.spans());
+        Some(SpanIndexes { table, attributes })
+    }
+}
+
 impl<'i> From<&'i Index> for Indexes<'i> {
     fn from(rows: &'i Index) -> Self {
-        Self { rows, spans: None, texts: None }
+        Self { rows, spans: None, attributes: None, texts: None }
     }
 }
 
@@ -109,7 +121,7 @@ impl<'i> Question<'i> {
         match predicate {
             Predicate::Not(part) => Self::of(part, !truth, indexes),
             Predicate::Spans(test) => {
-                let in_table = indexes.spans.and_then(|table| test.in_table(table));
+                let in_table = indexes.of_spans().and_then(|spans| test.in_table(spans));
                 Self::Spans(SpanQuestion { test: test.clone(), in_table, wanted: Truth::of(truth) })
             }
             Predicate::And(parts) | Predicate::Or(parts) if predicate.reads_spans() => {
@@ -136,10 +148,7 @@ impl<'i> Question<'i> {
             Self::Any(parts) => joined(parts, rows, (Truth::False, Truth::max)),
             Self::Columns(node) => rows.iter().map(|row| Truth::of(contains(node, *row))).collect(),
             Self::Spans(SpanQuestion { in_table: None, .. }) => vec![Truth::Unknown; rows.len()],
-            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => {
-                let truths = test.truths(rows);
-                if *wanted == Truth::True { truths } else { truths.into_iter().map(Truth::not).collect() }
-            }
+            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.are(*wanted, rows),
         }
     }
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::truth::Truth;
+use crate::attribute_index::{AttributeIndex, IS_FALSE, IS_OPEN, IS_TRUE, MarkedAttribute, StoredValue};
 use crate::filter::error::LocatedError;
 use crate::filter::expr::Condition;
 use crate::filter::expr::Operand;
@@ -62,6 +63,31 @@ impl AttributeTest {
             }
         }
         Ok(Self { scope, key, tests: Some(tests) })
+    }
+
+    /// Returns what an index says of each span; `None` if keys like this one are not in it.
+    pub(super) fn marked<'i>(&self, index: &'i AttributeIndex) -> Option<MarkedAttribute<'i>> {
+        let of_truth = |truth| match truth {
+            Truth::True => IS_TRUE,
+            Truth::False => IS_FALSE,
+            Truth::Unknown => 0,
+        };
+        let asks_texts = |tests: &Vec<Leaf>| tests.iter().any(|leaf| matches!(leaf, Leaf::Text(_)));
+        let of_value = |value: StoredValue<'_>| match value {
+            StoredValue::Known(value) => of_truth(self.truth(value)),
+            StoredValue::LongText => match &self.tests {
+                None => IS_TRUE,
+                Some(tests) => {
+                    if asks_texts(tests) {
+                        IS_OPEN
+                    } else {
+                        0
+                    }
+                }
+            },
+        };
+        let known = index.attribute(self.scope, &self.key)?;
+        Some(known.marked(of_value, of_truth(self.truth(ValueRef::Missing))))
     }
 
     /// Returns what holds of a value.

@@ -1,15 +1,16 @@
-//! Decides conditions on spans by the span table of a segment, for many traces at once.
+//! Decides conditions on spans by the span table of a segment and the index of its attributes, for many traces at once.
 //!
-//! The table has no texts and no attributes, and no times finer than a microsecond. So a predicate has two answers: what
+//! They have no texts, nor long attributes, and no times finer than a microsecond. So a predicate has two answers: what
 //! holds at least, as if every open question were answered against it, and what may hold. Where they differ, the trace
 //! itself is looked at. Both are sets of places, as bitmaps.
 
 use super::axes::{BlockPlaces, related};
 use super::evaluate::of_text;
+use super::numbers::{NumberTest, Numbers};
 use super::predicate::{SpanPredicate, SpanTest};
-use super::truth::Truth;
+use super::truth::{Truth, Truths};
+use crate::attribute_index::{AttributeIndex, MarkedAttribute};
 use crate::filter::expr::Axis;
-use crate::filter::intervals::IntervalSet;
 use crate::filter::leaf::Leaf;
 use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField};
@@ -21,15 +22,32 @@ const BLOCK_ROWS: u32 = 4_096;
 /// Rows that are at most so far from each other are decided together, those between them included.
 const MAX_GAP: u32 = 8;
 
-/// How many spans a predicate must be true of, in terms of one table.
+/// What is known of the spans of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::filter) struct SpanIndexes<'t> {
+    /// Their table.
+    pub(in crate::filter) table: &'t SpanTable,
+    /// The index of their attributes, if it is of the same spans.
+    pub(in crate::filter) attributes: Option<&'t AttributeIndex>,
+}
+
+/// A test of traces in terms of one segment.
 #[derive(Debug)]
 pub(in crate::filter) struct TableTest<'t> {
     table: &'t SpanTable,
-    node: Node,
-    at_least: u64,
-    at_most: Option<u64>,
-    /// Whether the table answers every question.
+    node: Node<'t>,
+    asked: Asked<'t>,
+    /// Whether no trace has to be looked at.
     is_decided: bool,
+}
+
+/// Which spans are asked.
+#[derive(Debug)]
+enum Asked<'t> {
+    /// How many of all the predicate is true of.
+    Count { at_least: u64, at_most: Option<u64> },
+    /// The run root.
+    RunRoot(&'t AttributeIndex),
 }
 
 /// Which answer is asked for.
@@ -47,128 +65,138 @@ impl Bound {
     }
 }
 
-/// What holds of some places; of those in neither set it is unknown.
-struct Truths {
-    yes: PlaceSet,
-    no: PlaceSet,
-}
-
-impl Truths {
-    /// Returns what is true of `yes`, and false of all other places that are asked.
-    fn two_valued(asked: &PlaceSet, mut yes: PlaceSet) -> Self {
-        yes.intersect(asked);
-        let mut no = asked.clone();
-        no.subtract(&yes);
-        Self { yes, no }
-    }
-
-    fn not(self) -> Self {
-        Self { yes: self.no, no: self.yes }
-    }
-
-    /// Returns the opposite if `is_negated`.
-    fn negated_if(self, is_negated: bool) -> Self {
-        if is_negated { self.not() } else { self }
-    }
-}
-
 /// A predicate in terms of one table.
 #[derive(Debug)]
-enum Node {
+enum Node<'t> {
     /// Every part holds, the cheap ones first; or, if `is_or`, at least one.
     Join {
-        parts: Vec<Node>,
+        parts: Vec<Node<'t>>,
         is_or: bool,
     },
-    Not(Box<Node>),
+    Not(Box<Node<'t>>),
     /// What holds of each combination of words: bit 0 if it is true, bit 1 if it is false.
     Words(Vec<u8>),
     Numbers(Numbers, NumberTest),
     IsRoot(bool),
-    /// A question that the table does not answer.
+    Attribute(MarkedAttribute<'t>),
+    /// A question that is not answered here.
     Open,
-    Axis(Axis, Box<Node>),
-}
-
-/// Numbers of spans.
-#[derive(Debug, Clone, Copy)]
-enum Numbers {
-    Column(usize),
-    Duration,
-    Start,
-    Depth,
-    ChildCount,
-}
-
-/// What is asked of a number.
-#[derive(Debug)]
-enum NumberTest {
-    Exists,
-    Within(IntervalSet<i64>),
+    Axis(Axis, Box<Node<'t>>),
 }
 
 impl SpanTest {
-    /// Returns the test in terms of a table; `None` if the table says nothing of it.
-    pub(in crate::filter) fn in_table<'t>(&self, table: &'t SpanTable) -> Option<TableTest<'t>> {
-        let Self::Count { predicate, at_least, at_most } = self else { return None };
-        let node = Node::of(predicate, table);
+    /// Returns the test in terms of a segment; `None` if what is known of its spans says nothing of it.
+    pub(in crate::filter) fn in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<TableTest<'t>> {
+        let table = indexes.table;
+        let (node, asked) = match self {
+            Self::Count { predicate, at_least, at_most } => {
+                let asked = Asked::Count { at_least: *at_least, at_most: *at_most };
+                (Node::of(predicate, indexes), asked)
+            }
+            Self::Attribute(test) => {
+                let attributes = indexes.attributes?;
+                (Node::Attribute(test.marked(attributes)?), Asked::RunRoot(attributes))
+            }
+            Self::Contains(_, _) | Self::Said(_) => return None,
+        };
         let is_decided = node.is_decided(table);
-        Some(TableTest { table, node, at_least: *at_least, at_most: *at_most, is_decided })
+        Some(TableTest { table, node, asked, is_decided })
     }
 }
 
 impl TableTest<'_> {
-    /// Returns what holds of each of these rows, which ascend; unknown where the trace itself must be looked at.
-    pub(in crate::filter) fn truths(&self, rows: &[u32]) -> Vec<Truth> {
+    /// Returns whether what holds of each of these rows, which ascend, is `wanted`; unknown where the trace itself must be
+    /// looked at.
+    pub(in crate::filter) fn are(&self, wanted: Truth, rows: &[u32]) -> Vec<Truth> {
         let mut truths = Vec::with_capacity(rows.len());
         let near = |one: &u32, next: &u32| next - one <= MAX_GAP && one / BLOCK_ROWS == next / BLOCK_ROWS;
         for run in rows.chunk_by(near) {
             let block = self.table.block(run[0]..run[run.len() - 1] + 1);
-            let asked = PlaceSet::all(block.places());
-            let least = self.node.truths(&block, &asked, Bound::Least).yes;
-            let most = (!self.is_decided).then(|| self.node.truths(&block, &asked, Bound::Most).yes);
-            truths.extend(run.iter().map(|row| {
-                let places = block.places_of(*row);
-                let at_least = least.count(places.clone());
-                let at_most = most.as_ref().map_or(at_least, |most| most.count(places));
-                self.truth(*row, [at_least, at_most])
-            }));
+            match &self.asked {
+                Asked::Count { .. } => {
+                    let least = self.of_all(&block, Bound::Least);
+                    let most = (!self.is_decided).then(|| self.of_all(&block, Bound::Most));
+                    truths.extend(run.iter().map(|row| {
+                        let places = block.places_of(*row);
+                        let at_least = least.count(places.clone());
+                        let at_most = most.as_ref().map_or(at_least, |most| most.count(places));
+                        let truth = self.of_counts(*row, [at_least, at_most]);
+                        if wanted == Truth::True { truth } else { truth.not() }
+                    }));
+                }
+                Asked::RunRoot(attributes) => {
+                    let run_root = |row| Some(block.places_of(row).start + attributes.run_root(row)?);
+                    truths.extend(self.of_run_roots(&block, wanted, run, run_root));
+                }
+            }
         }
         truths
     }
 
+    /// Returns the places of a block of which the predicate is true.
+    fn of_all(&self, block: &SpanBlock<'_>, bound: Bound) -> PlaceSet {
+        self.node.truths(block, &PlaceSet::all(block.places()), bound).yes
+    }
+
     /// Returns what holds of a row of which the predicate is true of at least and at most so many spans.
-    fn truth(&self, row: u32, [least, most]: [u64; 2]) -> Truth {
-        let fits = |count| self.at_most.is_none_or(|at_most| count <= at_most);
+    fn of_counts(&self, row: u32, [least, most]: [u64; 2]) -> Truth {
+        let Asked::Count { at_least, at_most } = self.asked else { return Truth::Unknown };
+        let fits = |count| at_most.is_none_or(|at_most| count <= at_most);
         if self.table.is_unreadable(row) {
             Truth::Unknown
-        } else if least >= self.at_least && fits(most) {
+        } else if least >= at_least && fits(most) {
             Truth::True
-        } else if most < self.at_least || !fits(least) {
+        } else if most < at_least || !fits(least) {
             Truth::False
         } else {
             Truth::Unknown
         }
     }
+
+    /// Returns whether what holds of the run roots of these rows of a block is `wanted`.
+    fn of_run_roots(
+        &self,
+        block: &SpanBlock<'_>,
+        wanted: Truth,
+        rows: &[u32],
+        run_root: impl Fn(u32) -> Option<usize>,
+    ) -> Vec<Truth> {
+        let mut asked = PlaceSet::none(block.places());
+        rows.iter().filter_map(|row| run_root(*row)).for_each(|place| asked.insert(place));
+        let [least, most] = [Bound::Least, Bound::Most].map(|bound| {
+            let bound = if wanted == Truth::True { bound } else { bound.other() };
+            let truths = self.node.truths(block, &asked, bound);
+            if wanted == Truth::True { truths.yes } else { truths.no }
+        });
+        let of_row = |row: &u32| match run_root(*row) {
+            _ if self.table.is_unreadable(*row) => Truth::Unknown,
+            Some(place) if least.contains(place) => Truth::True,
+            Some(place) if most.contains(place) => Truth::Unknown,
+            Some(_) | None => Truth::False,
+        };
+        rows.iter().map(of_row).collect()
+    }
 }
 
-impl Node {
+impl<'t> Node<'t> {
     /// Recursion is bounded by the depth of the predicate.
-    fn of(predicate: &SpanPredicate, table: &SpanTable) -> Self {
+    fn of(predicate: &SpanPredicate, indexes: SpanIndexes<'t>) -> Self {
         let join = |parts: &[SpanPredicate], is_or| {
-            let mut parts: Vec<_> = parts.iter().map(|part| Self::of(part, table)).collect();
+            let mut parts: Vec<_> = parts.iter().map(|part| Self::of(part, indexes)).collect();
             parts.sort_by_key(Self::cost);
             Self::Join { parts, is_or }
         };
         match predicate {
             SpanPredicate::And(parts) => join(parts, false),
             SpanPredicate::Or(parts) => join(parts, true),
-            SpanPredicate::Not(part) => Self::Not(Box::new(Self::of(part, table))),
-            SpanPredicate::Axis(axis, part) => Self::Axis(*axis, Box::new(Self::of(part, table))),
-            SpanPredicate::Field(field, leaf) => Self::of_field(field, leaf, table),
-            SpanPredicate::Contains(_, _) | SpanPredicate::Said(_) | SpanPredicate::Attribute(_) => {
-                Self::Open
+            SpanPredicate::Not(part) => Self::Not(Box::new(Self::of(part, indexes))),
+            SpanPredicate::Axis(axis, part) => Self::Axis(*axis, Box::new(Self::of(part, indexes))),
+            SpanPredicate::Field(field, leaf) => Self::of_field(field, leaf, indexes.table),
+            SpanPredicate::Attribute(test) => {
+                let marked = indexes.attributes.and_then(|attributes| test.marked(attributes));
+                marked.map_or(Self::Open, Self::Attribute)
             }
+            SpanPredicate::Contains(_, _) | SpanPredicate::Said(_) => Self::Open,
         }
     }
 
@@ -212,6 +240,7 @@ impl Node {
             }
             Self::Not(part) | Self::Axis(_, part) => part.is_decided(table),
             Self::Words(_) | Self::Numbers(_, _) | Self::IsRoot(_) => true,
+            Self::Attribute(marked) => marked.is_decided(),
             Self::Open => false,
         }
     }
@@ -223,7 +252,7 @@ impl Node {
             Self::Not(part) => part.cost(),
             Self::Open => 0,
             Self::Words(_) | Self::IsRoot(_) | Self::Numbers(Numbers::Column(_), _) => 1,
-            Self::Numbers(_, _) => 4,
+            Self::Numbers(_, _) | Self::Attribute(_) => 4,
             Self::Axis(_, part) => 8 + part.cost(),
         }
     }
@@ -241,6 +270,14 @@ impl Node {
             }
             Self::Numbers(numbers, test) => numbers.truths(test, block, asked),
             Self::IsRoot(wanted) => Truths::two_valued(asked, block.roots()).negated_if(!wanted),
+            Self::Attribute(marked) => {
+                let [mut yes, mut no, open] = marked.sets(asked.places());
+                let unsure = if bound == Bound::Most { &mut yes } else { &mut no };
+                unsure.unite(&open);
+                yes.intersect(asked);
+                no.intersect(asked);
+                Truths { yes, no }
+            }
             Self::Open => {
                 let none = PlaceSet::none(asked.places());
                 Truths { yes: asked.clone(), no: none }.negated_if(bound == Bound::Least)
@@ -257,7 +294,7 @@ impl Node {
 
 /// Joins the truths of parts: an `OR` is the opposite of the `AND` of opposites. A part is asked only of places that the
 /// ones before it have left open.
-fn join(parts: &[Node], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet, bound: Bound) -> Truths {
+fn join(parts: &[Node<'_>], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet, bound: Bound) -> Truths {
     let (mut yes, mut no, mut open) = (asked.clone(), PlaceSet::none(asked.places()), asked.clone());
     for part in parts {
         if open.is_empty() {
@@ -269,62 +306,4 @@ fn join(parts: &[Node], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet, bo
         open.subtract(&truths.no);
     }
     Truths { yes, no }.negated_if(is_or)
-}
-
-impl Numbers {
-    fn truths(self, test: &NumberTest, block: &SpanBlock<'_>, asked: &PlaceSet) -> Truths {
-        if let Self::Column(column) = self {
-            let intervals = match test {
-                NumberTest::Exists => None,
-                NumberTest::Within(intervals) => Some(intervals.iter()),
-            };
-            let [within, mut present] = block.with_numbers(column, intervals.into_iter().flatten());
-            if matches!(test, NumberTest::Exists) {
-                return Truths::two_valued(asked, present);
-            }
-            present.intersect(asked);
-            return Truths::two_valued(&present, within);
-        }
-        let (mut yes, mut no) = (PlaceSet::none(asked.places()), PlaceSet::none(asked.places()));
-        self.for_each(block, asked, |place, number| match test.truth(number) {
-            Truth::True => yes.insert(place),
-            Truth::False => no.insert(place),
-            Truth::Unknown => {}
-        });
-        Truths { yes, no }
-    }
-
-    /// Calls `visit` with the places that are `asked`, and with their numbers.
-    fn for_each(self, block: &SpanBlock<'_>, asked: &PlaceSet, mut visit: impl FnMut(usize, Option<i64>)) {
-        let places = block.places();
-        let all = match self {
-            Self::Depth => block.depths(),
-            Self::ChildCount => block.child_counts(),
-            Self::Column(_) | Self::Duration | Self::Start => Vec::new(),
-        };
-        for row in block.rows() {
-            for place in asked.iter(block.places_of(row)) {
-                visit(
-                    place,
-                    match self {
-                        Self::Duration => block.duration_ms(place),
-                        Self::Start => Some(block.start_micros(row, place)),
-                        Self::Column(_) | Self::Depth | Self::ChildCount => {
-                            all.get(place - places.start).copied()
-                        }
-                    },
-                );
-            }
-        }
-    }
-}
-
-impl NumberTest {
-    fn truth(&self, number: Option<i64>) -> Truth {
-        match (self, number) {
-            (Self::Exists, number) => Truth::of(number.is_some()),
-            (Self::Within(_), None) => Truth::Unknown,
-            (Self::Within(intervals), Some(number)) => Truth::of(intervals.contains(number)),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! An index that is made of the documents of a segment, as a file of the cache.
 //!
-//! `<cache>/<ulid>/spans` and `<cache>/<ulid>/text` are derived data, as the index of the rows is. If the cache cannot be written,
-//! they are kept in memory.
+//! `<cache>/<ulid>/spans`, `<cache>/<ulid>/text` and `<cache>/<ulid>/attributes` are derived data, as the index of the rows is. If
+//! the cache cannot be written, they are kept in memory.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use arrow_buffer::Buffer;
 
 use super::index_cache::{IndexCache, identity_of_documents};
+use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::error::{Error, Result};
 use crate::span_table::{SpanTable, SpanTableBuilder};
 use crate::storage::manifest::SegmentRecord;
@@ -37,6 +38,23 @@ impl DocumentIndex for SpanTable {
     type Builder = SpanTableBuilder;
 
     fn write(builder: SpanTableBuilder, source: &str, _rows: u32, out: &mut Vec<u8>) -> io::Result<()> {
+        builder.finish(source, out)
+    }
+
+    fn open(content: Buffer, source: &str) -> Option<Self> {
+        Self::open(content, source)
+    }
+
+    fn rows(&self) -> u32 {
+        self.rows()
+    }
+}
+
+impl DocumentIndex for AttributeIndex {
+    const KIND: IndexKind = IndexKind::Attributes;
+    type Builder = AttributeIndexBuilder;
+
+    fn write(builder: AttributeIndexBuilder, source: &str, _rows: u32, out: &mut Vec<u8>) -> io::Result<()> {
         builder.finish(source, out)
     }
 

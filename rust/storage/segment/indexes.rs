@@ -1,5 +1,5 @@
-//! The indexes of a segment: that of its rows, and what is made of its documents in the background, a table of spans and an
-//! index of texts.
+//! The indexes of a segment: that of its rows, and what is made of its documents in the background, a table of spans, an
+//! index of their attributes and an index of texts.
 //!
 //! They are opened from the cache, or made once the segment is part of the store. Until then documents decide what they
 //! would.
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwapOption;
 
 use super::index_cache::IndexCache;
+use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::filter::Indexes;
 use crate::index::Index;
 use crate::span_table::{SpanTable, SpanTableBuilder};
@@ -25,12 +26,18 @@ pub struct SegmentIndexes {
     pub(super) rows: Arc<Index>,
     pub(super) spans: Option<Arc<SpanTable>>,
     pub(super) texts: Option<Arc<TextIndex>>,
+    pub(super) attributes: Option<Arc<AttributeIndex>>,
 }
 
 impl SegmentIndexes {
     /// Returns what filters decide rows by.
     pub fn of_filters(&self) -> Indexes<'_> {
-        Indexes { rows: &self.rows, spans: self.spans.as_deref(), texts: self.texts.as_deref() }
+        Indexes {
+            rows: &self.rows,
+            spans: self.spans.as_deref(),
+            attributes: self.attributes.as_deref(),
+            texts: self.texts.as_deref(),
+        }
     }
 }
 
@@ -39,6 +46,7 @@ impl SegmentIndexes {
 pub(super) struct DocumentIndexes {
     pub(super) spans: ArcSwapOption<SpanTable>,
     pub(super) texts: ArcSwapOption<TextIndex>,
+    pub(super) attributes: ArcSwapOption<AttributeIndex>,
     /// Which kinds cannot be made: they would take too much memory. Of texts also if a document cannot be read, for its texts
     /// would be taken for missing.
     given_up: [AtomicBool; IndexKind::ALL.len()],
@@ -62,6 +70,7 @@ impl DocumentIndexes {
             match kind {
                 IndexKind::Spans => self.spans.store(cache.open_made(record).map(Arc::new)),
                 IndexKind::Texts => self.texts.store(cache.open_made(record).map(Arc::new)),
+                IndexKind::Attributes => self.attributes.store(cache.open_made(record).map(Arc::new)),
             }
         }
     }
@@ -70,6 +79,7 @@ impl DocumentIndexes {
         match kind {
             IndexKind::Spans => self.spans.load().is_some(),
             IndexKind::Texts => self.texts.load().is_some(),
+            IndexKind::Attributes => self.attributes.load().is_some(),
         }
     }
 
@@ -83,7 +93,8 @@ impl DocumentIndexes {
 
     pub(super) fn bytes(&self) -> u64 {
         let spans = self.spans.load().as_ref().map_or(0, |table| table.bytes());
-        spans + self.texts.load().as_ref().map_or(0, |index| index.bytes())
+        let texts = self.texts.load().as_ref().map_or(0, |index| index.bytes());
+        spans + texts + self.attributes.load().as_ref().map_or(0, |index| index.bytes())
     }
 }
 
@@ -92,6 +103,7 @@ impl DocumentIndexes {
 pub(super) struct Builders {
     pub(super) spans: Option<SpanTableBuilder>,
     pub(super) texts: Option<TextIndexBuilder>,
+    pub(super) attributes: Option<AttributeIndexBuilder>,
     max_bytes: u64,
 }
 
@@ -100,13 +112,14 @@ impl Builders {
         Self {
             spans: indexing.kinds.contains(&IndexKind::Spans).then(SpanTableBuilder::default),
             texts: indexing.kinds.contains(&IndexKind::Texts).then(TextIndexBuilder::new),
+            attributes: indexing.kinds.contains(&IndexKind::Attributes).then(AttributeIndexBuilder::default),
             max_bytes: indexing.max_bytes,
         }
     }
 
     /// Whether all have been given up.
     pub(super) fn is_empty(&self) -> bool {
-        self.spans.is_none() && self.texts.is_none()
+        self.spans.is_none() && self.texts.is_none() && self.attributes.is_none()
     }
 
     /// Adds the next row; `None` if its document cannot be read. What becomes too large is given up.
@@ -117,6 +130,10 @@ impl Builders {
             spans.add(view.as_ref());
         }
         self.spans.take_if(|spans| spans.bytes() > self.max_bytes);
+        if let Some(attributes) = &mut self.attributes {
+            attributes.add(view.as_ref());
+        }
+        self.attributes.take_if(|attributes| attributes.bytes() > self.max_bytes);
         let Some(texts) = self.texts.take() else { return };
         let texts = view.and_then(|view| with_texts(texts, row, &view));
         self.texts = texts.filter(|texts| texts.bytes() <= self.max_bytes);

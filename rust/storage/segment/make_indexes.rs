@@ -6,6 +6,7 @@ use super::Segment;
 use super::index_cache::IndexCache;
 use super::indexes::{Builders, DocumentIndexes, SegmentIndexes};
 use super::rows::read_rows;
+use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::Projection;
 use crate::span_table::SpanTable;
@@ -18,12 +19,18 @@ impl Segment {
     /// # Errors
     /// As [`Segment::index`].
     pub(crate) fn indexes(&self, projection: Projection) -> Result<SegmentIndexes> {
-        let DocumentIndexes { spans, texts, .. } = &self.of_documents;
+        let DocumentIndexes { spans, texts, attributes, .. } = &self.of_documents;
         Ok(SegmentIndexes {
             rows: self.index(projection)?,
             spans: spans.load_full(),
             texts: texts.load_full(),
+            attributes: attributes.load_full(),
         })
+    }
+
+    /// Returns the index of the attributes, once it is made.
+    pub(crate) fn attributes(&self) -> Option<Arc<AttributeIndex>> {
+        self.of_documents.attributes.load_full()
     }
 
     /// Whether the segment has an index.
@@ -55,12 +62,15 @@ impl Segment {
             return Ok(());
         }
         let missing = Indexing { kinds, max_bytes: indexing.max_bytes };
-        let Builders { spans, texts, .. } = self.read_documents(&missing, is_cancelled)?;
+        let Builders { spans, texts, attributes, .. } = self.read_documents(&missing, is_cancelled)?;
         if let Some(spans) = spans {
             own.spans.store(Some(Arc::new(self.cache.build_made(&self.record, spans)?)));
         }
         if let Some(texts) = texts {
             own.texts.store(Some(Arc::new(self.cache.build_made(&self.record, texts)?)));
+        }
+        if let Some(attributes) = attributes {
+            own.attributes.store(Some(Arc::new(self.cache.build_made(&self.record, attributes)?)));
         }
         missing.kinds.into_iter().filter(|kind| !own.has(*kind)).for_each(|kind| own.give_up(kind));
         Ok(())
@@ -88,6 +98,9 @@ impl Segment {
         }
         if let Some(texts) = builders.texts {
             found.push(cache.compare_made::<TextIndex>(&self.record, texts)?);
+        }
+        if let Some(attributes) = builders.attributes {
+            found.push(cache.compare_made::<AttributeIndex>(&self.record, attributes)?);
         }
         let (same, others): (Vec<_>, Vec<_>) = found.into_iter().flatten().partition(|(is_same, _)| *is_same);
         let others = others.into_iter().map(|(_, path)| path.display().to_string());

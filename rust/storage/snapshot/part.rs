@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
+use crate::attribute_index::AttributeIndex;
 use crate::error::Result;
 use crate::index::Projection;
 use crate::otlp::TraceId;
@@ -136,6 +137,11 @@ impl SnapshotPart {
             PartSource::Sealed(_) => None,
             PartSource::Head(batch) => Some(batch.known_sessions(ordinals)),
         }
+    }
+
+    /// Returns the index of the attributes of a segment, once it is made.
+    pub fn attributes(&self) -> Option<Arc<AttributeIndex>> {
+        self.segment().and_then(|segment| segment.attributes())
     }
 
     /// Returns the whole trace of a row: read from its document, or shared with the head.

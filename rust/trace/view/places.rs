@@ -13,7 +13,7 @@ use super::super::{Span, Trace};
 use super::texts::{Channel, SpanTexts};
 use crate::error::{Error, Result};
 use crate::otlp::SpanRef;
-use crate::otlp::span_ref::{ValueRef, attributes_of_resource};
+use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
 
 /// Where an attribute is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +104,19 @@ impl<'t> TraceView<'t> {
         place..self.ends[place]
     }
 
+    /// Returns the attributes of a span, in the order in which they were sent.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
+    pub fn attributes(&self, place: usize) -> Result<&[AttributeRef<'t>]> {
+        Ok(&self.decoded(place)?.attributes)
+    }
+
+    /// Returns the encoded resource of a span.
+    pub fn resource(&self, place: usize) -> &'t [u8] {
+        &self.span(place).wire.origin.resource
+    }
+
     /// Returns the value of an attribute, the first of that key that has one.
     ///
     /// # Errors
@@ -112,11 +125,11 @@ impl<'t> TraceView<'t> {
         let is_found = |own: &[u8], value: ValueRef<'_>| own == key.as_bytes() && value != ValueRef::Missing;
         let found = match scope {
             Scope::Span => {
-                let mut attributes = self.decoded(place)?.attributes.iter();
+                let mut attributes = self.attributes(place)?.iter();
                 attributes.find(|own| is_found(own.key, own.value)).copied()
             }
             Scope::Resource => {
-                let mut attributes = attributes_of_resource(&self.span(place).wire.origin.resource);
+                let mut attributes = attributes_of_resource(self.resource(place));
                 attributes.find_map(|own| own.ok().filter(|own| is_found(own.key, own.value)))
             }
         };

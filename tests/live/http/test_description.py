@@ -63,6 +63,7 @@ FILTERED = {
     "/traces/aggregate",
     "/traces/facets",
     "/traces/delete",
+    "/traces/attributes",
     "/traces/export",
 }
 # It ends only when its client leaves; `tests/live/search/test_tail.py` compares its events with their schemas.

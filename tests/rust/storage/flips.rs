@@ -231,7 +231,7 @@ fn no_flipped_bit_is_silent() {
     let sound = Sound::new();
     let kinds: Vec<String> = sound.kinds().into_keys().collect();
     let objects = ["hidden", "json", "spans.dict", "spans.otlp.zst", "traces.parquet", "wal"];
-    let cached = ["index", "spans", "text"];
+    let cached = ["index", "spans", "text", "attributes"];
     let known: BTreeSet<&str> = objects.into_iter().chain(cached).chain([FURTHER]).collect();
     assert_eq!(kinds, Vec::from_iter(known));
     let threads = 2;

@@ -44,14 +44,31 @@ pub(crate) fn failed(mut span: proto::Span, message: &str) -> proto::Span {
 
 /// Returns the encoded body of an OTLP request with `spans`.
 pub(crate) fn body(spans: &[proto::Span]) -> Bytes {
+    body_from(&[], spans)
+}
+
+/// Returns the encoded body of an OTLP request with `spans` of a resource with these attributes.
+fn body_from(resource: &[(&str, Value)], spans: &[proto::Span]) -> Bytes {
     let spans = spans.iter().map(|span| span.encode_to_vec().into()).collect();
     let scope_spans = vec![proto::ScopeSpans { spans, ..proto::ScopeSpans::default() }];
-    let resource_spans = vec![proto::ResourceSpans { scope_spans, ..proto::ResourceSpans::default() }];
+    let attributes = resource.iter().map(|(key, value)| {
+        let value = Some(proto::AnyValue { value: Some(value.clone()) });
+        proto::KeyValue { key: (*key).into(), value, ..proto::KeyValue::default() }
+    });
+    let attributes: Vec<_> = attributes.collect();
+    let resource = proto::Resource { attributes, ..proto::Resource::default() }.encode_to_vec().into();
+    let resource_spans =
+        vec![proto::ResourceSpans { resource, scope_spans, ..proto::ResourceSpans::default() }];
     proto::TracesData { resource_spans }.encode_to_vec().into()
 }
 
 /// Returns the decoded and validated request with `spans`, received one year after [`EPOCH`].
 pub(crate) fn request(spans: &[proto::Span]) -> DecodedRequest {
+    request_from(&[], spans)
+}
+
+/// Returns the same request of a resource with these attributes.
+pub(crate) fn request_from(resource: &[(&str, Value)], spans: &[proto::Span]) -> DecodedRequest {
     let now = EPOCH + 365 * 86_400 * 1_000 * MILLISECOND;
-    otlp::decode(body(spans), "application/x-protobuf", None, now).expect("a good request")
+    otlp::decode(body_from(resource, spans), "application/x-protobuf", None, now).expect("a good request")
 }

@@ -42,7 +42,12 @@ LIMIT = 100
 
 
 def export_of(number: int, user: str | None, session: str | None, failed: bool) -> dict[str, Any]:  # noqa: FBT001
-    given = {"user.id": user, "session.id": session, "openinference.span.kind": "AGENT"}
+    given = {
+        "user.id": user,
+        "session.id": session,
+        "openinference.span.kind": "AGENT",
+        f"own-{user}": "a key of its own",
+    }
     return {
         "traceId": f"{number:032x}",
         "spanId": SPAN,
@@ -157,6 +162,13 @@ async def check(client: httpx.AsyncClient, caller: str, expression: dict[str, An
     exported = await client.get("/traces/export", params=query, headers=as_caller(caller, "traces:read"))
     lines = {line["trace_id"]: line for line in map(json.loads, exported.raise_for_status().content.splitlines())}
     assert lines == {item["trace_id"]: item for item in own}
+    query = {"filter": json.dumps(expression), "limit": "1000"}
+    keys = await client.get("/traces/attributes", params=query, headers=as_caller(caller, "traces:read"))
+    sent = Counter({"attributes.openinference.span.kind": len(own), f"attributes.own-{caller}": len(own)})
+    sent.update(
+        f"attributes.{key.replace('_', '.')}" for item in own for key in ("user_id", "session_id") if key in item
+    )
+    assert {each["key"]: each["count"] for each in keys.raise_for_status().json()["data"]} == +sent
     mine = {"op": "EQ", "key": "user_id", "value": caller}
     both = {"op": "AND", "conditions": [mine, expression]}
     facets = {"filter": expression, "fields": sorted(VALUES)}

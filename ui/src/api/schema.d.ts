@@ -320,6 +320,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/traces/attributes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts the keys of attributes among the traces that match a filter
+         * @description Needs the scope `traces:read`, where authorization is on.
+         */
+        get: operations["get_traces_attributes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/traces/export": {
         parameters: {
             query?: never;
@@ -1502,6 +1522,38 @@ export interface components {
              * @default null
              */
             resolved_by?: string | null;
+        };
+        /**
+         * AttributeKey
+         * @description A key of attributes.
+         */
+        AttributeKey: {
+            /** @description The key as filters spell it: `attributes.<key>` or `resource.<key>`. */
+            key: string;
+            /** @description The number of traces with a span that has it. */
+            count: number;
+        };
+        /**
+         * AttributesInfo
+         * @description What is said of all keys together.
+         */
+        AttributesInfo: {
+            /** @description Time from compiling the filter to the counted keys, in milliseconds. */
+            search_time_ms: number;
+            /** @description The number of traces that the filter matches. */
+            matched: number;
+            /** @description The number of keys. */
+            distinct: number;
+            /** @description How many of the traces are not counted: their attributes are not indexed yet. */
+            uncounted: number;
+        };
+        /**
+         * AttributesResponse
+         * @description The keys, the most frequent first; equally frequent ones by name.
+         */
+        AttributesResponse: {
+            data: components["schemas"]["AttributeKey"][];
+            meta: components["schemas"]["AttributesInfo"];
         };
         /**
          * Begun
@@ -5107,6 +5159,98 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_traces_attributes: {
+        parameters: {
+            query?: {
+                /** @description The id of the trace store; see `/config`. */
+                db_id?: string;
+                /** @description A filter expression in JSON; all traces by default. */
+                filter?: string;
+                /** @description What the keys start with: `attributes.` or `resource.`, and the key. */
+                prefix?: string;
+                /** @description Keys to return. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful response. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttributesResponse"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -20,6 +20,7 @@ from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.json import json_response
 from spanwise.http.schemas.spans import TraceDetailLevel, TraceQuery
 from spanwise.models import (
+    AttributesQuery,
     Deleted,
     DeleteRequest,
     ExportQuery,
@@ -77,6 +78,14 @@ async def count_facets(request: Request, body: bytes, backend: Backend) -> Respo
     facets = decode_json(request, body, _facets_request)
     view = _view(request, backend, decode_query(request, StoreQuery))
     return Response(await unless_disconnected(request, view.facets(facets)), media_type=JSON)
+
+
+async def count_attributes(request: Request, _body: bytes, backend: Backend) -> Response:
+    """`GET /traces/attributes`: the keys of attributes, to complete what somebody types."""
+    query = decode_query(request, AttributesQuery)
+    source = Raw((query.filter or "null").encode())
+    keys = _view(request, backend, query).attributes(source, query.prefix, query.limit)
+    return Response(await unless_disconnected(request, keys), media_type=JSON)
 
 
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:

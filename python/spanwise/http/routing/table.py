@@ -16,6 +16,7 @@ from spanwise.http.schemas.service import Health, HealthQuery, Info, Overview
 from spanwise.http.schemas.spans import SpanDetail, TraceQuery, TraceSkeleton, ValuePage
 from spanwise.http.schemas.tail import TailDropped, TailEnd, TailGap, TailRequest, TailStarted, TailTrace
 from spanwise.models import (
+    AttributesQuery,
     Deleted,
     DeleteRequest,
     DetailPage,
@@ -34,6 +35,7 @@ from spanwise.models import (
 )
 from spanwise.traces.download import FORMATS
 from spanwise.traces.search.aggregate import AggregateRequest, AggregateResponse
+from spanwise.traces.search.attributes import AttributesResponse
 from spanwise.traces.search.facets import FacetsRequest, FacetsResponse
 from spanwise.traces.search.spans import SpanPage, SpanSearchRequest
 
@@ -229,6 +231,18 @@ TABLE: tuple[Route, ...] = (
         "/traces/filter-schema",
         traces.show_filter_schema,
         Operation("get_filter_schema", "Returns the fields and operators of filters", (FilterSchema,)),
+        _READ,
+    ),
+    Route(
+        "GET",
+        "/traces/attributes",
+        traces.count_attributes,
+        Operation(
+            "get_traces_attributes",
+            "Counts the keys of attributes among the traces that match a filter",
+            (AttributesResponse,),
+            query=AttributesQuery,
+        ),
         _READ,
     ),
     Route(

@@ -1,5 +1,6 @@
 //! Laws of conditions on spans, texts and attributes, against a look at every text and every pair of spans.
 
+mod attributes;
 mod examples;
 mod matches;
 mod oracle;
@@ -18,7 +19,7 @@ use spanwise::trace::Trace;
 
 use self::oracle::SeenTrace;
 use super::compiled;
-use crate::support::spans::{EPOCH, MILLISECOND, failed, request, with};
+use crate::support::spans::{EPOCH, MILLISECOND, failed, request_from, with};
 
 const NAMES: [&str; 4] = ["plan", "search", "refund", "Plan"];
 const KINDS: [&str; 5] = ["", "AGENT", "LLM", "TOOL", "RETRIEVER"];
@@ -101,12 +102,21 @@ impl Made {
                 span = with(span, key, text);
             }
         }
-        let value = match self.attribute % 6 {
+        if self.texts[0] & 1 == 1 {
+            span = with(span, "n.0.k", "7");
+        }
+        if self.attribute % 8 == 7 {
+            // The first value of a key counts, and this is none.
+            span.attributes.push(proto::KeyValue { key: "k".into(), ..proto::KeyValue::default() });
+        }
+        let value = match self.attribute % 8 {
             0 => None,
             1 => Some(any_value::Value::StringValue("7".into())),
             2 => Some(any_value::Value::IntValue(7)),
             3 => Some(any_value::Value::DoubleValue(7.5)),
             4 => Some(any_value::Value::BoolValue(self.attribute & 8 == 8)),
+            6 => Some(any_value::Value::StringValue("7".repeat(200))),
+            7 => Some(any_value::Value::IntValue(8)),
             _ => Some(any_value::Value::ArrayValue(proto::ArrayValue::default())),
         };
         if let Some(value) = value {
@@ -114,6 +124,16 @@ impl Made {
             span.attributes.push(proto::KeyValue { key: "k".into(), value, ..proto::KeyValue::default() });
         }
         if self.is_failed { failed(span, pick(&TEXTS, self.texts[0] ^ self.name)) } else { span }
+    }
+
+    /// Returns the attributes of its resource.
+    fn resource(&self) -> Vec<(&'static str, any_value::Value)> {
+        match self.kind / 64 {
+            0 => vec![],
+            1 => vec![("k", any_value::Value::StringValue("7".into()))],
+            2 => vec![("k", any_value::Value::IntValue(7)), ("k", any_value::Value::IntValue(8))],
+            _ => vec![("other", any_value::Value::StringValue("7".repeat(129)))],
+        }
     }
 }
 
@@ -182,7 +202,15 @@ fn content() -> impl Strategy<Value = Value> {
 
 fn attribute() -> impl Strategy<Value = Value> {
     let one = prop::sample::select(vec![json!("7"), json!(7), json!(7.5), json!(8), json!(true), json!("")]);
-    let key = prop::sample::select(vec!["attributes.k", "attributes.llm.model_name", "attributes.none"]);
+    let key = prop::sample::select(vec![
+        "attributes.k",
+        "attributes.k",
+        "attributes.llm.model_name",
+        "attributes.n.0.k",
+        "attributes.none",
+        "resource.k",
+        "resource.other",
+    ]);
     (key, one.clone(), one, 0..8_u8).prop_map(|(key, value, other, kind)| {
         let is_comparable = !value.is_boolean();
         match kind {
@@ -216,7 +244,7 @@ fn of_span() -> impl Strategy<Value = Value> {
             .prop_map(|(key, (op, value))| json!({"op": op, "key": key, "value": value})),
         Just(json!({"op": "GT", "key": "start_time", "value": "2026-01-01T00:00:00.002Z"})),
     ];
-    let leaf = prop_oneof![6 => field, 1 => content(), 1 => attribute()];
+    let leaf = prop_oneof![6 => field, 1 => content(), 3 => attribute()];
     leaf.prop_recursive(3, 8, 2, |part| {
         let parts = || prop::collection::vec(part.clone(), 1..3);
         let axis = prop::sample::select(vec![
@@ -257,7 +285,7 @@ fn of_trace() -> impl Strategy<Value = Value> {
         Just(json!({"op": "EQ", "key": "status", "value": "ERROR"})),
         Just(json!({"op": "EXISTS", "key": "agent_id"})),
     ];
-    prop_oneof![5 => span, 3 => content(), 1 => attribute(), 1 => column]
+    prop_oneof![5 => span, 3 => content(), 2 => attribute(), 1 => column]
         .prop_recursive(2, 4, 2, |part| {
             let parts = || prop::collection::vec(part.clone(), 1..3);
             prop_oneof![
@@ -310,7 +338,7 @@ fn assert_newest(snapshot: &Snapshot, filter: &Filter, source: &Value) {
 fn apply(store: &mut TraceStore, operation: &Operation, open: &dyn Fn() -> TraceStore) {
     match operation {
         Operation::Span(made) => {
-            store.ingest(request(&[made.span()])).expect("ingested");
+            store.ingest(request_from(&made.resource(), &[made.span()])).expect("ingested");
         }
         Operation::Seal => store.flush().expect("sealed"),
         Operation::Merge => store.compact(false).expect("merged"),

@@ -1,7 +1,8 @@
 //! The naive evaluator of conditions on spans: every pair of spans, every text, straight from the filter's JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use prost::Message as _;
 use regex::{Captures, Regex, RegexBuilder};
 use serde_json::Value;
 use spanwise::otlp::proto::{self, any_value};
@@ -20,7 +21,8 @@ pub(crate) struct Seen {
     is_failed: bool,
     cells: BTreeMap<&'static str, Cell>,
     texts: [Vec<String>; 3],
-    attributes: Vec<proto::KeyValue>,
+    /// Its own, and those of its resource.
+    attributes: [Vec<proto::KeyValue>; 2],
 }
 
 /// A trace: its row and its spans, the run root first in the order of the tree.
@@ -66,6 +68,18 @@ impl SeenTrace {
         (0..self.spans.len()).filter(is_true).map(|place| self.spans[place].id.clone()).collect()
     }
 
+    /// Returns the names of the attributes with a value that any span or its resource has, as filters spell them.
+    pub(crate) fn attribute_names(&self) -> BTreeSet<String> {
+        let has_value =
+            |own: &&proto::KeyValue| own.value.as_ref().is_some_and(|value| value.value.is_some());
+        let of_spans =
+            self.spans.iter().flat_map(|span| ["attributes.", "resource."].into_iter().zip(&span.attributes));
+        let names = of_spans.flat_map(|(prefix, own)| {
+            own.iter().filter(has_value).map(move |own| format!("{prefix}{}", own.key))
+        });
+        names.collect()
+    }
+
     fn leaf(&self, leaf: &Value) -> Option<bool> {
         if leaf["op"] == "SPAN" {
             let all = 0..self.spans.len();
@@ -76,8 +90,8 @@ impl SeenTrace {
             return Some((at_least..=at_most).contains(&count));
         }
         let key = leaf["key"].as_str().expect("a key");
-        if let Some(key) = key.strip_prefix("attributes.") {
-            return attribute(leaf, key, &self.spans[self.run_root].attributes);
+        if let Some((scope, key)) = scoped(key) {
+            return attribute(leaf, key, &self.spans[self.run_root].attributes[scope]);
         }
         match channel(key) {
             Some(channel) => said(leaf, self.spans.iter().flat_map(|span| span.said(channel))),
@@ -93,8 +107,8 @@ impl SeenTrace {
                 let mut others = (0..self.spans.len()).filter(|other| self.is_on(axis, place, *other));
                 return Some(others.any(|other| self.span_truth(&leaf["where"], other) == Some(true)));
             };
-            if let Some(key) = key.strip_prefix("attributes.") {
-                return attribute(leaf, key, &span.attributes);
+            if let Some((scope, key)) = scoped(key) {
+                return attribute(leaf, key, &span.attributes[scope]);
             }
             if key == "is_root" {
                 return Some(match leaf["op"].as_str().expect("op") {
@@ -242,6 +256,7 @@ fn add(trace: &Trace, node: &Value, parent: Option<usize>, spans: &mut Vec<Seen>
     let id = node["id"].as_str().expect("an id");
     let sent = trace.spans().iter().find(|span| span.span_id.to_string() == id).expect("a span");
     let message = sent.message().expect("a message");
+    let resource = proto::Resource::decode(sent.wire.origin.resource.clone()).expect("a resource");
     let text = |key: &str| {
         let own = message.attributes.iter().find(|attribute| attribute.key == key)?;
         let Some(any_value::Value::StringValue(text)) = &own.value.as_ref()?.value else { return None };
@@ -283,7 +298,7 @@ fn add(trace: &Trace, node: &Value, parent: Option<usize>, spans: &mut Vec<Seen>
         is_failed,
         cells,
         texts: [Vec::from_iter(text("input.value")), Vec::from_iter(text("output.value")), vec![error]],
-        attributes: message.attributes,
+        attributes: [message.attributes, resource.attributes],
     });
     for child in node["spans"].as_array().into_iter().flatten() {
         add(trace, child, Some(place), spans);
@@ -336,11 +351,17 @@ fn resolved(text: &str) -> String {
     escapes.replace_all(text, run).into_owned()
 }
 
+/// Returns where an attribute is, and its key; `None` of a field.
+fn scoped(key: &str) -> Option<(usize, &str)> {
+    let own = key.strip_prefix("attributes.").map(|key| (0, key));
+    own.or_else(|| key.strip_prefix("resource.").map(|key| (1, key)))
+}
+
 fn attribute(leaf: &Value, key: &str, attributes: &[proto::KeyValue]) -> Option<bool> {
     let own = attributes
         .iter()
-        .find(|attribute| attribute.key == key)
-        .and_then(|own| own.value.as_ref()?.value.as_ref());
+        .filter(|attribute| attribute.key == key)
+        .find_map(|own| own.value.as_ref()?.value.as_ref());
     let operator = leaf["op"].as_str().expect("op");
     if operator == "EXISTS" {
         return Some(own.is_some());

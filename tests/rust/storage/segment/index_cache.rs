@@ -42,6 +42,7 @@ fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
         r#"{"op":"GT","key":"end_time","value":"1971-01-01"}"#,
         r#"{"op":"SPAN","where":{"op":"CONTAINS","key":"name","value":"span"}}"#,
         r#"{"op":"NOT","condition":{"op":"CONTAINS","key":"text","value":"absent"}}"#,
+        r#"{"op":"SPAN","where":{"op":"EXISTS","key":"attributes.input.value"}}"#,
     ];
     let found = filters.map(|source| {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
@@ -62,7 +63,7 @@ fn a_missing_truncated_damaged_or_wrong_index_is_rebuilt() {
         .into_iter()
         .map(|path| (path.clone(), fs::read(path).expect("a file")))
         .collect();
-    assert_eq!(sound.len(), 9);
+    assert_eq!(sound.len(), 12);
     let assert_same = |what: &str| {
         let store = open(&folder);
         assert_eq!(contents(&store.snapshot()), held, "{what}");
@@ -107,12 +108,12 @@ fn the_cache_holds_the_indexes_of_live_segments_only() {
         store.flush().expect("flushed");
     }
     store.index().expect("indexed");
-    assert_eq!(cached_files(&cache).len(), 9);
+    assert_eq!(cached_files(&cache).len(), 12);
     store.delete(&traces_in(&[1]), false).expect("deleted");
-    assert_eq!(cached_files(&cache).len(), 6, "a segment without live rows");
+    assert_eq!(cached_files(&cache).len(), 8, "a segment without live rows");
     store.compact(false).expect("compacted");
     store.index().expect("indexed");
-    assert_eq!(cached_files(&cache).len(), 3, "a merge");
+    assert_eq!(cached_files(&cache).len(), 4, "a merge");
     store.close().expect("closed");
     let stray = cache.join("01ARZ3NDEKTSV4RRFFQ69G5FAV");
     fs::create_dir(&stray).expect("a folder");
@@ -133,15 +134,16 @@ fn a_cache_may_be_elsewhere_and_a_store_works_without_one() {
     let elsewhere = TempDir::new().expect("a folder");
     let no_folder = elsewhere.path().join("file");
     fs::write(&no_folder, "a file").expect("written");
-    for (cache_dir, files) in [(elsewhere.path().join("cache"), 9), (no_folder, 0)] {
+    for (cache_dir, files) in [(elsewhere.path().join("cache"), 12), (no_folder, 0)] {
         fs::remove_dir_all(folder.path().join("cache")).unwrap_or_default();
         let options = Options { cache_dir: Some(cache_dir.clone()), ..Options::default() };
         let store = TraceStore::open(address(&folder), options).expect("a store");
         assert_eq!(contents(&store.snapshot()), held);
         store.index().expect("indexed");
         let stats = store.stats();
-        assert_eq!((stats.segments_without_spans, stats.segments_without_texts), (0, 0));
-        assert_eq!(results(&store).len(), 8);
+        let without = [stats.segments_without_spans, stats.segments_without_texts];
+        assert_eq!((without, stats.segments_without_attributes), ([0, 0], 0));
+        assert_eq!(results(&store).len(), 9);
         assert!(!folder.path().join("cache").exists());
         assert_eq!(cached_files(&cache_dir).len(), files);
     }

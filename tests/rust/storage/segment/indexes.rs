@@ -1,11 +1,11 @@
-//! Tables of spans and indexes of texts are made in the background, from the documents as they are.
+//! Tables of spans and indexes of texts and of attributes are made in the background, from the documents as they are.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use spanwise::filter::Filter;
-use spanwise::storage::{IndexKind, Options, Snapshot, TraceStore};
+use spanwise::storage::{IndexKind, Options, Snapshot, Stats, TraceStore};
 use tempfile::TempDir;
 
 use crate::support::contents::{address, open, traces_in};
@@ -14,6 +14,7 @@ use crate::support::memory::Memory;
 use crate::support::spans::{request, span, with};
 
 const NAMED: &str = r#"{"op":"SPAN","where":{"op":"EQ","key":"name","value":"span-2"}}"#;
+const SENT: &str = r#"{"op":"EQ","key":"attributes.input.value","value":"a refund, please"}"#;
 const SAID: &str = r#"{"op":"CONTAINS","key":"input","value":"refund"}"#;
 
 /// Returns how many sealed traces a filter matches, and whether no document was looked at for it.
@@ -37,21 +38,24 @@ fn indexes_are_made_in_the_background_and_found_when_the_store_is_opened_again()
     }
     store.flush().expect("sealed");
     let patience = Instant::now() + Duration::from_secs(60);
-    while store.stats().segments_without_spans + store.stats().segments_without_texts > 0 {
+    let waiting = |stats: Stats| {
+        stats.segments_without_spans + stats.segments_without_texts + stats.segments_without_attributes
+    };
+    while waiting(store.stats()) > 0 {
         assert!(Instant::now() < patience, "{:?}", store.stats());
         std::thread::sleep(Duration::from_millis(10));
     }
-    for filter in [NAMED, SAID] {
+    for filter in [NAMED, SENT, SAID] {
         assert_eq!(matching(&store.snapshot(), filter), (5, true));
     }
     store.close().expect("closed");
     // Who only reads has what was made.
     let read = TraceStore::open_read_only(address(&folder)).expect("a snapshot");
-    for filter in [NAMED, SAID] {
+    for filter in [NAMED, SENT, SAID] {
         assert_eq!(matching(&read, filter), (5, true));
     }
     let report = TraceStore::check(address(&folder)).expect("a sound store");
-    assert_eq!((report.indexes, report.other_indexes), (3, Vec::new()));
+    assert_eq!((report.indexes, report.other_indexes), (4, Vec::new()));
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn a_check_names_a_cached_file_that_is_not_what_the_store_would_build() {
     fs::copy(&tables[0], &tables[1]).expect("copied");
     let report = TraceStore::check(address(&folder)).expect("a sound store");
     assert_eq!(report.other_indexes, [tables[1].display().to_string()]);
-    assert_eq!(report.indexes, 8);
+    assert_eq!(report.indexes, 11);
 }
 
 #[test]
@@ -88,6 +92,7 @@ fn a_purge_leaves_no_word_of_a_deleted_trace_in_any_index() {
     let store = open(&folder);
     for trace in 1..=3 {
         let secret = with(span(trace, 1, 0), "llm.model_name", &format!("secret-{trace}"));
+        let secret = with(secret, &format!("secret-{trace}.key"), "1");
         let secret = with(secret, "input.value", &format!("told {trace}-told"));
         store.ingest(request(&[with(secret, "openinference.span.kind", "LLM")])).expect("ingested");
     }
@@ -179,7 +184,8 @@ fn an_index_that_takes_too_much_memory_is_given_up() {
     store.flush().expect("sealed");
     store.index().expect("given up");
     let stats = store.stats();
-    assert_eq!((stats.segments_without_spans, stats.segments_without_texts), (1, 1));
+    let without = [stats.segments_without_spans, stats.segments_without_texts];
+    assert_eq!((without, stats.segments_without_attributes), ([1, 1], 1));
     for filter in [NAMED, SAID] {
         assert_eq!(matching(&store.snapshot(), filter), (40, false));
     }

@@ -32,6 +32,7 @@ PUBLISHED = {
     ("POST", "/traces/tail"): "traces:read",
     ("POST", "/traces/delete"): "traces:delete",
     ("GET", "/traces/filter-schema"): "traces:read",
+    ("GET", "/traces/attributes"): "traces:read",
     ("GET", "/traces/export"): "traces:read",
     ("GET", "/traces/{trace_id}"): "traces:read",
     ("POST", "/v1/traces"): "traces:write",

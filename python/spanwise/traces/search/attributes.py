@@ -1,0 +1,80 @@
+"""The shapes of the keys of attributes, and the path from a request for them to the JSON body of the response.
+
+Everything here blocks: it runs in a thread of the search pool, never on the event loop.
+
+See docs/reference/api.md#attributes.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from spanwise._engine import attribute_keys
+
+if TYPE_CHECKING:
+    from spanwise._engine import CancellationToken, Filter, TraceStore
+
+_encoder = msgspec.json.Encoder()
+
+
+class AttributeKey(Struct, frozen=True):
+    """A key of attributes."""
+
+    key: Annotated[str, Meta(description="The key as filters spell it: `attributes.<key>` or `resource.<key>`.")]
+    count: Annotated[int, Meta(ge=1, description="The number of traces with a span that has it.")]
+
+
+class AttributesInfo(Struct, frozen=True):
+    """What is said of all keys together."""
+
+    search_time_ms: Annotated[
+        float, Meta(ge=0, description="Time from compiling the filter to the counted keys, in milliseconds.")
+    ]
+    matched: Annotated[int, Meta(ge=0, description="The number of traces that the filter matches.")]
+    distinct: Annotated[int, Meta(ge=0, description="The number of keys.")]
+    uncounted: Annotated[
+        int, Meta(ge=0, description="How many of the traces are not counted: their attributes are not indexed yet.")
+    ]
+
+
+class AttributesResponse(Struct, frozen=True):
+    """The keys, the most frequent first; equally frequent ones by name."""
+
+    data: list[AttributeKey]
+    meta: AttributesInfo
+
+
+class _Body(Struct, frozen=True):
+    data: Raw
+    meta: AttributesInfo
+
+
+def attributes_body(
+    store: TraceStore, compiled: Filter, wanted: tuple[str, int], cancel: CancellationToken, started: float
+) -> bytes:
+    """Returns the JSON body of counted keys: `{"data": [...], "meta": {...}}`.
+
+    Args:
+        store: the store whose traces are counted.
+        compiled: the filter, already restricted to what the caller may see.
+        wanted: what the keys start with, which may be empty, and their number, 1 to 1,000.
+        cancel: cancels the count from another thread.
+        started: when the request began, by `time.perf_counter`.
+
+    Raises:
+        PayloadTooLargeError: too many documents would have to be looked at.
+        CancelledError: `cancel` was used.
+    """
+    prefix, limit = wanted
+    keys = attribute_keys(store, compiled, limit, prefix, cancel)
+    meta = AttributesInfo(
+        search_time_ms=round((time.perf_counter() - started) * 1000, 3),
+        matched=keys.matched,
+        distinct=keys.distinct,
+        uncounted=keys.uncounted,
+    )
+    return _encoder.encode(_Body(Raw(keys.data), meta))

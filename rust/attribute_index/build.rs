@@ -7,6 +7,7 @@ use ahash::RandomState;
 use roaring::RoaringBitmap;
 
 use super::layout::{ATTRIBUTE_INDEX, Column, MAX_KEYS, indexed_key, name_of};
+use super::places;
 use super::value::encode;
 use crate::error::Result;
 use crate::index::{SectionKind, SectionWriter};
@@ -15,11 +16,11 @@ use crate::trace::view::{Scope, TraceView};
 
 /// What a distinct value or resource takes beside its bytes, and what a span takes for each of its attributes, in bytes.
 const BYTES_PER_VALUE: usize = 64;
-const BYTES_PER_ENTRY: usize = 6;
+const BYTES_PER_ENTRY: usize = 8;
 /// The resource of a span, and the run root of a row.
 const BYTES_PER_PLACE: usize = 4;
 const BYTES_PER_ROW: usize = 4;
-/// Codes of a key begin at multiples of this, which is that of their widest form.
+/// Places and codes of a key begin at multiples of this, which is that of their widest form.
 const ALIGNMENT: usize = 8;
 
 /// Collects the attributes of a segment, row by row.
@@ -53,7 +54,7 @@ enum Key {
 #[derive(Debug, Default)]
 struct KeyBuilder {
     values: HashMap<Box<[u8]>, u32, RandomState>,
-    places: RoaringBitmap,
+    places: Vec<u32>,
     codes: Vec<u32>,
     rows: RoaringBitmap,
 }
@@ -92,12 +93,12 @@ impl AttributeIndexBuilder {
                 None => continue,
             };
             // The first value of a key counts.
-            if self.keys[key as usize].places.max() == Some(own) {
+            if self.keys[key as usize].places.last() == Some(&own) {
                 continue;
             }
             let code = self.value_of(key, attribute.value);
             let column = &mut self.keys[key as usize];
-            column.places.insert(own);
+            column.places.push(own);
             column.codes.push(code);
             column.rows.insert(row);
             self.entries += 1;
@@ -192,7 +193,7 @@ impl AttributeIndexBuilder {
             Some(*first)
         }));
         writer.plain(Column::Values as usize, SectionKind::Starts, firsts.collect::<Vec<u64>>())?;
-        write_bitmaps(&mut writer, Column::Places, keys.iter().map(|key| &key.places))?;
+        self.write_places(&mut writer, &keys)?;
         write_codes(&mut writer, &keys)?;
         write_bitmaps(&mut writer, Column::Rows, keys.iter().map(|key| &key.rows))?;
         writer.plain(
@@ -205,6 +206,21 @@ impl AttributeIndexBuilder {
         writer.packed(Column::Roots as usize, SectionKind::Whole, roots)?;
         write_bitmaps(&mut writer, Column::Beyond, std::iter::once(&self.beyond))?;
         writer.finish(source, rows)
+    }
+
+    /// Writes the places of each key, and how many they are.
+    fn write_places(&self, writer: &mut SectionWriter<'_>, keys: &[SortedKey]) -> io::Result<()> {
+        let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
+        for key in keys {
+            places::write(key.places.iter().copied(), self.places, &mut content);
+            content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
+            offsets.push(content.len() as u64);
+        }
+        let column = Column::Places as usize;
+        writer.plain(column, SectionKind::Values, content)?;
+        writer.plain(column, SectionKind::Offsets, offsets)?;
+        let counts = keys.iter().map(|key| key.places.len() as u64).collect();
+        writer.plain(column, SectionKind::Whole, counts)
     }
 
     /// Writes the resources: of each the places of its keys in the order of names, and the codes of its values.
@@ -235,7 +251,7 @@ struct SortedKey {
     values: Vec<Box<[u8]>>,
     /// By the number of a value in the order in which it came: its number here.
     code_of: Vec<u32>,
-    places: RoaringBitmap,
+    places: Vec<u32>,
     codes: Vec<u32>,
     rows: RoaringBitmap,
 }

@@ -6,6 +6,7 @@ use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use roaring::RoaringBitmap;
 
 use super::layout::{ATTRIBUTE_INDEX, Column, is_indexed, name_of};
+use super::places::Places;
 use super::value::{StoredValue, decode};
 use crate::index::{PackedInts, RowBlock, SectionKind, Sections};
 use crate::span_table::PlaceSet;
@@ -29,6 +30,7 @@ pub struct AttributeIndex {
     /// Where the values of each key begin.
     first_values: ScalarBuffer<u64>,
     places: Slices,
+    place_counts: ScalarBuffer<u64>,
     codes: Buffer,
     code_offsets: ScalarBuffer<u64>,
     code_widths: ScalarBuffer<u8>,
@@ -66,6 +68,11 @@ impl Slices {
         self.content.get(start..end).unwrap_or_default()
     }
 
+    fn slice(&self, at: usize) -> Buffer {
+        let (start, end) = (self.offsets[at].as_usize(), self.offsets[at + 1].as_usize());
+        self.content.slice_with_length(start, end - start)
+    }
+
     fn bitmap(&self, at: usize) -> RoaringBitmap {
         RoaringBitmap::deserialize_from(self.get(at)).unwrap_or_default()
     }
@@ -96,6 +103,7 @@ impl AttributeIndex {
             values: Slices::open(&sections, Column::Values)?,
             first_values: numbers(&sections, Column::Values, SectionKind::Starts)?,
             places: Slices::open(&sections, Column::Places)?,
+            place_counts: numbers(&sections, Column::Places, SectionKind::Whole)?,
             codes: sections.buffer(Column::Codes as usize, SectionKind::Values)?,
             code_offsets: numbers(&sections, Column::Codes, SectionKind::Offsets)?,
             code_widths: numbers(&sections, Column::Codes, SectionKind::Whole)?,
@@ -112,7 +120,9 @@ impl AttributeIndex {
         let keys = index.names.len();
         let is_whole = index.first_values.len() == keys + 1
             && [index.places.len(), index.rows.len(), index.row_counts.len()].iter().all(|len| *len == keys)
-            && [index.code_offsets.len(), index.code_widths.len()].iter().all(|len| *len == keys)
+            && [index.code_offsets.len(), index.code_widths.len(), index.place_counts.len()]
+                .iter()
+                .all(|len| *len == keys)
             && index.beyond.len() == 1;
         is_whole.then_some(index)
     }
@@ -200,7 +210,7 @@ pub struct MarkedAttribute<'i> {
 #[derive(Debug)]
 enum MarkedPlaces {
     /// What is known by the code of the value that each of these places has.
-    Spans { places: RoaringBitmap, codes: Option<PackedInts>, by_code: Vec<Marks> },
+    Spans { places: Places, codes: Option<PackedInts>, by_code: Vec<Marks> },
     /// What is known by resource.
     Resources(Vec<Marks>),
     /// The places that must be looked at.
@@ -213,10 +223,13 @@ impl<'i> KnownAttribute<'i> {
         let index = self.index;
         let marks = match (self.key, self.scope) {
             (None, _) => MarkedPlaces::Open(index.beyond.bitmap(0)),
-            (Some(key), Scope::Span) => MarkedPlaces::Spans {
-                places: index.places.bitmap(key),
-                codes: index.codes_of(key),
-                by_code: index.of_values(key, decide),
+            (Some(key), Scope::Span) => match index.places_of(key) {
+                Some(places) => MarkedPlaces::Spans {
+                    places,
+                    codes: index.codes_of(key),
+                    by_code: index.of_values(key, decide),
+                },
+                None => MarkedPlaces::Open((0..).take(index.spans).collect()),
             },
             (Some(key), Scope::Resource) => {
                 let by_code = index.of_values(key, decide);
@@ -233,6 +246,12 @@ impl<'i> KnownAttribute<'i> {
 }
 
 impl AttributeIndex {
+    /// Returns the places of a key; `None` if they are not as many as they should be.
+    fn places_of(&self, key: usize) -> Option<Places> {
+        let entries = self.place_counts[key].as_usize();
+        Places::open(self.places.slice(key), entries, self.spans)
+    }
+
     /// Returns the codes of the values of a key, in the order of its places; `None` if all have the same value.
     fn codes_of(&self, key: usize) -> Option<PackedInts> {
         let start = self.code_offsets[key].as_usize();
@@ -254,47 +273,86 @@ impl MarkedAttribute<'_> {
 
     /// Returns the places among these of which it is true, false, and open.
     pub fn sets(&self, places: Range<usize>) -> [PlaceSet; 3] {
-        let mut sets = [0, 1, 2].map(|_| PlaceSet::none(places.clone()));
-        let mut known = PlaceSet::none(places.clone());
-        let mut mark = |place: usize, marks: Marks| {
-            known.insert(place);
-            for (bit, set) in sets.iter_mut().enumerate() {
-                if marks >> bit & 1 == 1 {
-                    set.insert(place);
+        let (known, marks) = self.known(&places);
+        let mut sets = match marks {
+            KnownMarks::Same(marks) => [IS_TRUE, IS_FALSE, IS_OPEN]
+                .map(|mark| if marks & mark == 0 { vec![0; known.len()] } else { known.clone() }),
+            KnownMarks::Each(marks) => spread(&known, &marks),
+        };
+        if self.missing != 0 {
+            let all = PlaceSet::all(places.clone());
+            for (mark, set) in [IS_TRUE, IS_FALSE, IS_OPEN].into_iter().zip(&mut sets) {
+                if self.missing & mark != 0 {
+                    let words = set.iter_mut().zip(all.words()).zip(&known);
+                    words.for_each(|((own, all), known)| *own |= all & !known);
                 }
             }
-        };
+        }
+        sets.map(|words| PlaceSet::of_words(places.clone(), words))
+    }
+
+    /// Returns the bits of those of the places that have a value, and what is known of them.
+    fn known(&self, places: &Range<usize>) -> (Vec<u64>, KnownMarks) {
         let as_u32 = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        let range = as_u32(places.start)..as_u32(places.end);
         match &self.marks {
             MarkedPlaces::Open(open) => {
-                open.range(range).for_each(|place| mark(place as usize, IS_OPEN));
+                let mut known = PlaceSet::none(places.clone());
+                let own = open.range(as_u32(places.start)..as_u32(places.end));
+                own.for_each(|place| known.insert(place as usize));
+                (known.words().to_vec(), KnownMarks::Same(IS_OPEN))
             }
             MarkedPlaces::Spans { places: own, codes, by_code } => {
-                let before = range.start.checked_sub(1).map_or(0, |last| own.rank(last));
-                for (at, place) in (before.as_usize()..).zip(own.range(range)) {
-                    let code = codes.as_ref().map_or(0, |codes| codes.code(at));
-                    mark(place as usize, by_code[code as usize]);
-                }
+                let (known, before) = own.bits(places.clone());
+                let first = by_code.first().copied().unwrap_or_default();
+                let Some(codes) = codes.as_ref().filter(|_| by_code.iter().any(|marks| *marks != first))
+                else {
+                    return (known, KnownMarks::Same(first));
+                };
+                let count: usize = known.iter().map(|word| word.count_ones() as usize).sum();
+                (known, marks_of(codes, before..before + count, by_code))
             }
             MarkedPlaces::Resources(by_resource) => {
-                let mut place = places.start;
-                self.index.resource_codes.for_each(&RowBlock::Range(range), |code| {
-                    let code = usize::try_from(code).unwrap_or_default();
-                    mark(place, by_resource[code]);
-                    place += 1;
-                });
+                let known = PlaceSet::all(places.clone()).words().to_vec();
+                (known, marks_of(&self.index.resource_codes, places.clone(), by_resource))
             }
         }
-        let mut others = PlaceSet::all(places);
-        others.subtract(&known);
-        for (bit, set) in sets.iter_mut().enumerate() {
-            if self.missing >> bit & 1 == 1 {
-                set.unite(&others);
-            }
-        }
-        sets
     }
+}
+
+/// What is known of places.
+enum KnownMarks {
+    /// The same of all.
+    Same(Marks),
+    /// Of each, in order.
+    Each(Vec<Marks>),
+}
+
+fn marks_of(codes: &PackedInts, range: Range<usize>, by_code: &[Marks]) -> KnownMarks {
+    let as_u32 = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let mut marks = Vec::with_capacity(range.len());
+    codes.for_each(&RowBlock::Range(as_u32(range.start)..as_u32(range.end)), |code| {
+        marks.push(by_code[usize::try_from(code).unwrap_or_default()]);
+    });
+    KnownMarks::Each(marks)
+}
+
+/// Returns, of the places whose bits are set, those that have each mark. `marks` has one for each of them.
+fn spread(known: &[u64], marks: &[Marks]) -> [Vec<u64>; 3] {
+    let mut sets = [(); 3].map(|()| Vec::with_capacity(known.len()));
+    let mut marks = marks.iter();
+    for word in known {
+        let (mut left, mut bits) = (*word, [0_u64; 3]);
+        while left != 0 {
+            let place = left.trailing_zeros();
+            left &= left - 1;
+            let marks = u64::from(marks.next().copied().unwrap_or_default());
+            for (mark, bits) in bits.iter_mut().enumerate() {
+                *bits |= (marks >> mark & 1) << place;
+            }
+        }
+        sets.iter_mut().zip(bits).for_each(|(set, bits)| set.push(bits));
+    }
+    sets
 }
 
 fn numbers<T: ArrowNativeType>(

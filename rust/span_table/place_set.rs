@@ -36,6 +36,11 @@ impl PlaceSet {
         self.places.clone()
     }
 
+    /// Returns the bitmap, of which the first word is that of the first place.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// Returns the bitmap, for [`crate::index::PackedInts::mark_between`].
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words

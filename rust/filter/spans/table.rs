@@ -116,7 +116,12 @@ impl TableTest<'_> {
                 Asked::Count { .. } => {
                     let least = self.of_all(&block, Bound::Least);
                     let most = (!self.is_decided).then(|| self.of_all(&block, Bound::Most));
+                    let is_none = least.is_empty() && most.as_ref().is_none_or(PlaceSet::is_empty);
                     truths.extend(run.iter().map(|row| {
+                        if is_none {
+                            let truth = self.of_counts(*row, [0, 0]);
+                            return if wanted == Truth::True { truth } else { truth.not() };
+                        }
                         let places = block.places_of(*row);
                         let at_least = least.count(places.clone());
                         let at_most = most.as_ref().map_or(at_least, |most| most.count(places));

@@ -60,6 +60,10 @@ test.each([
     span(and(TOOL, axis('ANCESTOR', LLM), axis('DESCENDANT', LLM))),
     'a tool span, below an LLM span, above an LLM span',
   ],
+  [
+    span({ op: 'OR', conditions: [TOOL, not(axis('CHILD', LLM)), THEN] }),
+    'a span where Type is TOOL or without an LLM span directly below it or followed by an LLM span',
+  ],
   [span(and(LLM, not(axis('CHILD', FAILED)))), 'an LLM span, without a failed span directly below it'],
   [not(span(TOOL, { at_least: 2 })), 'not at least 2 tool spans'],
   [and(eq('name', 'a'), span(and(TOOL, FAILED))), 'Trace Name is a and a tool span fails'],

@@ -6,10 +6,13 @@ import { partsOf, readAxis, readSpan, type AxisNode, type SpanNode } from './nod
 /** Says a condition on one span that is no axis; `isInner` if it stands beside others. */
 type Say = (condition: Expression, isInner: boolean) => string;
 
-/** Returns a condition on the spans of a trace in words; null for anything else. */
+/** Returns a condition on the spans of a trace in words, or an axis that stands in a group; null for anything else. */
 export function spanWords(expression: Expression, say: Say): string | null {
   const span = readSpan(expression);
-  if (span === null) return null;
+  if (span === null) {
+    const axis = readAxis(expression);
+    return axis === null ? null : axisWords(axis, say, 'attached');
+  }
   const kind = readKind(span.where, say);
   const isOne = span.least === 1 && span.most === null;
   const isMany = !isOne && span.most !== 0 && span.most !== 1;

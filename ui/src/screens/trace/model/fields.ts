@@ -17,6 +17,9 @@ export interface SpanValue {
   value: string;
 }
 
+/** A longer value makes no link: addresses are limited. In UTF-16 code units. */
+const LONGEST = 300;
+
 /** Returns what other traces may have a span like: its name, its tool and its model, as far as it has them. */
 export function valuesOfSpan(spans: Spans, span: number): SpanValue[] {
   const values = [
@@ -24,5 +27,5 @@ export function valuesOfSpan(spans: Spans, span: number): SpanValue[] {
     { field: 'tool_name', label: 'Tool', value: spans.tool.at(span) },
     { field: 'model', label: 'Model', value: spans.model.at(span) },
   ] as const;
-  return values.flatMap(({ value, ...field }) => (value === null ? [] : [{ ...field, value }]));
+  return values.flatMap(({ value, ...field }) => (value && value.length <= LONGEST ? [{ ...field, value }] : []));
 }

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from support.services.process import RunningService
 
 
+MAX_FIRST_VISIT_BYTES = 90_000
+"""JS and CSS until the list and its charts are there, compressed."""
+
+
 def expect_screen(page: Page) -> None:
     expect(page.get_by_role("main")).to_be_visible()
     expect(page).to_have_title(re.compile("Spanwise"))
@@ -30,6 +34,19 @@ def test_it_loads_and_is_accessible(visit: Callable[..., Page], service: Running
     expect_screen(page)
     assert_accessible(page)
     take_picture(page, f"page-{theme}")
+
+
+def test_a_first_visit_to_the_list_loads_little(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    expect(page.locator("[data-row]")).to_have_count(50)
+    expect(page.locator("canvas")).to_have_count(2)
+    loaded = page.evaluate(
+        """() => performance.getEntriesByType("resource")
+            .filter((each) => /\\.(js|css)$/.test(new URL(each.name).pathname))
+            .map((each) => each.encodedBodySize)"""
+    )
+    assert len(loaded) >= 5
+    assert sum(loaded) <= MAX_FIRST_VISIT_BYTES
 
 
 def test_a_browser_is_led_there_and_keeps_its_place(page: Page, service: RunningService) -> None:

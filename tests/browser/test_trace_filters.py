@@ -1,4 +1,4 @@
-"""The filter of the traces: chips, groups and JSON, which are one; facets; recent filters."""
+"""The filter of the traces: chips, groups and JSON, which are one; conditions on spans; facets; recent filters."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ NESTED = {
 }
 
 
+TOOL = {"op": "EQ", "key": "type", "value": "TOOL"}
+LLM = {"op": "EQ", "key": "type", "value": "LLM"}
+THEN_LLM = {"op": "FOLLOWED_BY", "where": LLM}
+FAILED_TOOL = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, FAILED, THEN_LLM]}}
+
+
 def place(expression: object, **params: str) -> str:
     """Returns the place of the traces that match an expression, or a text that is none."""
     text = expression if isinstance(expression, str) else json.dumps(expression)
@@ -62,6 +68,14 @@ def expect_total(page: Page, service: RunningService, expression: object) -> Non
     expect(page.locator("section[aria-label='List of traces'] b").first).to_have_text(
         f"{count:,} trace" if count == 1 else f"{count:,} traces"
     )
+
+
+def expect_newest(page: Page, service: RunningService, expression: object) -> None:
+    """Expects the trace first that the service has first, for the list does not count what spans decide."""
+    search = {"filter": expression, "limit": 1, "detail": "summary"}
+    (newest,) = service.http.post("/traces/search", json=search).raise_for_status().json()["data"]
+    first = page.locator("[data-row] a").first
+    expect(first).to_have_attribute("href", re.compile(f"^#/trace/{newest['trace_id']}"))
 
 
 def test_a_condition_is_added_changed_and_taken_away_by_keys(
@@ -213,6 +227,134 @@ def test_a_link_without_a_readable_filter(visit: Callable[..., Page], service: R
     expect(page.get_by_label("Filter as JSON")).to_have_value('{"op": ')
     page.get_by_role("button", name="Clear").click()
     expect(page.locator("[data-row]")).to_have_count(50)
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+def test_a_condition_on_spans_is_made_and_changed_by_keys(
+    visit: Callable[..., Page], service: RunningService, theme: str, width: int
+) -> None:
+    page = visit(service.url, "#/traces?from=all", theme=theme, width=width)
+    expect(page.locator("[data-row]")).to_have_count(50)
+    page.keyboard.press("f")
+    form = page.get_by_role("dialog", name="Add: filter")
+    expect(form.get_by_label("Field")).to_be_focused()
+    page.keyboard.type("A span that")
+    span = form.get_by_role("group", name="The span")
+    for _ in range(5):
+        page.keyboard.press("Tab")
+    expect(span.get_by_label("Value")).to_be_focused()
+    page.keyboard.type("TOOL")
+    span.get_by_role("button", name="+ And").press("Enter")
+    second = span.get_by_role("group", name="Condition 2")
+    expect(second.get_by_label("Field")).to_be_focused()
+    page.keyboard.type("Status")
+    second.get_by_label("Value").select_option("ERROR")
+    form.get_by_label("How the span is related to another").select_option("FOLLOWED_BY")
+    form.get_by_role("group", name="Another span").get_by_label("Value").fill("LLM")
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    take_picture(page, f"traces-span-form-{theme}-{width}")
+    form.get_by_role("group", name="Another span").get_by_label("Value").press("Enter")
+    expect(page.get_by_text("a tool span fails, then an LLM span")).to_be_visible()
+    assert filter_of(page) == FAILED_TOOL
+    expect_newest(page, service, FAILED_TOOL)
+    take_picture(page, f"traces-span-chip-{theme}-{width}")
+    page.get_by_role("button", name="Edit: a tool span fails, then an LLM span").press("Enter")
+    edit = page.get_by_role("dialog", name="Edit: a tool span")
+    expect(edit.get_by_role("group", name="The span").get_by_label("Value").first).to_be_focused()
+    expect(edit.get_by_role("group", name="The span").get_by_label("Value").first).to_have_value("TOOL")
+    expect(edit.get_by_label("How the span is related to another")).to_have_value("FOLLOWED_BY")
+    edit.get_by_label("How the span is related to another").select_option("")
+    edit.get_by_label("Least number").fill("2")
+    edit.get_by_label("Least number").press("Enter")
+    expect(page.get_by_text("at least 2 tool spans fail")).to_be_visible()
+    twice = {"op": "SPAN", "at_least": 2, "where": {"op": "AND", "conditions": [TOOL, FAILED]}}
+    assert filter_of(page) == twice
+    expect_newest(page, service, twice)
+
+
+@pytest.mark.parametrize(
+    ("count", "numbers", "relation"),
+    [
+        ("AT_MOST", {"at_most": 2}, ""),
+        ("BETWEEN", {"at_least": 2, "at_most": 3}, "NOT PRECEDED_BY"),
+        ("NONE", {}, "ANCESTOR"),
+        ("AT_LEAST", {}, "NOT PARENT"),
+        ("AT_LEAST", {"at_least": 4}, "NOT CHILD"),
+        ("AT_LEAST", {}, "DESCENDANT"),
+    ],
+)
+def test_every_count_and_relation_is_what_the_service_takes(
+    visit: Callable[..., Page], service: RunningService, count: str, numbers: dict[str, int], relation: str
+) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    page.get_by_role("button", name="Add: filter").click()
+    form = page.get_by_role("dialog", name="Add: filter")
+    form.get_by_label("Field").select_option("SPAN")
+    form.get_by_role("combobox", name="How often").select_option(count)
+    for member, number in numbers.items():
+        form.get_by_label("Least number" if member == "at_least" else "Greatest number").fill(str(number))
+    form.get_by_role("group", name="The span").get_by_label("Value").fill("TOOL")
+    form.get_by_label("How the span is related to another").select_option(relation)
+    if relation:
+        form.get_by_role("group", name="Another span").get_by_label("Value").fill("LLM")
+    form.get_by_role("button", name="Add filter").click()
+    expect(page.get_by_role("button", name="Edit: ")).to_have_count(1)
+    axis = {"op": relation.removeprefix("NOT "), "where": LLM}
+    related = {"op": "NOT", "condition": axis} if relation.startswith("NOT ") else axis
+    where = {"op": "AND", "conditions": [TOOL, related]} if relation else TOOL
+    least = {"at_least": 0} if count == "AT_MOST" else {}
+    span = {"op": "SPAN", **least, **numbers, "where": where}
+    expected = {"op": "NOT", "condition": span} if count == "NONE" else span
+    assert filter_of(page) == expected
+    expect_newest(page, service, expected)
+
+
+def test_what_the_form_of_spans_cannot_show_stays_json(visit: Callable[..., Page], service: RunningService) -> None:
+    either = {"op": "SPAN", "where": {"op": "OR", "conditions": [TOOL, {"op": "CHILD", "where": LLM}]}}
+    page = visit(service.url, place({"op": "AND", "conditions": [FAILED, either]}))
+    chip = "a span where Type is TOOL or directly above an LLM span"
+    page.get_by_role("button", name=f"Edit: {chip}").click()
+    form = page.get_by_role("dialog", name=f"Edit: {chip}")
+    expect(form.get_by_text("This form cannot show all of the condition")).to_be_visible()
+    assert_accessible(page)
+    form.get_by_role("button", name="Edit as JSON").press("Enter")
+    expect(page.get_by_label("Filter as JSON")).to_have_value(re.compile('"CHILD"'))
+    page.get_by_role("button", name="Groups").click()
+    editor = page.get_by_role("region", name="Filter editor")
+    editor.get_by_role("button", name=f"Edit: {chip}").click()
+    inner = editor.get_by_role("dialog", name=f"Edit: {chip}")
+    expect(inner.get_by_text("This form cannot show all of the condition")).to_be_visible()
+    expect(inner.get_by_role("button", name="Edit as JSON")).to_have_count(0)
+    assert filter_of(page) == {"op": "AND", "conditions": [FAILED, either]}
+    expect_newest(page, service, filter_of(page))
+
+
+def test_conditions_on_a_span_come_and_go_and_their_values_are_suggested(
+    visit: Callable[..., Page], service: RunningService
+) -> None:
+    page = visit(service.url, place({"op": "SPAN", "as": "mine", "where": TOOL}))
+    page.get_by_role("button", name="Edit: a tool span").click()
+    form = page.get_by_role("dialog", name="Edit: a tool span")
+    span = form.get_by_role("group", name="The span")
+    value = span.get_by_label("Value")
+    value.fill("l")
+    expect(span.locator("datalist option[value='LLM']")).to_have_count(1)
+    expect(span.get_by_role("button", name="Take out condition 1")).to_be_disabled()
+    span.get_by_role("button", name="+ And").click()
+    span.get_by_role("group", name="Condition 2").get_by_label("Field").select_option("is_root")
+    span.get_by_role("group", name="Condition 2").get_by_label("Value").select_option("false")
+    span.get_by_role("button", name="Take out condition 1").press("Enter")
+    expect(span.get_by_role("button", name="+ And")).to_be_focused()
+    form.get_by_label("Least number").fill("1.5")
+    form.get_by_role("button", name="Apply").click()
+    expect(form.get_by_role("alert")).to_have_text("Enter how often: a whole number.")
+    form.get_by_label("Least number").fill("1")
+    form.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("a span where Is a Root is false")).to_be_visible()
+    named = {"op": "SPAN", "as": "mine", "where": {"op": "EQ", "key": "is_root", "value": False}}
+    assert filter_of(page) == named
+    expect_newest(page, service, named)
 
 
 def test_facets_filter_and_exclude(visit: Callable[..., Page], service: RunningService) -> None:

@@ -189,7 +189,7 @@ def test_what_was_said_and_done_is_a_filter(visit: Callable[..., Page], service:
         "where": {"op": "AND", "conditions": [{"op": "EQ", "key": "type", "value": "TOOL"}, failed]},
     }
     page = visit(service.url, f"#/traces?from=all&q={quote(json.dumps(called))}")
-    expect(page.get_by_text("a span where (type is TOOL and Status is ERROR)")).to_be_visible()
+    expect(page.get_by_text("a tool span fails")).to_be_visible()
     expected = found(service, filter=called)
     expect(page.locator("[data-row] a").first).to_have_attribute("href", leads_to(expected[0]["trace_id"]))
 

@@ -46,3 +46,34 @@ export function fetchFacets(request: FacetsRequest, signal: AbortSignal): Promis
   const body = { ...rest, exclude_own: excludeOwn };
   return expectData(client.POST('/traces/facets', { params: { query: inStore(store) }, body, signal }));
 }
+
+const OF_SPANS = ['name', 'type', 'model', 'tool_name', 'service'] as const;
+
+/** A text of spans whose values can be looked up. */
+export type SpanText = (typeof OF_SPANS)[number];
+
+export function isOfSpans(key: string): key is SpanText {
+  return (OF_SPANS as readonly string[]).includes(key);
+}
+
+/** How many spans are looked at for their values. */
+const LOOKED_AT = 100;
+
+/** Returns the values of a field that begin with a text, of the newest spans with such a value: frequent ones first. */
+export async function fetchSpanValues(
+  key: SpanText,
+  text: string,
+  store: string | null,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const filter: Expression =
+    text === '' ? { op: 'EXISTS', key } : { op: 'STARTSWITH', key, value: text, ignore_case: true };
+  const body = { filter, limit: LOOKED_AT };
+  const page = await expectData(client.POST('/spans/search', { params: { query: inStore(store) }, body, signal }));
+  const counts = new Map<string, number>();
+  for (const span of page.data) {
+    const value = span[key];
+    if (typeof value === 'string') counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return [...counts].sort(([, one], [, other]) => other - one).map(([value]) => value);
+}

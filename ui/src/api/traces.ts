@@ -54,7 +54,7 @@ export async function fetchMatches(
   return page.data[0]?.matches ?? null;
 }
 
-/** Returns the fields that traces can be filtered by, with their operators. */
-export async function fetchFilterFields(): Promise<FilterField[]> {
-  return (await expectData(client.GET('/traces/filter-schema'))).fields;
+/** Returns the fields that traces can be filtered by, those of their spans, and their operators. */
+export function fetchFilterSchema(): Promise<Schema['FilterSchema']> {
+  return expectData(client.GET('/traces/filter-schema'));
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { FilterField } from '../api/traces';
-import { draftOf, emptyDraft, readDraft, withOperator } from './draft';
+import { draftOf, editableDraft, emptyDraft, readDraft, withOperator } from './draft';
 import type { Expression } from './expression';
 import { inWords, operatorsOf } from './words';
 
@@ -12,8 +12,10 @@ const FIELDS: FilterField[] = [
   { key: 'name', label: 'Trace Name', type: 'string', operators: text, values: null },
   { key: 'duration_ms', label: 'Duration (ms)', type: 'number', operators: ordered, values: null },
   { key: 'start_time', label: 'Start Time', type: 'datetime', operators: ordered, values: null },
+  { key: 'is_root', label: 'Is a Root', type: 'boolean', operators: ['EQ', 'NEQ', 'EXISTS'], values: null },
   { key: 'text', label: 'Any Text', type: 'text', operators: ['CONTAINS', 'EXISTS'], values: null },
 ];
+const TABLES = { all: FIELDS, spans: [] };
 const GIVEN: Record<FilterField['type'], string> = {
   enum: 'ERROR',
   string: ' a "b" ',
@@ -30,7 +32,7 @@ test.each(FIELDS)('every operator of $key makes a condition whose draft it is', 
     expect(read, id).toHaveProperty('expression');
     const { expression } = read as { expression: Expression };
     expect(draftOf(expression), id).toEqual(draft);
-    expect(inWords(expression, FIELDS), id).toContain(field.label);
+    expect(inWords(expression, TABLES), id).toContain(field.label);
   }
 });
 
@@ -49,7 +51,7 @@ test('a number is a number, and a text is taken as it is', () => {
 });
 
 test('a text to look for has a letter or a digit', () => {
-  const field = FIELDS[4] as FilterField;
+  const field = FIELDS[5] as FilterField;
   const draft = { key: 'text', operator: 'CONTAINS', ignoreCase: true };
   expect(readDraft({ ...draft, values: ['"..."'] }, field)).toHaveProperty('problem');
   expect(readDraft({ ...draft, values: ['の'] }, field)).toEqual({
@@ -62,6 +64,24 @@ test('case is said only where it is not what the operator does by itself', () =>
   const draft = { key: 'name', operator: 'CONTAINS', values: ['a'], ignoreCase: true };
   expect(readDraft(draft, name)).toEqual({ expression: { op: 'CONTAINS', key: 'name', value: 'a' } });
   expect(readDraft({ ...draft, ignoreCase: false }, name)).toMatchObject({ expression: { ignore_case: false } });
+});
+
+test.each([
+  { op: 'EQ', key: 'attributes.tier', value: 'gold' },
+  { op: 'EQ', key: 'name', value: 7 },
+  { op: 'EQ', key: 'duration_ms', value: '7' },
+  { op: 'EQ', key: 'status', value: 'lost' },
+  { op: 'IN', key: 'name', values: ['a', null] },
+  { op: 'CONTAINS', key: 'duration_ms', value: 7 },
+  { op: 'NOT', condition: { op: 'GT', key: 'duration_ms', value: 7 } },
+  { op: 'OR', conditions: [{ op: 'EXISTS', key: 'name' }] },
+])('no form shows %j', (expression) => {
+  expect(editableDraft(expression as Expression, FIELDS)).toBeNull();
+});
+
+test('what a form shows of a condition is all of it', () => {
+  const condition: Expression = { op: 'IN', key: 'name', value: ['a', 'b'], ignore_case: true };
+  expect(editableDraft(condition, FIELDS)).toMatchObject({ operator: 'IN', values: ['a', 'b'], ignoreCase: true });
 });
 
 test.each([
@@ -79,22 +99,6 @@ test.each([
     },
     'Trace Name is a or ({"op":"SPAN"} and {"op":"X"})',
   ],
-  [
-    {
-      op: 'SPAN',
-      at_least: 2,
-      where: {
-        op: 'AND',
-        conditions: [
-          { op: 'EQ', key: 'type', value: 'TOOL' },
-          { op: 'FOLLOWED_BY', where: { op: 'EQ', key: 'type', value: 'LLM' } },
-        ],
-      },
-    },
-    'at least 2 spans where (type is TOOL and followed by a span that has type is LLM)',
-  ],
-  [{ op: 'SPAN', at_most: 0, where: { op: 'EXISTS', key: 'error' } }, 'no span where error is present'],
-  [{ op: 'SPAN', where: { op: 'EXISTS', key: 'error' } }, 'a span where error is present'],
 ])('%j in words', (expression, words) => {
-  expect(inWords(expression as Expression, FIELDS)).toBe(words);
+  expect(inWords(expression as Expression, TABLES)).toBe(words);
 });

@@ -23,9 +23,18 @@ export type Negation = {
   condition: Expression;
 };
 
+/** A condition on the spans of a trace, or, with an axis, on those that are related to a span. */
+export type SpanCondition = {
+  op: string;
+  as?: string;
+  at_least?: number;
+  at_most?: number;
+  where: Expression;
+};
+
 /* eslint-enable @typescript-eslint/consistent-type-definitions */
 
-export type Expression = Condition | Group | Negation;
+export type Expression = Condition | Group | Negation | SpanCondition;
 
 export function isGroup(expression: Expression): expression is Group {
   return expression.op === 'AND' || expression.op === 'OR';
@@ -46,6 +55,12 @@ export function all(...expressions: (Expression | null)[]): Expression | null {
   const conditions = expressions.flatMap(conjuncts);
   if (conditions.length === 0) return null;
   return conditions.length === 1 ? (conditions[0] as Expression) : { op: 'AND', conditions };
+}
+
+/** Returns what is true of traces that have a span with a value, or, if it is left out, of those that have none. */
+export function spanValueIs(key: string, value: Value, excluded = false): Expression {
+  const condition: Expression = { op: 'SPAN', where: valueIs(key, value) };
+  return excluded ? { op: 'NOT', condition } : condition;
 }
 
 /** Returns the expression of a value that is looked for, or left out. A missing value is null. */

@@ -1,9 +1,13 @@
 /** The fields that filters are made of, as the service names them. They are read once. */
-import { fetchFilterFields, type FilterField } from '../api/traces';
+import { fetchFilterSchema, type FilterField } from '../api/traces';
 
 class Fields {
-  /** The fields; empty until they are read. */
+  /** The fields of traces; empty until they are read. */
   all = $state.raw<FilterField[]>([]);
+  /** The fields of spans, inside of `SPAN`. */
+  spans = $state.raw<FilterField[]>([]);
+  /** How spans inside of `SPAN` can be related to others, as `FOLLOWED_BY`. */
+  axes = $state.raw<string[]>([]);
   /** Why they could not be read, or null. */
   problem = $state.raw<unknown>(null);
   #reading: Promise<void> | null = null;
@@ -16,7 +20,10 @@ class Fields {
 
   async #fetch(): Promise<void> {
     try {
-      this.all = await fetchFilterFields();
+      const schema = await fetchFilterSchema();
+      this.all = schema.fields;
+      this.spans = schema.span_fields;
+      this.axes = schema.axes;
       this.problem = null;
     } catch (error) {
       this.problem = error;

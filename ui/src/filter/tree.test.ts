@@ -83,6 +83,7 @@ test.each([
   ['$.conditions[1].value', [1]],
   ['$.conditions[1].condition.conditions[0].key', [1, 0, 0]],
   ['$.condition', [0]],
+  ['$.conditions[1].where.conditions[0].key', [1]],
 ])('the node of %s is %j', (path, steps) => {
   expect(stepsOf(path)).toEqual(steps);
 });

@@ -110,10 +110,14 @@ export function isFlat(root: Expression | null): boolean {
   });
 }
 
-/** Returns the place of the node that a JSON path of the service leads to or into: `$.conditions[1].value` is `[1]`. */
+/**
+ * Returns the place of the node that a JSON path of the service leads to or into: `$.conditions[1].value` is `[1]`.
+ * What is inside of `SPAN` belongs to that node.
+ */
 export function stepsOf(path: string): number[] {
   const steps: number[] = [];
-  for (const [, index] of path.matchAll(/\.conditions\[(\d+)\]|\.condition(?=[.[]|$)/g)) {
+  const [outside = ''] = path.split('.where');
+  for (const [, index] of outside.matchAll(/\.conditions\[(\d+)\]|\.condition(?=[.[]|$)/g)) {
     steps.push(index === undefined ? 0 : Number(index));
   }
   return steps;

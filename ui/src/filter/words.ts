@@ -3,6 +3,7 @@ import type { FilterField } from '../api/traces';
 import { formatCount } from '../format/number';
 import { formatInstant } from '../format/time';
 import type { Expression, Value } from './expression';
+import { spanWords } from './spans/words';
 import { readNode } from './tree';
 
 /** An operator as a user chooses it: of the service, or the negation of one. */
@@ -79,6 +80,14 @@ export function valueWords(value: Value, type?: FieldType): string {
   return String(value);
 }
 
+/** The fields that filters are made of. */
+export interface FieldTables {
+  /** Those of traces. */
+  readonly all: readonly FilterField[];
+  /** Those of spans, inside of `SPAN`. */
+  readonly spans: readonly FilterField[];
+}
+
 export interface Sentence {
   subject: string;
   verb: string;
@@ -110,46 +119,31 @@ export function sentenceOf(expression: Expression, fields: readonly FilterField[
 const MAX_VALUES = 3;
 
 /** Returns any filter in one line. What has no words is JSON. */
-export function inWords(expression: Expression, fields: readonly FilterField[], isInner = false): string {
+export function inWords(expression: Expression, tables: FieldTables): string {
+  return say(expression, tables.all, tables.spans, false);
+}
+
+function say(
+  expression: Expression,
+  fields: readonly FilterField[],
+  ofSpans: readonly FilterField[],
+  isInner: boolean,
+): string {
   const sentence = sentenceOf(expression, fields);
   if (sentence !== null) return `${sentence.subject} ${sentence.verb} ${sentence.object}`.trimEnd();
+  const spans = spanWords(expression, (condition, isBeside) => say(condition, ofSpans, ofSpans, isBeside));
+  if (spans !== null) return spans;
   const node = readNode(expression);
   switch (node.kind) {
     case 'group': {
       const words = node.children
-        .map((child) => inWords(child, fields, true))
+        .map((child) => say(child, fields, ofSpans, true))
         .join(node.op === 'AND' ? ' and ' : ' or ');
       return isInner && node.children.length > 1 ? `(${words})` : words;
     }
     case 'negation':
-      return `not ${inWords(node.child, fields, true)}`;
+      return `not ${say(node.child, fields, ofSpans, true)}`;
     default:
-      return spanWords(expression, fields) ?? JSON.stringify(expression);
+      return JSON.stringify(expression);
   }
-}
-
-const AXES: Record<string, string> = {
-  PARENT: 'whose parent has',
-  CHILD: 'with a child that has',
-  ANCESTOR: 'below a span that has',
-  DESCENDANT: 'above a span that has',
-  FOLLOWED_BY: 'followed by a span that has',
-  PRECEDED_BY: 'preceded by a span that has',
-};
-
-/** Returns a condition on spans in words: `2 spans or more where Type is TOOL`; null for anything else. */
-function spanWords(expression: Expression, fields: readonly FilterField[]): string | null {
-  const { op, at_least: atLeast = 1, at_most: atMost, where } = expression as unknown as Record<string, unknown>;
-  if (typeof op !== 'string' || typeof where !== 'object' || where === null) return null;
-  const inner = inWords(where as Expression, fields, true);
-  const axis = AXES[op];
-  if (axis !== undefined) return `${axis} ${inner}`;
-  if (op !== 'SPAN') return null;
-  if (atMost === 0) return `no span where ${inner}`;
-  const bounds = [
-    atMost === undefined ? null : `at most ${String(atMost)}`,
-    atLeast === 1 ? null : `at least ${String(atLeast)}`,
-  ];
-  const counted = bounds.filter((bound) => bound !== null).join(' and ');
-  return `${counted === '' ? 'a span' : `${counted} spans`} where ${inner}`;
 }

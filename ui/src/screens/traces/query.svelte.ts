@@ -7,7 +7,7 @@ import { route } from '../../state/route.svelte';
 import { readChart, readSplit, type Chart } from './charts/series';
 import { readSort, writeSort } from './list/columns';
 import type { Sort } from '../../api/traces';
-import type { Editor } from '../../filter/editor/FilterEditor.svelte';
+import type { Editor } from '../../filter/editor/editors';
 
 /** Filters by a value of a field, null for none; or leaves it out. */
 export type Pick = (key: string, value: string | null, excluded: boolean) => void;

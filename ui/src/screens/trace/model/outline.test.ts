@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { FEWEST_EQUAL, isRun, Outline, runKey, spanOf } from './outline';
 import { extent, nextOf, Opened, Rows, runMembers } from './rows';
 import { keySpans, shownSpans, withAncestors } from './shown';
-import { drawing, randomSpans, spansOf } from './testing/random-spans';
+import { drawing } from '../../../testing/drawing';
+import { randomSpans, spansOf } from './testing/random-spans';
 
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed + 1);
 const everything = (count: number) => new Uint8Array(count).fill(1);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 
 import { stepOf, ticksOf } from './ticks';
 import { clampRange, idleGaps, idleShare, readRange, Timeline, writeRange } from './timeline';
-import { drawing, randomSpans, spansOf } from './testing/random-spans';
+import { drawing } from '../../../testing/drawing';
+import { randomSpans, spansOf } from './testing/random-spans';
 
 describe.each([1, 2, 3, 4, 5, 6, 7, 8])('laws of a timeline, seed %d', (seed) => {
   const draw = drawing(seed);

@@ -1,15 +1,7 @@
 /** Made-up traces for tests. */
 import type { CodedColumn, SpanColumns } from '../../../../api/trace';
+import { drawing } from '../../../../testing/drawing';
 import { Spans } from '../spans';
-
-/** Returns a function that draws whole numbers below its argument, the same ones for the same seed. */
-export function drawing(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 export interface Given {
   parent: number[];

@@ -1,0 +1,162 @@
+/** A condition on the spans of a trace while it is edited: what of `SPAN` a form shows. */
+import type { FilterField } from '../../api/traces';
+import { editableDraft, emptyDraft, readDraft, type Draft, type Read } from '../draft';
+import type { Expression } from '../expression';
+import { AXES, partsOf, readAxis, readSpan, type SpanNode } from './node';
+
+/** How many spans of a trace are meant. */
+export type Count = 'AT_LEAST' | 'AT_MOST' | 'BETWEEN' | 'NONE';
+
+export interface SpanDraft {
+  count: Count;
+  /** Numbers as fields hold them; empty where the count has none. */
+  least: string;
+  most: string;
+  conditions: Draft[];
+  /** Another span that there must be, or must not be; null if that does not matter. */
+  relation: Relation | null;
+  /** The name of the spans in the matches of a search, which the form keeps; null without one. */
+  name: string | null;
+}
+
+export interface Relation {
+  /** The axis, as `CHILD` or `NOT CHILD`. */
+  id: string;
+  /** What the other span is; never empty. */
+  conditions: Draft[];
+  name: string | null;
+}
+
+/** Returns the draft of a new condition: at least one span of a type that is to be said. */
+export function emptySpanDraft(fields: readonly FilterField[]): SpanDraft {
+  return { count: 'AT_LEAST', least: '1', most: '', conditions: emptyConditions(fields), relation: null, name: null };
+}
+
+/** Returns the conditions of another span before anything is said of it. */
+export function emptyConditions(fields: readonly FilterField[]): Draft[] {
+  const field = fields.find((each) => each.key === 'type') ?? fields[0];
+  return field === undefined ? [] : [emptyDraft(field)];
+}
+
+/** Returns a draft with another count, and with the numbers that this has. */
+export function withCount(draft: SpanDraft, count: Count): SpanDraft {
+  const least = draft.least || '1';
+  const most = draft.most || least;
+  return { ...draft, count, least: hasLeast(count) ? least : '', most: hasMost(count) ? most : '' };
+}
+
+export function hasLeast(count: Count): boolean {
+  return count === 'AT_LEAST' || count === 'BETWEEN';
+}
+
+export function hasMost(count: Count): boolean {
+  return count === 'AT_MOST' || count === 'BETWEEN';
+}
+
+/** Returns a draft whose span has another relation, by its id; null drops it. */
+export function withRelation(draft: SpanDraft, id: string | null, fields: readonly FilterField[]): SpanDraft {
+  if (id === null) return { ...draft, relation: null };
+  const { conditions, name } = draft.relation ?? { conditions: emptyConditions(fields), name: null };
+  return { ...draft, relation: { id, conditions, name } };
+}
+
+/**
+ * Returns the draft of a condition on spans. Null where a form cannot show all of it: `OR`, negated groups, more than
+ * one axis, axes of the other span, and fields or operators that are not offered.
+ */
+export function spanDraftOf(expression: Expression, fields: readonly FilterField[]): SpanDraft | null {
+  const span = readSpan(expression);
+  if (span === null) return null;
+  const parts = partsOf(span.where);
+  const axes = parts.flatMap((part) => readAxis(part) ?? []);
+  const conditions = draftsOf(
+    parts.filter((part) => readAxis(part) === null),
+    fields,
+  );
+  const [axis] = axes;
+  if (conditions === null || axes.length > 1) return null;
+  const draft = { ...countOf(span), conditions, name: span.name };
+  if (axis === undefined) return { ...draft, relation: null };
+  const others = draftsOf(partsOf(axis.where), fields);
+  const id = axis.negated ? `NOT ${axis.axis}` : axis.axis;
+  return others === null ? null : { ...draft, relation: { id, conditions: others, name: axis.name } };
+}
+
+/** Returns drafts of conditions; null if one of them has none. */
+function draftsOf(parts: Expression[], fields: readonly FilterField[]): Draft[] | null {
+  const drafts = parts.map((part) => editableDraft(part, fields));
+  return drafts.every((draft) => draft !== null) ? drafts : null;
+}
+
+function countOf({ least, most }: SpanNode): Pick<SpanDraft, 'count' | 'least' | 'most'> {
+  if (most === null) return { count: 'AT_LEAST', least: String(least), most: '' };
+  if (most === 0) return { count: 'NONE', least: '', most: '' };
+  if (least === 0) return { count: 'AT_MOST', least: '', most: String(most) };
+  return { count: 'BETWEEN', least: String(least), most: String(most) };
+}
+
+/** Returns the condition of a draft, or why it is none yet. */
+export function readSpanDraft(draft: SpanDraft, fields: readonly FilterField[]): Read {
+  const bounds = readBounds(draft);
+  if ('problem' in bounds) return bounds;
+  const parts = readDrafts(draft.conditions, fields);
+  if ('problem' in parts) return parts;
+  const related = draft.relation === null ? [] : readRelation(draft.relation, fields);
+  if ('problem' in related) return related;
+  const conditions = [...parts, ...related];
+  if (conditions.length === 0) return { problem: 'Add a condition on the span.' };
+  const span: Expression = { op: 'SPAN', ...named(draft.name), ...bounds, where: both(conditions) };
+  return { expression: draft.count === 'NONE' ? { op: 'NOT', condition: span } : span };
+}
+
+function readRelation({ id, conditions, name }: Relation, fields: readonly FilterField[]) {
+  const parts = readDrafts(conditions, fields);
+  if ('problem' in parts) return parts;
+  if (parts.length === 0) return { problem: 'Add a condition on the other span.' };
+  const op = AXES.find((axis) => id.endsWith(axis));
+  if (op === undefined) return { problem: `There is no relation ${id}.` };
+  const axis: Expression = { op, ...named(name), where: both(parts) };
+  return [id.startsWith('NOT ') ? ({ op: 'NOT', condition: axis } as const) : axis];
+}
+
+function readDrafts(drafts: Draft[], fields: readonly FilterField[]): Expression[] | { problem: string } {
+  const expressions: Expression[] = [];
+  for (const draft of drafts) {
+    const field = fields.find((each) => each.key === draft.key);
+    if (field === undefined) return { problem: `Spans have no field ${draft.key}.` };
+    const read = readDraft(draft, field);
+    if ('problem' in read) return { problem: `${field.label}: ${read.problem}` };
+    expressions.push(read.expression);
+  }
+  return expressions;
+}
+
+/** Returns the members that say how many spans are meant. One is the least number where none is said. */
+function readBounds({ count, ...texts }: SpanDraft): { at_least?: number; at_most?: number } | { problem: string } {
+  const [least, most] = [readNumber(texts.least), readNumber(texts.most)];
+  if ((hasLeast(count) && least === null) || (hasMost(count) && most === null)) {
+    return { problem: 'Enter how often: a whole number.' };
+  }
+  if (count === 'BETWEEN' && (least as number) > (most as number)) {
+    return { problem: 'The most must not be less than the least.' };
+  }
+  const atLeast = count === 'AT_MOST' ? 0 : hasLeast(count) ? least : 1;
+  return {
+    ...(atLeast === 1 || atLeast === null ? {} : { at_least: atLeast }),
+    ...(hasMost(count) && most !== null ? { at_most: most } : {}),
+  };
+}
+
+function readNumber(text: string): number | null {
+  const number = Number(text);
+  return text.trim() !== '' && Number.isSafeInteger(number) && number >= 0 ? number : null;
+}
+
+function both(conditions: Expression[]): Expression {
+  const [first] = conditions;
+  return conditions.length === 1 && first !== undefined ? first : { op: 'AND', conditions };
+}
+
+function named(name: string | null): { as?: string } {
+  return name === null ? {} : { as: name };
+}

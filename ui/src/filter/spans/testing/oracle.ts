@@ -1,0 +1,96 @@
+/** What conditions on spans mean, by trying every span of a trace: docs/reference/filter.md#spans. For tests. */
+import type { Condition, Expression } from '../../expression';
+
+export interface TestSpan {
+  parent: number;
+  start: number;
+  end: number;
+  /** What is drawn once for each condition that is met: whether it is true of the span. */
+  truths: Map<string, boolean | null>;
+  draw: (below: number) => number;
+}
+
+/** Returns the spans of a trace, each parent before its children. */
+export function randomForest(draw: (below: number) => number): TestSpan[] {
+  return Array.from({ length: draw(7) }, (_, index) => {
+    const start = draw(10);
+    return { parent: draw(index + 1) - 1, start, end: start + draw(4), truths: new Map(), draw };
+  });
+}
+
+interface Members {
+  op: string;
+  where: Expression;
+  condition?: Expression;
+  conditions?: Expression[];
+  at_least?: number;
+  at_most?: number;
+}
+
+/** Whether `SPAN`, or `NOT` of it, is true of a trace. */
+export function holds(expression: Expression, spans: TestSpan[]): boolean {
+  const { op, where, condition, conditions, at_least: least, at_most: most } = expression as unknown as Members;
+  if (op === 'NOT') return !holds((condition ?? conditions?.[0]) as Expression, spans);
+  const count = spans.filter((_, index) => truth(where, spans, index) === true).length;
+  return most === 0 ? count === 0 : count >= (least ?? 1) && count <= (most ?? Infinity);
+}
+
+function truth(expression: Expression, spans: TestSpan[], index: number): boolean | null {
+  const { op, where, condition, conditions } = expression as unknown as Members;
+  if (op === 'NOT') return not(truth((condition ?? conditions?.[0]) as Expression, spans, index));
+  if (op === 'AND' || op === 'OR') {
+    const truths = (conditions ?? []).map((each) => truth(each, spans, index));
+    const decisive = op === 'OR';
+    return truths.includes(decisive) ? decisive : truths.includes(null) ? null : !decisive;
+  }
+  if ('where' in expression) {
+    return spans.some((_, other) => isOn(op, spans, index, other) && truth(where, spans, other) === true);
+  }
+  return truthOf(expression as Condition, spans[index] as TestSpan);
+}
+
+/** Draws whether a condition is true of a span, once for all of its spellings. */
+function truthOf({ op, key, value, values, ignore_case: ignored }: Condition, span: TestSpan): boolean | null {
+  if (op === 'NEQ') return not(truthOf({ op: 'EQ', key, value: value ?? null, ...cased(ignored) }, span));
+  const name = JSON.stringify([op, key, values ?? value, ignored ?? op === 'CONTAINS']);
+  const drawn = span.truths.get(name) ?? [true, false, null][span.draw(3)] ?? null;
+  if (!span.truths.has(name)) span.truths.set(name, drawn);
+  return span.truths.get(name) ?? null;
+}
+
+function cased(ignored: boolean | undefined): { ignore_case?: boolean } {
+  return ignored === undefined ? {} : { ignore_case: ignored };
+}
+
+function not(value: boolean | null): boolean | null {
+  return value === null ? null : !value;
+}
+
+function isOn(axis: string, spans: TestSpan[], from: number, to: number): boolean {
+  const [span, other] = [spans[from] as TestSpan, spans[to] as TestSpan];
+  switch (axis) {
+    case 'PARENT':
+      return span.parent === to;
+    case 'CHILD':
+      return other.parent === from;
+    case 'ANCESTOR':
+      return isBelow(spans, from, to);
+    case 'DESCENDANT':
+      return isBelow(spans, to, from);
+    case 'FOLLOWED_BY':
+      return isBeside(spans, from, to) && other.start >= span.end;
+    case 'PRECEDED_BY':
+      return isBeside(spans, from, to) && other.end <= span.start;
+    default:
+      throw new Error(`no axis ${axis}`);
+  }
+}
+
+function isBelow(spans: TestSpan[], lower: number, upper: number): boolean {
+  for (let at = spans[lower]?.parent ?? -1; at !== -1; at = spans[at]?.parent ?? -1) if (at === upper) return true;
+  return false;
+}
+
+function isBeside(spans: TestSpan[], one: number, other: number): boolean {
+  return one !== other && !isBelow(spans, one, other) && !isBelow(spans, other, one);
+}

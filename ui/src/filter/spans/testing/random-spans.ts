@@ -1,0 +1,96 @@
+/** Made-up conditions on spans for tests. */
+import type { FilterField } from '../../../api/traces';
+import { choicesOf, emptyDraft, withOperator, type Draft } from '../../draft';
+import type { Expression } from '../../expression';
+import { operatorsOf, takesCase } from '../../words';
+import { withCount, type Count, type SpanDraft } from '../draft';
+import { AXES } from '../node';
+
+type Draw = (below: number) => number;
+
+const text = ['EQ', 'NEQ', 'GT', 'GTE', 'LT', 'LTE', 'IN', 'CONTAINS', 'STARTSWITH', 'EXISTS'];
+const ordered = ['EQ', 'NEQ', 'GT', 'GTE', 'LT', 'LTE', 'IN', 'EXISTS'];
+
+/** Fields of spans, one of each type and more of texts. */
+export const SPAN_FIELDS: FilterField[] = [
+  { key: 'name', label: 'Name', type: 'string', operators: text, values: null },
+  { key: 'type', label: 'Type', type: 'string', operators: text, values: null },
+  { key: 'status', label: 'Status', type: 'enum', operators: ['EQ', 'NEQ', 'IN', 'EXISTS'], values: ['OK', 'ERROR'] },
+  { key: 'duration_ms', label: 'Duration (ms)', type: 'number', operators: ordered, values: null },
+  { key: 'start_time', label: 'Start Time', type: 'datetime', operators: ordered, values: null },
+  { key: 'is_root', label: 'Is a Root', type: 'boolean', operators: ['EQ', 'NEQ', 'EXISTS'], values: null },
+  { key: 'model', label: 'Model', type: 'string', operators: text, values: null },
+  { key: 'tool_name', label: 'Tool', type: 'string', operators: text, values: null },
+  { key: 'error', label: 'Error', type: 'text', operators: ['CONTAINS', 'EXISTS'], values: null },
+];
+
+const VALUES: Record<FilterField['type'], string[]> = {
+  string: ['TOOL', 'LLM', 'a "b"', '', 'refund', '7', 'true'],
+  enum: [],
+  boolean: [],
+  number: ['0', '-1', '1500.5', '4000', '1e+21'],
+  datetime: ['2026-11-22', '2026-11-22T16:27:14.475779Z'],
+  text: ['timed out', 'の', 'x-1'],
+};
+
+function one<T>(draw: Draw, values: readonly T[]): T {
+  return values[draw(values.length)] as T;
+}
+
+/** Returns the draft of a condition that a form can make. */
+export function randomDraft(draw: Draw): Draft {
+  const field = one(draw, SPAN_FIELDS);
+  const operator = one(draw, operatorsOf(field)).id;
+  const offered = choicesOf(field).length > 0 ? choicesOf(field) : VALUES[field.type];
+  const values = offered.filter(() => draw(2) === 0);
+  const draft = withOperator(
+    { ...emptyDraft(field), values: values.length > 0 ? values : [one(draw, offered)] },
+    operator,
+  );
+  const op = operator.replace('NOT ', '');
+  return takesCase(op, field.type) && draw(3) === 0 ? { ...draft, ignoreCase: !draft.ignoreCase } : draft;
+}
+
+function randomDrafts(draw: Draw, least: number): Draft[] {
+  return Array.from({ length: least + draw(3) }, () => randomDraft(draw));
+}
+
+/** Returns the draft of a condition on spans that a form can make. */
+export function randomSpanDraft(draw: Draw): SpanDraft {
+  const count = one<Count>(draw, ['AT_LEAST', 'AT_MOST', 'BETWEEN', 'NONE']);
+  const least = draw(4);
+  const isRelated = draw(2) === 0;
+  const id = `${draw(2) === 0 ? 'NOT ' : ''}${one(draw, AXES)}`;
+  const draft: SpanDraft = {
+    count,
+    least: String(least),
+    most: String(least + draw(3)),
+    conditions: randomDrafts(draw, isRelated ? 0 : 1),
+    relation: isRelated ? { id, conditions: randomDrafts(draw, 1), name: draw(2) === 0 ? 'other' : null } : null,
+    name: draw(3) === 0 ? 'mine' : null,
+  };
+  return withCount(draft, count);
+}
+
+/** Returns any condition on a span, of those that a form shows and of others, in any of its spellings. */
+export function randomWhere(draw: Draw, depth = 0): Expression {
+  switch (draw(depth > 3 ? 3 : 8)) {
+    case 0:
+      return { op: 'EQ', key: 'type', value: one(draw, ['TOOL', 'tool', 'LLM']) };
+    case 1:
+      return { op: 'IN', key: one(draw, ['name', 'attributes.tier']), value: ['a', 'b'] };
+    case 2:
+      return { op: one(draw, ['CONTAINS', 'GT']), key: one(draw, ['error', 'name']), value: 'refund' };
+    case 3:
+      return { op: 'NOT', condition: randomWhere(draw, depth + 1) };
+    case 4:
+      return { op: 'NOT', conditions: [randomWhere(draw, depth + 1)] } as unknown as Expression;
+    case 5:
+      return { op: one(draw, AXES), where: randomWhere(draw, depth + 1), ...(draw(2) === 0 ? { as: 'other' } : {}) };
+    default:
+      return {
+        op: draw(4) === 0 ? 'OR' : 'AND',
+        conditions: Array.from({ length: 1 + draw(3) }, () => randomWhere(draw, depth + 1)),
+      };
+  }
+}

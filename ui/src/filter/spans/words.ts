@@ -1,0 +1,145 @@
+/** Conditions on spans in words: `a tool span fails, then an LLM span`. */
+import type { Expression } from '../expression';
+import { readNode } from '../tree';
+import { partsOf, readAxis, readSpan, type AxisNode, type SpanNode } from './node';
+
+/** Says a condition on one span that is no axis; `isInner` if it stands beside others. */
+type Say = (condition: Expression, isInner: boolean) => string;
+
+/** Returns a condition on the spans of a trace in words, or an axis that stands in a group; null for anything else. */
+export function spanWords(expression: Expression, say: Say): string | null {
+  const span = readSpan(expression);
+  if (span === null) {
+    const axis = readAxis(expression);
+    return axis === null ? null : axisWords(axis, say, 'attached');
+  }
+  const kind = readKind(span.where, say);
+  const isOne = span.least === 1 && span.most === null;
+  const isMany = !isOne && span.most !== 0 && span.most !== 1;
+  // What is related to one span is told in its order. Of several, or of none, it says which are counted.
+  if (kind.status !== null && kind.others === '' && (isOne || kind.axes.length === 0)) {
+    const verb = VERBS[kind.status][isMany ? 1 : 0];
+    const subject = counted(span, nounOf({ ...kind, status: null }, isMany));
+    return [`${subject} ${verb}`, ...kind.axes.map((axis) => axisWords(axis, say, 'told'))].join(', ');
+  }
+  return describe(kind, say, (noun) => counted(span, noun), isMany, isOne ? 'told' : 'attached');
+}
+
+type Status = 'ERROR' | 'OK';
+
+/** What the words of a span say of it, each in its place. */
+interface Kind {
+  isRoot: boolean;
+  status: Status | null;
+  type: string | null;
+  tool: string | null;
+  name: string | null;
+  model: string | null;
+  /** All other conditions, as a sentence; empty without any. */
+  others: string;
+  axes: AxisNode[];
+}
+
+const VERBS = { ERROR: ['fails', 'fail'], OK: ['succeeds', 'succeed'] } as const;
+const ADJECTIVES = { ERROR: 'failed', OK: 'successful' } as const;
+const PLACES = { type: 'type', tool_name: 'tool', name: 'name', model: 'model' } as const;
+
+function readKind(where: Expression, say: Say): Kind {
+  const kind: Kind = {
+    isRoot: false,
+    status: null,
+    type: null,
+    tool: null,
+    name: null,
+    model: null,
+    others: '',
+    axes: [],
+  };
+  const others: Expression[] = [];
+  for (const part of partsOf(where)) {
+    const axis = readAxis(part);
+    if (axis !== null) kind.axes.push(axis);
+    else if (!take(kind, part)) others.push(part);
+  }
+  kind.others = others.map((other) => say(other, others.length > 1)).join(' and ');
+  return kind;
+}
+
+/** Puts a condition in its place. Returns whether it has one, and that is free. */
+function take(kind: Kind, part: Expression): boolean {
+  const node = readNode(part);
+  if (node.kind !== 'condition' || node.condition.op !== 'EQ' || node.condition.ignore_case !== undefined) return false;
+  const { key } = node.condition;
+  const [value] = node.values;
+  if (key === 'is_root' && value === true) return (kind.isRoot = true);
+  if (typeof value !== 'string' || value === '') return false;
+  if (key === 'status') {
+    const status = value.toUpperCase();
+    if (kind.status !== null || (status !== 'ERROR' && status !== 'OK')) return false;
+    kind.status = status;
+    return true;
+  }
+  // Types are in upper case: no span has another, and the words must not hide that.
+  if (key === 'type' && !/^[A-Z][A-Z_]*$/.test(value)) return false;
+  const place = Object.hasOwn(PLACES, key) ? PLACES[key as keyof typeof PLACES] : null;
+  if (place === null || kind[place] !== null) return false;
+  kind[place] = value;
+  return true;
+}
+
+function nounOf({ isRoot, status, type, tool, name, model }: Kind, isMany: boolean): string {
+  const isCall = tool !== null && (type === null || type === 'TOOL');
+  const plural = isMany ? 's' : '';
+  return [
+    status === null ? null : ADJECTIVES[status],
+    isRoot ? 'root' : null,
+    type === null || isCall ? null : type === 'LLM' ? type : type.toLowerCase().replaceAll('_', ' '),
+    isCall ? `call${plural}` : `span${plural}`,
+    tool === null ? null : `of the tool ${tool}`,
+    model === null ? null : `of the model ${model}`,
+    name === null ? null : `named ${name}`,
+  ]
+    .filter((word) => word !== null)
+    .join(' ');
+}
+
+/** How an axis follows the words of a span: told as what happened, or attached to say which span is meant. */
+type Style = 'told' | 'attached';
+
+/** Returns a span as a noun with all that is said of it. */
+function describe(kind: Kind, say: Say, count: (noun: string) => string, isMany: boolean, style: Style): string {
+  const axes = kind.axes.map((axis) => axisWords(axis, say, style));
+  const noun = count(nounOf(kind, isMany));
+  if (kind.others !== '') return [`${noun} where ${kind.others}`, ...axes].join(', ');
+  if (axes.length === 0) return noun;
+  return style === 'told' ? [noun, ...axes].join(', ') : `${noun} ${axes.join(' and ')}`;
+}
+
+function axisWords({ axis, negated, where }: AxisNode, say: Say, style: Style): string {
+  const other = describe(readKind(where, say), say, withArticle, false, 'attached');
+  switch (axis) {
+    case 'FOLLOWED_BY':
+      return negated ? `without ${other} after it` : style === 'told' ? `then ${other}` : `followed by ${other}`;
+    case 'PRECEDED_BY':
+      return negated ? `without ${other} before it` : `after ${other}`;
+    case 'PARENT':
+      return `${negated ? 'not ' : ''}directly below ${other}`;
+    case 'ANCESTOR':
+      return `${negated ? 'not ' : ''}below ${other}`;
+    case 'CHILD':
+      return negated ? `without ${other} directly below it` : `directly above ${other}`;
+    case 'DESCENDANT':
+      return negated ? `without ${other} below it` : `above ${other}`;
+  }
+}
+
+function counted({ least, most }: SpanNode, noun: string): string {
+  if (most === 0) return `no ${noun}`;
+  if (most === null) return least === 1 ? withArticle(noun) : `at least ${String(least)} ${noun}`;
+  if (least === 0) return `at most ${String(most)} ${noun}`;
+  return least === most ? `exactly ${String(most)} ${noun}` : `${String(least)} to ${String(most)} ${noun}`;
+}
+
+function withArticle(noun: string): string {
+  return `${/^([aeiou]|LLM)/i.test(noun) ? 'an' : 'a'} ${noun}`;
+}

@@ -1,0 +1,23 @@
+/**
+ * Whether a media query is true. One for each query lives as long as the page. `svelte/reactivity` has one too, but
+ * whoever imports that loads its maps and sets as well.
+ */
+class Media {
+  #matches = $state(false);
+
+  constructor(query: string) {
+    const list = matchMedia(query);
+    this.#matches = list.matches;
+    list.addEventListener('change', () => (this.#matches = list.matches));
+  }
+
+  get current(): boolean {
+    return this.#matches;
+  }
+}
+
+/** A window in which what stands beside a list goes above it. */
+export const isNarrow = new Media('(max-width: 64rem)');
+/** A window with room for two charts. */
+export const isWide = new Media('(min-width: 56rem)');
+export const prefersDark = new Media('(prefers-color-scheme: dark)');

@@ -123,7 +123,8 @@ impl AttributeIndex {
             && [index.code_offsets.len(), index.code_widths.len(), index.place_counts.len()]
                 .iter()
                 .all(|len| *len == keys)
-            && index.beyond.len() == 1;
+            && index.beyond.len() == 1
+            && (0..keys).all(|key| index.places_of(key).is_some());
         is_whole.then_some(index)
     }
 
@@ -223,13 +224,10 @@ impl<'i> KnownAttribute<'i> {
         let index = self.index;
         let marks = match (self.key, self.scope) {
             (None, _) => MarkedPlaces::Open(index.beyond.bitmap(0)),
-            (Some(key), Scope::Span) => match index.places_of(key) {
-                Some(places) => MarkedPlaces::Spans {
-                    places,
-                    codes: index.codes_of(key),
-                    by_code: index.of_values(key, decide),
-                },
-                None => MarkedPlaces::Open((0..).take(index.spans).collect()),
+            (Some(key), Scope::Span) => MarkedPlaces::Spans {
+                places: index.places_of(key).unwrap_or(Places::List(ScalarBuffer::default())),
+                codes: index.codes_of(key),
+                by_code: index.of_values(key, decide),
             },
             (Some(key), Scope::Resource) => {
                 let by_code = index.of_values(key, decide);
@@ -249,7 +247,7 @@ impl AttributeIndex {
     /// Returns the places of a key; `None` if they are not as many as they should be.
     fn places_of(&self, key: usize) -> Option<Places> {
         let entries = self.place_counts[key].as_usize();
-        Places::open(self.places.slice(key), entries, self.spans)
+        Places::open(&self.places.slice(key), entries, self.spans)
     }
 
     /// Returns the codes of the values of a key, in the order of its places; `None` if all have the same value.

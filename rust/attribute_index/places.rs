@@ -39,18 +39,18 @@ fn are_bits(entries: usize, spans: usize) -> bool {
 }
 
 impl Places {
-    /// Opens what [`write`] wrote; `None` if it is of another size.
-    pub(super) fn open(content: Buffer, entries: usize, spans: usize) -> Option<Self> {
+    /// Opens what [`write`] wrote, with what was written after it; `None` if it is shorter.
+    pub(super) fn open(content: &Buffer, entries: usize, spans: usize) -> Option<Self> {
+        let part = |start: usize, bytes: usize| {
+            (start + bytes <= content.len()).then(|| content.slice_with_length(start, bytes))
+        };
         if !are_bits(entries, spans) {
-            return (content.len() == entries * size_of::<u32>()).then(|| Self::List(content.into()));
+            return Some(Self::List(part(0, entries * size_of::<u32>())?.into()));
         }
         let words = spans.div_ceil(64);
         let bits = words * size_of::<u64>();
-        let is_whole = content.len() == bits + words.div_ceil(WORDS_PER_RANK) * size_of::<u32>();
-        is_whole.then(|| Self::Bits {
-            words: content.slice_with_length(0, bits).into(),
-            ranks: content.slice_with_length(bits, content.len() - bits).into(),
-        })
+        let ranks = words.div_ceil(WORDS_PER_RANK) * size_of::<u32>();
+        Some(Self::Bits { words: part(0, bits)?.into(), ranks: part(bits, ranks)?.into() })
     }
 
     /// Returns the bits of a range of places, of which the first word is that of its start; and how many places are before it.
@@ -101,14 +101,27 @@ mod tests {
         #[test]
         fn places_are_read_as_they_were_written(
             spans in 1..20_000_u32, seeds in prop::collection::vec(any::<u32>(), 0..900), repeats in 1..40_u32,
-            range in any::<[u32; 2]>(),
+            range in any::<[u32; 2]>(), padding in prop::collection::vec(any::<u8>(), 0..9),
         ) {
             let near = seeds.iter().flat_map(|seed| (0..repeats).map(move |at| seed.wrapping_add(at)));
             let entries: BTreeSet<u32> = near.map(|place| place % spans).collect();
             let mut out = Vec::new();
             write(entries.iter().copied(), spans as usize, &mut out);
+            let open = |content: &[u8]| {
+                // As in a file, places begin where eight bytes do.
+                let aligned = Buffer::from_vec(vec![0_u64; content.len() / 8 + 1]).into_mutable().map(|mut buffer| {
+                    buffer.as_slice_mut()[..content.len()].copy_from_slice(content);
+                    buffer.into()
+                });
+                let buffer: Buffer = aligned.expect("its only owner");
+                Places::open(&buffer.slice_with_length(0, content.len()), entries.len(), spans as usize)
+            };
+            if let Some((_, shorter)) = out.split_last() {
+                prop_assert!(open(shorter).is_none());
+            }
+            out.extend_from_slice(&padding);
             let is_dense = are_bits(entries.len(), spans as usize);
-            let places = Places::open(Buffer::from_vec(out), entries.len(), spans as usize).expect("whole");
+            let places = open(&out).expect("whole");
             prop_assert_eq!(matches!(places, Places::Bits { .. }), is_dense);
             let [one, other] = range.map(|place| (place % (spans + 1)) as usize);
             let range = one.min(other)..one.max(other);

@@ -107,6 +107,36 @@ fn what_is_beyond_the_limit_of_keys_is_found_in_the_documents() {
 }
 
 #[test]
+fn a_key_of_few_spans_is_decided_by_the_index_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store =
+        TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
+    for trace in 1..=200 {
+        let key = if trace % 67 == 0 { "few" } else { "many" };
+        store.ingest(request(&[with(span(trace, 1, trace), key, &trace.to_string())])).expect("ingested");
+    }
+    store.flush().expect("sealed");
+    store.index().expect("indexed");
+    let snapshot = store.snapshot();
+    for (key, count) in [("few", 2), ("many", 198), ("none", 0)] {
+        let key = format!("attributes.{key}");
+        let exists = json!({"op": "EXISTS", "key": key});
+        let on_span = json!({"op": "SPAN", "where": {"op": "GTE", "key": key, "value": "0"}});
+        for (source, expected) in [(&exists, count), (&on_span, count)] {
+            let filter = compiled(&source.to_string());
+            for part in snapshot.parts().iter().filter(|part| part.count() > 0) {
+                let candidates = part.candidates(&filter, &|| false).expect("candidates");
+                assert_eq!(
+                    (candidates.certain.count(), candidates.unverified.len()),
+                    (expected, 0),
+                    "{source}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_not_indexed_yet_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = Options { indexes: Vec::new(), ..Options::default() };

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FREQUENT = (
     "the of and to in a is for that it on with as be at by this are from or was we an not have you which has will can "
     "if all were when your their one more they there about would what been its out up so into other than then only "
-    "time new some these could may do first any our two also how between use after most over such where each should "
+    "time new some these may do first any our two also how between use after most over such where each should "
     "before must through while because both now during under very without same those being still since against "
     "order customer invoice payment refund account report service request response value table row column field "
     "agent model prompt answer question document page search query result record message user session policy price "

@@ -141,7 +141,7 @@ crates: ## Licences, sources and duplicates of the crates (cargo-deny)
 		CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny
 	$(TOOLS)/bin/cargo-deny --all-features check bans licenses sources
 
-bench: $(RELEASE) ## Compare with other engines, two minutes; BENCH="--traces 1000000" for more
+bench: $(RELEASE) ## Compare with other engines, five minutes; BENCH="--traces 1000000" for more
 	$(BIN)/spanwise bench --report docs/benchmarks.md --readme README.md $(BENCH)
 
 bench-parts: $(RELEASE) ## Benchmarks of single parts; benches/README.md describes them

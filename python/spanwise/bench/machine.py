@@ -39,7 +39,7 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 def circumstances(load: float) -> Circumstances:
     """Returns the circumstances now; `load` was read before the stage started."""
-    packages = ("spanwise", "duckdb", "polars", "datafusion", "chdb", "pyarrow", "numpy")
+    packages = ("spanwise", "duckdb", "polars", "datafusion", "chdb", "tantivy", "pyarrow", "numpy")
     return Circumstances(
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         load=round(load, 2),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 _ATTEMPTS = 50
+
+
+class LiteralSource(Protocol):
+    """Draws literals by name."""
+
+    def draw(self, name: str) -> object:
+        """Returns a new literal."""
 
 
 class QueryTemplate(msgspec.Struct, frozen=True):
@@ -73,7 +80,7 @@ def bind_literals(template: QueryTemplate, literals: Literals) -> Iterator[Query
         yield Query(expression, template.group_by, template.page, LIMIT)
 
 
-def fill(template: Expression, literals: Literals) -> Expression:
+def fill(template: Expression, literals: LiteralSource) -> Expression:
     """Returns an expression with all placeholders filled.
 
     Members of one placeholder, such as `$hour.begin` and `$hour.end`, come from the same literal.
@@ -82,7 +89,7 @@ def fill(template: Expression, literals: Literals) -> Expression:
     return filled
 
 
-def _fill(template: Any, literals: Literals, drawn: dict[str, Any]) -> Any:  # noqa: ANN401  # any part of JSON
+def _fill(template: Any, literals: LiteralSource, drawn: dict[str, Any]) -> Any:  # noqa: ANN401  # any part of JSON
     match template:
         case {"$repeat": int(times), "$of": part}:
             return [_fill(part, literals, {}) for _ in range(times)]

@@ -57,6 +57,46 @@ class Engines(msgspec.Struct):
     is_complete: bool = True
 
 
+class IndexSizes(msgspec.Struct):
+    """The files of the store in bytes, and the seconds that making each index took, by the name of the file.
+
+    `documents` are the spans themselves.
+    """
+
+    bytes: dict[str, int]
+    seconds: dict[str, float]
+    circumstances: Circumstances
+
+
+class Asked(msgspec.Struct):
+    """The times of one question about contents, in milliseconds.
+
+    Attributes:
+        title: its name.
+        kind: what has the same goal.
+        total: the traces found; `None` if the engine rejected it, because it would look at too many documents.
+        first: of Spanwise, with nothing kept of earlier answers.
+        again: of the same question asked at once again.
+        next_page: of its second page.
+        peers: by the name of the engine.
+    """
+
+    title: str
+    kind: str
+    total: int | None
+    first: list[float]
+    again: list[float]
+    next_page: list[float]
+    peers: dict[str, list[float]]
+
+
+class Contents(msgspec.Struct):
+    """The times of all questions about texts or about spans."""
+
+    rows: list[Asked]
+    circumstances: Circumstances
+
+
 class PageTimes(msgspec.Struct):
     """The times of one query over HTTP with span trees, in milliseconds, and the median size of the responses."""
 
@@ -123,10 +163,13 @@ class Results(msgspec.Struct, omit_defaults=True):
     shape: Shape
     command: str = ""
     build: Built | None = None
+    indexes: IndexSizes | None = None
     check: Checked | None = None
     engine: Engines | None = None
     aggregate: Engines | None = None
     facets: Engines | None = None
+    texts: Contents | None = None
+    spans: Contents | None = None
     http: Pages | None = None
     ingest: Ingest | None = None
     open: Opened | None = None

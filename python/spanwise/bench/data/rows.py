@@ -170,7 +170,11 @@ def hexadecimal(raw: ByteArray) -> ByteArray:
 
 def run_texts(rows: Rows) -> ByteArray:
     """Returns the run ids as text, (n, 36) bytes."""
-    digits = hexadecimal(rows.run_ids)
+    return uuids(hexadecimal(rows.run_ids))
+
+
+def uuids(digits: ByteArray) -> ByteArray:
+    """Returns (n, 32) hexadecimal digits as (n, 36) bytes in the form of UUIDs."""
     dash = np.full((len(digits), 1), ord("-"), np.uint8)
     parts = [digits[:, :8], digits[:, 8:12], digits[:, 12:16], digits[:, 16:20], digits[:, 20:]]
     return np.hstack([column for part in parts for column in (part, dash)][:-1])

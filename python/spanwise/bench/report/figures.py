@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.bench.machine import Circumstances  # msgspec reads the types
+from spanwise.bench.stages import STAGES
 from spanwise.bench.tables import geometric_mean, median, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.bench.results import Engines, Pages, QueryTimes, Results
+    from spanwise.bench.results import Asked, Engines, Pages, QueryTimes, Results
 
 OURS = "spanwise"
 
@@ -34,6 +35,22 @@ class Compared(msgspec.Struct, frozen=True):
     found: int
     engines: dict[str, Figure]
     fastest_peer: str | None
+    ratio: float | None
+
+
+class AskedFigures(msgspec.Struct, frozen=True):
+    """One question about contents; `found` is `None` if the engine rejected it, and so are the figures.
+
+    `ratio` is the median of the fastest peer divided by that of the first time that we are asked.
+    """
+
+    title: str
+    kind: str
+    found: int | None
+    first: Figure | None
+    again: Figure | None
+    next_page: Figure | None
+    peers: dict[str, Figure]
     ratio: float | None
 
 
@@ -62,6 +79,10 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_bytes: dict[str, int] = {}
     aggregations: list[Compared] = []
     facets: list[Compared] = []
+    texts: list[AskedFigures] = []
+    spans: list[AskedFigures] = []
+    index_bytes: dict[str, int] = {}
+    index_seconds: dict[str, float] = {}
     http: list[Served] = []
     ingest: dict[str, float] = {}
     open: dict[str, float] = {}
@@ -86,6 +107,17 @@ def compared(row: QueryTimes) -> Compared:
     return Compared(row.title, row.kind, row.page, row.total, engines, fastest, ratio)
 
 
+def asked_figures(row: Asked) -> AskedFigures:
+    """Returns the figures of one question about contents."""
+    peers = {name: figure(times) for name, times in row.peers.items()}
+    if row.total is None:
+        return AskedFigures(row.title, row.kind, None, None, None, None, peers, None)
+    first = figure(row.first)
+    fastest = min((found.median_ms for found in peers.values()), default=None)
+    ratio = fastest / first.median_ms if fastest is not None else None
+    return AskedFigures(row.title, row.kind, row.total, first, figure(row.again), figure(row.next_page), peers, ratio)
+
+
 def ratios(rows: Sequence[Compared]) -> list[float]:
     """Returns the ratios of the queries that have one."""
     return [row.ratio for row in rows if row.ratio is not None]
@@ -93,11 +125,7 @@ def ratios(rows: Sequence[Compared]) -> list[float]:
 
 def _data_set(results: Results) -> DataSet:
     shape = results.shape
-    stages = {
-        name: part.circumstances
-        for name in ("build", "check", "engine", "aggregate", "facets", "http", "ingest", "open")
-        if (part := getattr(results, name)) is not None
-    }
+    stages = {name: part.circumstances for name in STAGES if (part := getattr(results, name)) is not None}
     found = DataSet(shape.traces, shape.documents, shape.seed, stages)
     if results.build:
         built = msgspec.structs.asdict(results.build)
@@ -112,7 +140,18 @@ def _data_set(results: Results) -> DataSet:
         found = msgspec.structs.replace(found, facets=[compared(row) for row in results.facets.rows])
     if results.http:
         found = msgspec.structs.replace(found, http=_served(results.http))
-    return _with_service(found, results)
+    return _with_service(_with_contents(found, results), results)
+
+
+def _with_contents(found: DataSet, results: Results) -> DataSet:
+    if results.indexes:
+        indexes = results.indexes
+        found = msgspec.structs.replace(found, index_bytes=indexes.bytes, index_seconds=indexes.seconds)
+    if results.texts:
+        found = msgspec.structs.replace(found, texts=[asked_figures(row) for row in results.texts.rows])
+    if results.spans:
+        found = msgspec.structs.replace(found, spans=[asked_figures(row) for row in results.spans.rows])
+    return found
 
 
 def _with_engine(found: DataSet, engine: Engines) -> DataSet:

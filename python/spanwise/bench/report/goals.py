@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.bench.tables import geometric_mean, median, megabytes, milliseconds, percentile, ratio
@@ -19,6 +20,16 @@ _DEEP_FACTOR, _DEEP_MILLISECONDS = 1.5, 0.5
 _PAGE_P50, _PAGE_P99, _SCATTERED_P50 = 5, 25, 15
 _BUSY_FACTOR = 3
 _SPANS_A_SECOND = 100_000
+_KINDS = {
+    "token": ("a word or an id", 50),
+    "part": ("a piece of words", 250),
+    "rare phrase": ("a phrase of two words, one of them in less than 1 % of the traces", 300),
+    "spans": ("conditions on spans", 50),
+    "sums": ("conditions on sums over spans", 50),
+    "axes": ("order and structure of spans", 150),
+}
+"""What is asked about contents, by the kind of the question, and the milliseconds that it may take the first time."""
+_AGAIN = 5
 _OPEN_SECONDS, _PRIVATE_BYTES = 1, 600e6
 
 
@@ -37,6 +48,7 @@ def goal_results(results: Results, found: DataSet) -> list[GoalResult]:
         _engine,
         _deep,
         _sessions,
+        _contents,
         _http,
         _ingest,
         _open,
@@ -104,6 +116,28 @@ def _sessions(_: Results, found: DataSet) -> Iterator[GoalResult]:
             f"{ratio(lowest)}: {title}",
             lowest >= _MIN_SESSIONS_RATIO,
         )
+
+
+def _contents(_: Results, found: DataSet) -> Iterator[GoalResult]:
+    rows = [*found.texts, *found.spans]
+    for kind, (what, most) in _KINDS.items():
+        times = [
+            (math.inf if row.first is None else row.first.median_ms, row.title) for row in rows if row.kind == kind
+        ]
+        if times:
+            yield _slowest(f"{what}, asked first", most, max(times))
+    again = [
+        (figure.median_ms, row.title) for row in rows for figure in (row.again, row.next_page) if figure is not None
+    ]
+    if again:
+        yield _slowest("the same question again, or its next page", _AGAIN, max(again))
+
+
+def _slowest(what: str, most: float, slowest: tuple[float, str]) -> GoalResult:
+    """Returns the goal that the median of the slowest question takes at most so many milliseconds."""
+    time, title = slowest
+    result = "rejected" if math.isinf(time) else milliseconds(time)
+    return GoalResult(what, f"p50 at most {most} ms", f"{result}: {title}", time <= most)
 
 
 def _http(results: Results, _: DataSet) -> Iterator[GoalResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwise.bench.report.contents import contents_table, indexes_table
 from spanwise.bench.report.facets import facets_table
 from spanwise.bench.report.figures import OURS, figures
 from spanwise.bench.report.goals import deep_pages, goal_results
@@ -26,7 +27,7 @@ This page, its figures as [JSON]({data}) and the plot are written by `spanwise b
 
 ```sh
 pip install 'spanwise[bench]'
-spanwise bench                       # 20,000 traces, about two minutes
+spanwise bench                       # 20,000 traces, about five minutes
 {commands}
 ```
 
@@ -35,9 +36,13 @@ spanwise bench                       # 20,000 traces, about two minutes
 - **Data.** Drawn from a seed, in the shape of real traces: the 30 days before 2026-11-20, 200 names, 50 agents with
   Zipf weights, a session for every 8 traces, whose traces are minutes apart, a user for every 50, 3 % of the traces
   without a session, 4 % without a user, 8 % without an agent (teams, workflows), log-normal durations, 5 % errors.
-  *Real* documents: a median of 6 and up to 500 spans a trace, about 1 KB a span. *Small* ones: one span of about
-  470 bytes a trace. The texts are random words, without the repetitions of real conversations. The store is
-  filled by ingesting OTLP requests in protobuf.
+  *Real* documents: a median of 6 and up to 500 spans a trace, about 1.2 KB a span. *Small* ones: one span of about
+  490 bytes a trace. Texts have words with natural frequencies, ids of the span and of its trace, email addresses,
+  conversations that each call of a model repeats, JSON, and for 8.5 % of the traces Japanese or Chinese; each text is
+  drawn from 8,192 of its kind, so prose recurs across traces. In failed traces half of the tools fail, and half of the
+  roots. The store is filled by ingesting OTLP requests in protobuf. Data sets that were built before
+  24 November 2026 had random words, shorter texts, no ids in them, and failures only in roots and last spans: their
+  rows, searches, aggregations and facets are the same, their sizes, span trees and rates of ingest are not.
 - **Peers.** DuckDB, Polars and DataFusion hold the rows in memory: nine columns, as each library takes them from
   Arrow, newest first, with no index made by hand. Columns that no query reads are left out.
 - **Answers.** Every engine returns the ids of the page, in order, and the exact total. All engines sort the result, as
@@ -54,6 +59,17 @@ spanwise bench                       # 20,000 traces, about two minutes
   part where it is installed.
 - **Facets** are the 20 most frequent values of six fields, how many values there are, and how many traces have none.
   Two of the fields have a value for nearly every trace or session. Every answer is compared with DuckDB's.
+- **Texts and spans** are asked for the newest 100 traces that match, and the exact total; the questions are those of
+  `python/spanwise/bench/contents/questions.json`. Every answer is compared with DuckDB's before anything is timed, and
+  so is every timed first page. *Asked first* is with nothing kept of earlier answers: the store is opened anew for
+  every round, with its files in the cache of the system and its indexes open. *Asked again* is the same question at
+  once after it, *next page* its second page. DuckDB holds the spans and the texts in memory, a row for each span and
+  for each text, in lower case so that it need not fold; a text with escapes of JSON is searched for each spelling. chDB
+  and Tantivy take part where they are installed, and where they can answer: chDB holds the same tables on disk, with an
+  index of words, and is not asked for order and structure; Tantivy indexes words with their positions, and is asked
+  only for words that stand nowhere as parts of others. No peer holds more than 1,000,000 traces: above that DuckDB
+  compares the answers a part of the traces at a time. The indexes of documents are made by one thread of low priority;
+  the times are those of making each kind alone, the reading of the documents included.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
   last byte is read.
 - p99 is the nearest rank of all runs, so the slowest one if there are fewer than 100. Load is the load average of the
@@ -102,12 +118,22 @@ def _sections(results: Results, found: DataSet) -> Iterator[str]:
         yield f"### Aggregations\n\n{_comparison('count, errors and p95 over time', found.aggregations)}\n"
     if found.facets:
         yield f"### Facets\n\n{facets_table(found.facets)}\n"
+    yield from _contents(found)
     if found.http:
         yield f"### Over HTTP, with full span trees\n\n{_http(found.http)}\n"
     if found.ingest:
         yield f"### Ingest\n\n{_ingest(found.ingest)}\n"
     if found.open:
         yield f"### Opening\n\n{_opening(found.open)}\n"
+
+
+def _contents(found: DataSet) -> Iterator[str]:
+    if found.index_bytes:
+        yield f"### The indexes\n\n{indexes_table(found)}\n"
+    if found.texts:
+        yield f"### What was said\n\n{contents_table('the newest 100 with the exact total', found.texts)}\n"
+    if found.spans:
+        yield f"### What was done\n\n{contents_table('the newest 100 with the exact total', found.spans)}\n"
 
 
 def _circumstances(stages: dict[str, Circumstances]) -> str:

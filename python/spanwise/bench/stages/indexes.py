@@ -1,0 +1,70 @@
+"""Makes the indexes of documents anew: how long that takes, and how large they are."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+from spanwise.bench import machine
+from spanwise.bench.results import IndexSizes
+from spanwise.errors import ConfigurationError
+from spanwise.traces import TraceStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanwise.bench.plan import Plan
+
+KINDS = ("spans", "texts")
+_FILES = {"spans": "spans", "texts": "text"}
+"""The file of each kind, in the folder of a segment in the cache."""
+_INTERVAL_SECONDS = 0.05
+
+
+def run(plan: Plan) -> None:
+    """Removes what is there, and makes one kind after the other.
+
+    Raises:
+        ConfigurationError: an index could not be made.
+    """
+    load = machine.load()
+    for file in _FILES.values():
+        for made in plan.store.glob(f"cache/*/{file}"):
+            made.unlink()
+    seconds = {}
+    for number, kind in enumerate(KINDS):
+        options = json.dumps({"indexes": KINDS[: number + 1]}).encode()
+        begun = time.perf_counter()
+        open_indexed(plan.store, KINDS[: number + 1], options).close()
+        seconds[kind] = time.perf_counter() - begun
+        plan.log(f"indexes: {kind} of {plan.shape.traces:,} traces made in {seconds[kind]:.1f} s")
+    plan.results.indexes = IndexSizes(_sizes(plan.store), seconds, machine.circumstances(load))
+
+
+def open_indexed(store: Path, kinds: tuple[str, ...] = KINDS, options: bytes | None = None) -> TraceStore:
+    """Opens a store, and waits until every segment has its indexes.
+
+    Raises:
+        ConfigurationError: an index could not be made.
+    """
+    opened = TraceStore.open(str(store), options)
+    while True:
+        stats = json.loads(opened.stats())
+        if not any(stats[f"segments_without_{kind}"] for kind in kinds):
+            return opened
+        if stats["indexing_fault"]:
+            opened.close()
+            raise ConfigurationError(f"the indexes of `{store}` cannot be made: {stats['indexing_fault']}")
+        time.sleep(_INTERVAL_SECONDS)
+
+
+def _sizes(store: Path) -> dict[str, int]:
+    """Returns the bytes of each kind of file."""
+    patterns = {
+        "documents": "segments/*/spans.*",
+        "rows": "segments/*/traces.parquet",
+        "index": "cache/*/index",
+        **{kind: f"cache/*/{file}" for kind, file in _FILES.items()},
+    }
+    return {name: sum(file.stat().st_size for file in store.glob(pattern)) for name, pattern in patterns.items()}

@@ -12,7 +12,7 @@ use crate::trace::view::TextProbe;
 pub(in crate::filter) struct Pattern {
     matcher: TextMatcher,
     /// Says of most spans without the pattern that they are; `None` if it would miss it.
-    pub(super) probe: Option<TextProbe>,
+    pub(super) probe: Option<Box<TextProbe>>,
     pub(super) text: String,
     pub(super) ignore_case: bool,
 }
@@ -28,7 +28,12 @@ impl Pattern {
             return Err(LocatedError::new("expected a letter or a digit").in_member("value"));
         }
         let matcher = TextMatcher::new(Operator::Contains, vec![text.to_owned()], ignore_case);
-        Ok(Self { matcher, probe: TextProbe::of(text, ignore_case), text: text.to_owned(), ignore_case })
+        Ok(Self {
+            matcher,
+            probe: TextProbe::of(text, ignore_case).map(Box::new),
+            text: text.to_owned(),
+            ignore_case,
+        })
     }
 
     /// Whether the pattern lies within `text`, and not in data.

@@ -124,7 +124,7 @@ impl<'t> StoredSpan<'t> {
     ///
     /// # Errors
     /// As [`StoredSpan::has_source`].
-    pub fn has_sent_text(&self, channel: Channel, mut is_wanted: impl FnMut(&str) -> bool) -> Result<bool> {
+    pub fn has_sent_text(&self, channel: Channel, is_wanted: impl FnMut(&str) -> bool) -> Result<bool> {
         if channel == Channel::Error {
             return Ok(false);
         }
@@ -134,7 +134,7 @@ impl<'t> StoredSpan<'t> {
         let sides = [(Channel::Input, Side::Input), (Channel::Output, Side::Output)];
         let sides = sides.into_iter().filter(|(of, _)| channel == Channel::Any || channel == *of);
         let mut texts = sides.filter_map(|(_, side)| sent_text(&reader, scope, side));
-        Ok(texts.any(|text| is_wanted(text)))
+        Ok(texts.any(is_wanted))
     }
 
     /// Returns the span to read all its texts of.

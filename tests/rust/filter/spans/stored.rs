@@ -22,6 +22,9 @@ const KEYS: [&str; 4] = ["input", "output", "error", "text"];
 
 /// The texts of a span in each channel.
 type Texts = [Vec<String>; 4];
+/// The bytes of the spans of a trace, and their texts.
+type Spans = [(Vec<u8>, Texts)];
+type Wanted<'a> = &'a dyn Fn(&Spans) -> bool;
 
 /// Returns the bytes of each span of an assembled trace, with its texts.
 fn texts_of(trace: &Trace) -> Vec<(Vec<u8>, Texts)> {
@@ -181,7 +184,7 @@ fn store_of(random: &mut Random, path: &str, is_indexed: bool) -> TraceStore {
 }
 
 /// What holds of a trace, told by its texts.
-fn truth(spans: &[(Vec<u8>, Texts)], channel: usize, wanted: &Regex) -> Option<bool> {
+fn truth(spans: &Spans, channel: usize, wanted: &Regex) -> Option<bool> {
     let mut texts = spans.iter().flat_map(|(_, texts)| &texts[channel]).peekable();
     texts.peek().is_some().then(|| texts.any(|text| is_in(wanted, text)))
 }
@@ -195,7 +198,7 @@ fn found(snapshot: &Snapshot, filter: &Json) -> BTreeSet<String> {
 fn assert_found(snapshot: &Snapshot, traces: &[Trace], (pattern, ignore_case): (&str, bool)) {
     let wanted = regex(pattern, ignore_case);
     let texts: Vec<_> = traces.iter().map(|trace| (trace.trace_id, texts_of(&trace.assembled()))).collect();
-    let ids = |is_wanted: &dyn Fn(&[(Vec<u8>, Texts)]) -> bool| {
+    let ids = |is_wanted: Wanted<'_>| {
         let own = texts.iter().filter(|(_, spans)| is_wanted(spans));
         own.map(|(id, _): &(TraceId, _)| id.to_string()).collect::<BTreeSet<_>>()
     };
@@ -204,7 +207,7 @@ fn assert_found(snapshot: &Snapshot, traces: &[Trace], (pattern, ignore_case): (
         let not = json!({"op": "NOT", "condition": leaf});
         let has = |texts: &Texts| texts[channel].iter().any(|text| is_in(&wanted, text));
         let is_without = |(_, texts): &(Vec<u8>, Texts)| !texts[channel].is_empty() && !has(texts);
-        let cases: [(Json, &dyn Fn(&[(Vec<u8>, Texts)]) -> bool); 4] = [
+        let cases: [(Json, Wanted<'_>); 4] = [
             (leaf.clone(), &|spans| truth(spans, channel, &wanted) == Some(true)),
             (not.clone(), &|spans| truth(spans, channel, &wanted) == Some(false)),
             (json!({"op": "SPAN", "where": leaf}), &|spans| spans.iter().any(|(_, texts)| has(texts))),

@@ -82,8 +82,10 @@ fn span_rows(test: &SpanTest, columns: &Columns<'_>, question: &Question) -> Res
     let mut found = BooleanBufferBuilder::new(open.len());
     found.append_n(open.len(), false);
     for row in open.set_indices() {
-        let trace = traces(row).assembled();
-        found.set_bit(row, test.truth(&TraceView::of(&trace))? == Truth::of(*truth));
+        let trace = traces(row);
+        if !*truth || test.may_be_true(trace) {
+            found.set_bit(row, test.is(Truth::of(*truth), &TraceView::of(&trace.assembled()))?);
+        }
     }
     Ok(found.finish())
 }

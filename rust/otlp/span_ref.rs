@@ -60,6 +60,33 @@ pub enum ValueRef<'a> {
     Other,
 }
 
+/// A field of a span that texts may be made of, encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceRef<'a> {
+    /// An attribute: its key, and the message with both key and value.
+    Attribute(&'a [u8], &'a [u8]),
+    /// An event.
+    Event(&'a [u8]),
+    /// The status.
+    Status(&'a [u8]),
+}
+
+/// Returns the fields of an encoded `Span` message that texts may be made of, in order.
+///
+/// # Errors
+/// What is wrong with a field; iteration must stop there.
+pub fn sources_of(message: &[u8]) -> impl Iterator<Item = Result<SourceRef<'_>, String>> {
+    WireFields::of(message).filter_map(|field| match field {
+        Ok(field) => match field.number {
+            9 => Some(bytes(&field).and_then(|own| Ok(SourceRef::Attribute(read_attribute(own)?.key, own)))),
+            11 => Some(bytes(&field).map(SourceRef::Event)),
+            15 => Some(bytes(&field).map(SourceRef::Status)),
+            _ => None,
+        },
+        Err(error) => Some(Err(describe_error(&error))),
+    })
+}
+
 impl<'a> SpanRef<'a> {
     /// Reads an encoded `Span` message.
     ///
@@ -73,6 +100,14 @@ impl<'a> SpanRef<'a> {
         })?;
         span.attributes = attributes;
         Ok(span)
+    }
+
+    /// Reads an encoded `Span` message without its attributes.
+    ///
+    /// # Errors
+    /// As [`SpanRef::of`].
+    pub fn without_attributes(message: &'a [u8]) -> Result<Self, String> {
+        Self::walk(message, |_| Ok(()))
     }
 
     /// Reads an encoded `Span` message, and calls `visit` with the message of each attribute instead of collecting

@@ -32,8 +32,13 @@ pub struct Origin {
 impl Origin {
     /// Returns the name of the instrumentation scope; empty if there is none.
     pub fn scope_name(&self) -> &[u8] {
-        last_content(&self.scope, 1).unwrap_or_default()
+        name_of_scope(&self.scope)
     }
+}
+
+/// Returns the name in an encoded `InstrumentationScope` message; empty if it has none.
+pub fn name_of_scope(scope: &[u8]) -> &[u8] {
+    last_content(scope, 1).unwrap_or_default()
 }
 
 /// A span as it arrived: an encoded `Span` message and its origin.
@@ -144,6 +149,33 @@ pub fn split(data: Bytes) -> Result<Vec<WireSpan>> {
         Ok(())
     })?;
     Ok(spans)
+}
+
+/// A span in an encoded `TracesData` message.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanSlice<'a> {
+    /// The encoded `Span` message.
+    pub bytes: &'a [u8],
+    /// The encoded `InstrumentationScope` message; empty if there is none.
+    pub scope: &'a [u8],
+}
+
+/// Returns the spans of an encoded `TracesData` message, in order, with nothing copied.
+///
+/// # Errors
+/// As for [`walk`].
+pub fn span_slices(data: &[u8]) -> Result<Vec<SpanSlice<'_>>> {
+    let mut slices = Vec::new();
+    for resource_spans in contents(data, 1) {
+        for scope_spans in contents(resource_spans?, 2) {
+            let scope_spans = scope_spans?;
+            let scope = last_content(scope_spans, 1)?;
+            for bytes in contents(scope_spans, 2) {
+                slices.push(SpanSlice { bytes: bytes?, scope });
+            }
+        }
+    }
+    Ok(slices)
 }
 
 fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) -> Result<()>) -> Result<()> {

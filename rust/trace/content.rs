@@ -1,6 +1,9 @@
 //! The input and output of a node (`docs/reference/traces.md#messages`).
 
-use super::conventions::{Attribute, AttributeIndex, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE};
+use super::conventions::{
+    Attribute, AttributeIndex, AttributeReader, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE,
+    may_hold,
+};
 use super::json::value_text;
 use super::messages::{
     self, Conversation, ConversationMessage, Reading, Side, call_of_events, json_of, messages_of_events,
@@ -154,4 +157,32 @@ fn is_of_both_sides(name: &str) -> bool {
         || [Attribute::Input, Attribute::Output]
             .iter()
             .all(|side| TABLE[*side as usize].names.contains(&name))
+}
+
+/// Whether an attribute of this name may be a source of the texts of a span that are made of `attribute`.
+pub(super) fn may_feed(name: &[u8], attribute: Attribute) -> bool {
+    let is_named = |own: &&str| own.as_bytes() == name;
+    let is_of_messages = match attribute {
+        Attribute::Input | Attribute::Output => {
+            WHOLE.iter().any(is_named)
+                || TABLE[attribute as usize].names.iter().any(is_named)
+                || prefixes_of(attribute).any(|prefix| name.starts_with(prefix.as_bytes()))
+                || (attribute == Attribute::Input && name == SYSTEM_INSTRUCTIONS.as_bytes())
+        }
+        _ => false,
+    };
+    is_of_messages || may_hold(name, attribute)
+}
+
+/// Returns the text of a side that a node shows as it was sent, if its attributes alone say so. `scope` is the name of the
+/// instrumentation scope.
+pub(super) fn sent_text<'a>(reader: &AttributeReader<'_, 'a>, scope: &[u8], side: Side) -> Option<&'a str> {
+    let (name, sent) = reader.whole_text(attribute_of(side))?;
+    // What a tool gives back may be a message of one, of which a part is shown.
+    let may_be_message = side == Side::Output && sent.starts_with('{');
+    if may_be_message && (sent.contains("tool") || sent.contains("\\u")) {
+        return None;
+    }
+    let is_verbatim = || reader.is_agno(scope) || VERBATIM.iter().any(|own| own.as_bytes() == name);
+    (!sent.starts_with(['{', '[']) || is_verbatim()).then_some(sent)
 }

@@ -17,7 +17,7 @@ use crate::schema::STATUSES;
 use crate::time::format_duration;
 
 /// The error shown for a failed span that has no message.
-const UNKNOWN_ERROR: &str = "the span failed and did not say why";
+pub(super) const UNKNOWN_ERROR: &str = "the span failed and did not say why";
 
 /// Maximum size of the input of a tool that is also shown as its arguments, in bytes.
 const MAX_ARGUMENTS: usize = 64 << 10;

@@ -11,14 +11,14 @@ use super::plan::contains;
 use super::resolve::{ResolveContext, Resolved, SpanRows, resolve};
 use super::text_rows::TextRows;
 use crate::attribute_index::AttributeIndex;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::filter::predicate::Predicate;
 use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, Truth};
 use crate::index::Index;
 use crate::span_table::SpanTable;
 use crate::text_index::TextIndex;
 use crate::trace::Trace;
-use crate::trace::view::TraceView;
+use crate::trace::view::{StoredTrace, TraceView};
 
 /// What is known of a segment's rows without a look at their documents.
 #[derive(Debug, Clone, Copy)]
@@ -102,16 +102,43 @@ impl<'i> Verifier<'i> {
     /// conditions on spans ask is unknown.
     ///
     /// # Errors
-    /// Those of `read`; [`crate::error::Error::Decode`] if a stored span cannot be decoded.
-    pub fn holds(&self, row: u32, read: impl Fn() -> Result<Option<Trace>>) -> Result<bool> {
-        let (trace, view) = (OnceCell::new(), OnceCell::new());
-        self.0.holds(row, &|| {
-            if trace.get().is_none() {
-                let _first = trace.set(read()?.map(|trace| trace.assembled().into_owned()));
+    /// Those of `read`; [`Error::Decode`] if a stored span cannot be decoded.
+    pub fn holds(&self, row: u32, read: impl Fn() -> Result<Option<StoredTrace>>) -> Result<bool> {
+        let (stored, trace, view) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let look = Look {
+            stored: &|| {
+                if stored.get().is_none() {
+                    let _first = stored.set(read()?);
+                }
+                Ok(stored.get().and_then(Option::as_ref))
+            },
+            view: &|stored| {
+                let decode = || stored.trace().ok().map(|trace| trace.assembled().into_owned());
+                let trace: Option<&Trace> = trace.get_or_init(decode).as_ref();
+                trace.map(|trace| view.get_or_init(|| TraceView::of(trace)))
+            },
+        };
+        self.0.holds(row, &look)
+    }
+}
+
+/// A look at the document of a row, each part of which is read when it is first asked for; `None` if it is damaged.
+struct Look<'l, 'v> {
+    stored: &'l dyn Fn() -> Result<Option<&'v StoredTrace>>,
+    view: &'l dyn Fn(&StoredTrace) -> Option<&'v TraceView<'v>>,
+}
+
+impl SpanQuestion<'_> {
+    fn holds(&self, look: &Look<'_, '_>) -> Result<bool> {
+        let Some(stored) = (look.stored)()? else { return Ok(false) };
+        match self.test.is_of_stored(stored, self.wanted) {
+            Ok(Some(is_wanted)) => Ok(is_wanted),
+            // Whether a document is damaged shows when all of it is decoded.
+            Ok(None) | Err(Error::Decode(_)) => {
+                (look.view)(stored).map_or(Ok(false), |view| self.test.is(self.wanted, view))
             }
-            let trace: Option<&Trace> = trace.get().and_then(Option::as_ref);
-            Ok(trace.map(|trace| view.get_or_init(|| TraceView::of(trace))))
-        })
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -152,15 +179,12 @@ impl<'i> Question<'i> {
         }
     }
 
-    fn holds<'v>(&self, row: u32, view: &dyn Fn() -> Result<Option<&'v TraceView<'v>>>) -> Result<bool> {
+    fn holds(&self, row: u32, look: &Look<'_, '_>) -> Result<bool> {
         match self {
-            Self::All(parts) => all(parts, |part| part.holds(row, view)),
-            Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, view)?))?),
+            Self::All(parts) => all(parts, |part| part.holds(row, look)),
+            Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, look)?))?),
             Self::Columns(node) => Ok(contains(node, row)),
-            Self::Spans(SpanQuestion { test, wanted, .. }) => match view()? {
-                Some(view) => Ok(test.truth(view)? == *wanted),
-                None => Ok(false),
-            },
+            Self::Spans(question) => question.holds(look),
         }
     }
 }

@@ -5,11 +5,14 @@ use crate::filter::error::LocatedError;
 use crate::filter::text::TextMatcher;
 use crate::schema::Operator;
 use crate::text::find_in_searched;
+use crate::trace::view::TextProbe;
 
 /// A pattern to look for in texts.
 #[derive(Debug, Clone)]
 pub(in crate::filter) struct Pattern {
     matcher: TextMatcher,
+    /// Says of most spans without the pattern that they are; `None` if it would miss it.
+    pub(super) probe: Option<Box<TextProbe>>,
     pub(super) text: String,
     pub(super) ignore_case: bool,
 }
@@ -25,7 +28,12 @@ impl Pattern {
             return Err(LocatedError::new("expected a letter or a digit").in_member("value"));
         }
         let matcher = TextMatcher::new(Operator::Contains, vec![text.to_owned()], ignore_case);
-        Ok(Self { matcher, text: text.to_owned(), ignore_case })
+        Ok(Self {
+            matcher,
+            probe: TextProbe::of(text, ignore_case).map(Box::new),
+            text: text.to_owned(),
+            ignore_case,
+        })
     }
 
     /// Whether the pattern lies within `text`, and not in data.

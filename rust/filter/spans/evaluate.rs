@@ -14,23 +14,36 @@ use crate::filter::leaf::Leaf;
 use crate::span_table::PlaceSet;
 use crate::trace::view::{Channel, SpanField, SpanValue, TraceView};
 
+/// What must be told apart of what holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    /// Whether it is true.
+    IsTrue,
+    /// Also what is false from what is unknown: it is negated.
+    Truth,
+}
+
 impl SpanTest {
-    /// Returns what holds of a trace.
+    /// Whether what holds of a trace is `wanted`, true or false.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
-    pub(in crate::filter) fn truth(&self, view: &TraceView<'_>) -> Result<Truth> {
+    pub(in crate::filter) fn is(&self, wanted: Truth, view: &TraceView<'_>) -> Result<bool> {
+        let needed = if wanted == Truth::True { Needed::IsTrue } else { Needed::Truth };
+        Ok(self.truth(view, needed)? == wanted)
+    }
+
+    fn truth(&self, view: &TraceView<'_>, needed: Needed) -> Result<Truth> {
         match self {
             Self::Count { predicate, at_least, at_most } => {
-                let all = vec![true; view.len()];
-                let truths = truths(predicate, view, &all)?;
-                let count = truths.iter().filter(|truth| **truth == Truth::True).count() as u64;
+                let found = true_of(predicate, view, &vec![true; view.len()])?;
+                let count = found.iter().filter(|is_true| **is_true).count() as u64;
                 Ok(Truth::of(count >= *at_least && at_most.is_none_or(|most| count <= most)))
             }
             Self::Contains(channel, pattern) => {
                 let mut found = Truth::Unknown;
                 for place in 0..view.len() {
-                    match contains(view, place, *channel, pattern)? {
+                    match contains(view, place, (*channel, pattern), needed)? {
                         Truth::True => return Ok(Truth::True),
                         Truth::False => found = Truth::False,
                         Truth::Unknown => {}
@@ -54,20 +67,32 @@ impl SpanTest {
     }
 }
 
+/// Returns, by place, whether a predicate is true of a span; `false` of those that are not `asked`.
+pub(super) fn true_of(predicate: &SpanPredicate, view: &TraceView<'_>, asked: &[bool]) -> Result<Vec<bool>> {
+    let truths = truths(predicate, view, asked, Needed::IsTrue)?;
+    Ok(truths.into_iter().zip(asked).map(|(truth, is_asked)| *is_asked && truth == Truth::True).collect())
+}
+
 /// Returns, by place, what holds of the spans that are `asked`.
-pub(super) fn truths(predicate: &SpanPredicate, view: &TraceView<'_>, asked: &[bool]) -> Result<Vec<Truth>> {
+fn truths(
+    predicate: &SpanPredicate,
+    view: &TraceView<'_>,
+    asked: &[bool],
+    needed: Needed,
+) -> Result<Vec<Truth>> {
     match predicate {
-        SpanPredicate::And(parts) => join(parts, view, asked, (Truth::True, Truth::min)),
-        SpanPredicate::Or(parts) => join(parts, view, asked, (Truth::False, Truth::max)),
-        SpanPredicate::Not(part) => Ok(truths(part, view, asked)?.into_iter().map(Truth::not).collect()),
+        SpanPredicate::And(parts) => join(parts, (view, needed), asked, (Truth::True, Truth::min)),
+        SpanPredicate::Or(parts) => join(parts, (view, needed), asked, (Truth::False, Truth::max)),
+        SpanPredicate::Not(part) => {
+            Ok(truths(part, view, asked, Needed::Truth)?.into_iter().map(Truth::not).collect())
+        }
         SpanPredicate::Axis(axis, part) => {
-            let targets = truths(part, view, &vec![true; view.len()])?;
-            let targets: Vec<bool> = targets.into_iter().map(|truth| truth == Truth::True).collect();
+            let targets = true_of(part, view, &vec![true; view.len()])?;
             Ok(on_axis(*axis, view, asked, &targets).into_iter().map(Truth::of).collect())
         }
         SpanPredicate::Field(field, leaf) => each(asked, |place| of_field(field, leaf, view, place)),
         SpanPredicate::Contains(channel, pattern) => {
-            each(asked, |place| contains(view, place, *channel, pattern))
+            each(asked, |place| contains(view, place, (*channel, pattern), needed))
         }
         SpanPredicate::Said(channel) => {
             each(asked, |place| Ok(Truth::of(view.texts(place, *channel)?.next().is_some())))
@@ -90,7 +115,7 @@ pub(super) fn on_axis(axis: Axis, view: &TraceView<'_>, asked: &[bool], targets:
 /// Joins the truths of parts: `first` is that of no part, and the opposite of what decides.
 fn join(
     parts: &[SpanPredicate],
-    view: &TraceView<'_>,
+    (view, needed): (&TraceView<'_>, Needed),
     asked: &[bool],
     (first, pick): (Truth, fn(Truth, Truth) -> Truth),
 ) -> Result<Vec<Truth>> {
@@ -99,7 +124,7 @@ fn join(
         if !open.contains(&true) {
             break;
         }
-        for (place, truth) in truths(part, view, &open)?.into_iter().enumerate() {
+        for (place, truth) in truths(part, view, &open, needed)?.into_iter().enumerate() {
             if open[place] {
                 found[place] = pick(found[place], truth);
                 open[place] = found[place] != first.not();
@@ -136,7 +161,15 @@ pub(super) fn of_text(leaf: &Leaf, text: Option<&str>) -> Truth {
     }
 }
 
-fn contains(view: &TraceView<'_>, place: usize, channel: Channel, pattern: &Pattern) -> Result<Truth> {
+fn contains(
+    view: &TraceView<'_>,
+    place: usize,
+    (channel, pattern): (Channel, &Pattern),
+    needed: Needed,
+) -> Result<Truth> {
+    if needed == Needed::IsTrue && !pattern.may_be_in(&view.span(place).wire.bytes) {
+        return Ok(Truth::False);
+    }
     let (mut found, mut scratch) = (Truth::Unknown, String::new());
     for text in view.texts(place, channel)? {
         if pattern.is_in(text, &mut scratch) {

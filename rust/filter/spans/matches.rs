@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 
 use super::bind::SpanBinder;
 use super::content::Pattern;
-use super::evaluate::{on_axis, truths};
+use super::evaluate::{on_axis, true_of};
 use super::excerpt::Excerpt;
 use super::predicate::{SpanPredicate, SpanTest};
-use super::truth::Truth;
 use crate::error::Result;
 use crate::filter::error::LocatedError;
 use crate::filter::expr::{Axis, Condition, Expr, SpanExpr};
@@ -146,6 +145,9 @@ impl PatternMatcher {
         let Self(channel, pattern) = self;
         let mut pieces: Vec<Piece> = Vec::new();
         'spans: for place in spans {
+            if !pattern.may_be_in(&view.span(place).wire.bytes) {
+                continue;
+            }
             for (field, side) in SIDES.iter().filter(|(_, side)| [*side, Channel::Any].contains(channel)) {
                 for text in view.texts(place, *side)? {
                     let Some(excerpt) = pattern.excerpt(text) else { continue };
@@ -243,12 +245,6 @@ impl Part {
             Self::Nothing => Ok(()),
         }
     }
-}
-
-/// Returns, by place, of which of `spans` a predicate is true.
-fn true_of(predicate: &SpanPredicate, view: &TraceView<'_>, spans: &[bool]) -> Result<Vec<bool>> {
-    let truths = truths(predicate, view, spans)?;
-    Ok(truths.into_iter().zip(spans).map(|(truth, is_asked)| *is_asked && truth == Truth::True).collect())
 }
 
 fn places(spans: &[bool]) -> Vec<usize> {

@@ -1,6 +1,6 @@
 //! Conditions on the spans of a trace: which spans there are, how they are related, and what was said in them.
 //!
-//! A condition is decided on the trace itself ([`evaluate`]), of which the columns say at most that it cannot hold
+//! A condition is decided on the trace itself ([`evaluate`]), or on as much of its document as it needs ([`stored`]), of which the columns say at most that it cannot hold
 //! ([`implied`]), or on the span table of its segment ([`table`]), as far as that has what it asks for. Which spans and texts
 //! make it true is asked of the traces of a page ([`matches`]).
 
@@ -15,6 +15,7 @@ mod matches;
 mod numbers;
 mod predicate;
 mod span_filter;
+mod stored;
 mod table;
 mod truth;
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::bind::SpanBinder;
-use super::evaluate::truths;
+use super::evaluate::true_of;
 use super::predicate::{SpanPredicate, SpanTest};
-use super::truth::Truth;
 use crate::error::{FilterError, Result};
 use crate::filter::expr::{Expr, SpanExpr};
 use crate::filter::parse;
@@ -56,8 +55,8 @@ impl SpanFilter {
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
     pub fn places(&self, view: &TraceView<'_>) -> Result<Vec<usize>> {
         let Some(bound) = &self.0 else { return Ok((0..view.len()).collect()) };
-        let truths = truths(&bound.predicate, view, &vec![true; view.len()])?;
-        Ok((0..view.len()).filter(|place| truths[*place] == Truth::True).collect())
+        let found = true_of(&bound.predicate, view, &vec![true; view.len()])?;
+        Ok((0..view.len()).filter(|place| found[*place]).collect())
     }
 
     /// Returns what is true of a trace with such a span, as expression and as test; `None` if every trace has one.

@@ -40,6 +40,7 @@ use crate::schema::Field;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::{ObjectReader, Objects};
 use crate::trace::Trace;
+use crate::trace::view::StoredTrace;
 
 /// An open segment.
 #[derive(Debug)]
@@ -181,23 +182,20 @@ impl Segment {
     /// # Errors
     /// [`Error::Damage`] with the document's offset, [`Error::Storage`].
     pub(crate) fn trace(&self, row: usize) -> Result<Trace> {
-        let location = self.location(row);
-        let trace_id = self.trace_id(row)?;
-        let created_at = self.created_at(row)?;
-        let document = self.documents.read(location)?;
-        let damage = |message: String| Error::damage(&self.documents.path, location.offset, message);
-        let trace = Trace::from_document(trace_id, created_at, document)
-            .map_err(|error| damage(error.to_string()))?;
+        let damage =
+            |error: Error| Error::damage(&self.documents.path, self.location(row).offset, error.to_string());
+        self.stored_trace(row)?.trace().map_err(damage)
+    }
+
+    /// Reads the document of a row's trace, which is verified as that trace when it is decoded.
+    ///
+    /// # Errors
+    /// As [`Segment::trace`].
+    pub(crate) fn stored_trace(&self, row: usize) -> Result<StoredTrace> {
+        let (trace_id, created_at) = (self.trace_id(row)?, self.created_at(row)?);
+        let document = self.documents.read(self.location(row))?;
         let has_spans = u32::try_from(row).is_ok_and(|row| !self.without_spans.contains(row));
-        if trace.is_empty() || trace.spans().is_empty() == has_spans {
-            return Err(damage(format!("expected the document of trace {trace_id}")));
-        }
-        if trace.fragments().iter().any(|fragment| fragment.trace_id != trace_id)
-            || trace.spans().iter().any(|span| span.trace_id != trace_id)
-        {
-            return Err(damage(format!("expected the spans of trace {trace_id}")));
-        }
-        Ok(trace)
+        Ok(StoredTrace::new(trace_id, created_at, document, has_spans))
     }
 
     /// Reads the document of a row.

@@ -140,7 +140,7 @@ impl SnapshotPart {
             unverified.extend(decided.open);
         }
         let certain = certain.with(matching, self.count());
-        if unverified.is_empty() && !open.is_empty() {
+        if unverified.is_empty() {
             return Ok(Candidates { certain: self.keep(filter, certain), unverified });
         }
         Ok(Candidates { certain, unverified })
@@ -171,11 +171,12 @@ impl SnapshotPart {
             return Ok(found.collect());
         };
         let Decided { matching: mut found, open } = verifier.decide(rows);
+        let Some(segment) = self.segment() else { return Ok(found) };
         for row in &open {
             if is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let read = || match self.trace(*row as usize) {
+            let read = || match segment.stored_trace(*row as usize) {
                 Ok(trace) => Ok(Some(trace)),
                 Err(Error::Damage { .. }) => Ok(None),
                 Err(error) => Err(error),

@@ -48,6 +48,18 @@ pub(super) fn conventions() -> &'static Conventions {
     CONVENTIONS.get_or_init(|| Conventions::of(&[]))
 }
 
+/// Whether a value of this name may be `attribute`, or have a member that is.
+pub fn may_hold(name: &[u8], attribute: Attribute) -> bool {
+    conventions().by_name.get(name).is_some_and(|uses| {
+        uses.iter().any(|of_name| match of_name {
+            Use::Whole { attribute: own, .. }
+            | Use::Member { attribute: own, .. }
+            | Use::Sum { attribute: own, .. } => *own == attribute,
+            Use::Type { .. } => false,
+        })
+    })
+}
+
 /// Puts `lines`, pairs of a name and what it stands for, before the built-in ones (`docs/reference/traces.md#own-names`).
 ///
 /// A process has one table, so that no two of its rows are made by different ones: it is set before a span is read.

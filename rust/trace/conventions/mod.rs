@@ -13,7 +13,7 @@ mod summary;
 mod table;
 mod types;
 
-pub use by_name::{conventions_identity, set_conventions};
+pub use by_name::{conventions_identity, may_hold, set_conventions};
 pub use index::AttributeIndex;
 pub use member::JsonObject;
 pub use reader::AttributeReader;

@@ -7,6 +7,9 @@ use super::member::JsonObject;
 use super::table::Attribute;
 use crate::otlp::span_ref::{AttributeRef, ValueRef};
 
+/// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
+const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
+
 /// Reads the attributes of a span.
 pub struct AttributeReader<'r, 'a> {
     pub(super) attributes: &'r [AttributeRef<'a>],
@@ -44,6 +47,20 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
     pub fn sent_bytes(&self, attribute: Attribute) -> Option<usize> {
         let source = self.index.sources(attribute).next()?;
         Some(text_of(self.attributes[source.position].value)?.len())
+    }
+
+    /// Returns the text that is found for `attribute` first, with its name, if it is a whole value and no part of one.
+    pub fn whole_text(&self, attribute: Attribute) -> Option<(&'a [u8], &'a str)> {
+        let source =
+            self.index.sources(attribute).next().filter(|source| matches!(source.part, Part::Whole))?;
+        let AttributeRef { key, value } = self.attributes[source.position];
+        let ValueRef::Text(text) = value else { return None };
+        Some((key, simdutf8::basic::from_utf8(text).ok()?))
+    }
+
+    /// Whether the span is one of agno's instrumentor; `scope` is the name of its instrumentation scope.
+    pub fn is_agno(&self, scope: &[u8]) -> bool {
+        self.index.has_agno() || scope == AGNO_SCOPE
     }
 
     /// Whether a value is found for `attribute`.

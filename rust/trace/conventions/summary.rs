@@ -8,9 +8,6 @@ use super::table::Attribute;
 use super::types::NAMED_BY_SPAN;
 use crate::otlp::SpanRef;
 
-/// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
-const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
-
 /// What rows and trees need of one span. It is held in memory for every span of the head, so large texts are not
 /// part of it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -58,7 +55,7 @@ impl SpanSummary {
     pub fn of(span: &SpanRef<'_>, scope: &[u8]) -> Self {
         let mut reader = AttributeReader::of(&span.attributes);
         let team_id = reader.id(Attribute::TeamId);
-        let is_agno = reader.index.has_agno() || scope == AGNO_SCOPE;
+        let is_agno = reader.is_agno(scope);
         let (node_type, line) = reader.node_type(team_id.is_some(), is_agno);
         let is_execution = reader.text(Attribute::Operation).as_deref() != Some("create_agent");
         let is_run = is_execution

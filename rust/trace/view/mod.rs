@@ -3,9 +3,13 @@
 mod fields;
 mod places;
 mod preview;
+mod probe;
+mod stored;
 mod texts;
 
 pub use fields::{Derived, SPAN_FIELDS, SpanColumn, SpanField, SpanValue};
 pub use places::{Scope, TraceView};
 pub use preview::write_span_preview;
+pub use probe::{ProbedBytes, TextProbe};
+pub use stored::{DecodedSpan, StoredSpan, StoredTrace};
 pub use texts::Channel;

@@ -3,5 +3,5 @@
 mod damage;
 mod format;
 mod laws;
-mod oracle;
+pub(crate) mod oracle;
 mod samples;

@@ -20,7 +20,7 @@ struct Manifest {
 
 /// A captured program, and what it sent.
 #[derive(Deserialize)]
-pub(super) struct CapturedCase {
+pub(crate) struct CapturedCase {
     pub(super) framework: String,
     pub(super) case: String,
     pub(super) files: Vec<String>,
@@ -43,8 +43,8 @@ struct CapturedFile {
 }
 
 /// The captures, decoded: each case with its traces.
-pub(super) struct Captures {
-    pub(super) cases: Vec<(CapturedCase, BTreeMap<TraceId, Trace>)>,
+pub(crate) struct Captures {
+    pub(crate) cases: Vec<(CapturedCase, BTreeMap<TraceId, Trace>)>,
 }
 
 fn folder() -> PathBuf {
@@ -53,7 +53,7 @@ fn folder() -> PathBuf {
 
 impl Captures {
     /// Returns all captures except those derived from others.
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let manifest = fs::read(folder().join("manifest.json")).expect("the manifest");
         let manifest: Manifest = serde_json::from_slice(&manifest).expect("a manifest");
         let files: HashMap<_, _> =

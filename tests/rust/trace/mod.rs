@@ -1,6 +1,6 @@
 //! Tests of `rust/trace/`.
 
-mod captures;
+pub(crate) mod captures;
 mod conversation;
 mod detail;
 mod documents;

@@ -5,6 +5,8 @@ mod examples;
 mod matches;
 mod oracle;
 mod rows;
+mod said;
+mod stored;
 
 use std::sync::Arc;
 

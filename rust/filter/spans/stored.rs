@@ -1,0 +1,137 @@
+//! Decides conditions on texts by traces as they are stored, without decoding more than the spans that may have the text.
+
+use std::cell::RefCell;
+
+use super::content::Pattern;
+use super::predicate::{SpanPredicate, SpanTest};
+use super::truth::Truth;
+use crate::error::Result;
+use crate::trace::Trace;
+use crate::trace::view::{Channel, ProbedBytes, StoredSpan, StoredTrace};
+
+/// The memory that a thread keeps to look into bytes, at most.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static FOLDED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `look` with bytes to look into. It must not call this again.
+fn looked_into<R>(bytes: &[u8], look: impl FnOnce(ProbedBytes<'_>) -> R) -> R {
+    FOLDED.with_borrow_mut(|folded| {
+        let found = look(ProbedBytes::of(bytes, folded));
+        if folded.capacity() > MAX_KEPT_BYTES {
+            *folded = Vec::new();
+        }
+        found
+    })
+}
+
+impl Pattern {
+    /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
+    pub(super) fn may_be_in(&self, span: &[u8]) -> bool {
+        self.probe.as_ref().is_none_or(|probe| looked_into(span, |bytes| probe.may_be_in(bytes)))
+    }
+}
+
+impl SpanTest {
+    /// Whether this may be true of a trace, by the bytes of its spans and fragments. `false` is certain.
+    pub(in crate::filter) fn may_be_true(&self, trace: &Trace) -> bool {
+        let spans = trace.spans().iter().map(|span| &span.wire.bytes);
+        let all: Vec<_> = spans.chain(trace.fragments().iter().map(|fragment| &fragment.event)).collect();
+        self.may_hold(&|pattern| all.iter().any(|bytes| pattern.may_be_in(bytes)))
+    }
+
+    /// Returns whether what holds of a stored trace is `wanted`, true or false; `None` if all of the trace must be decoded.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if the document is not that of the trace.
+    pub(in crate::filter) fn is_of_stored(&self, trace: &StoredTrace, wanted: Truth) -> Result<Option<bool>> {
+        if wanted == Truth::True && !self.may_hold(&|pattern| pattern.may_be_in(trace.document())) {
+            return Ok(Some(false));
+        }
+        let (channel, pattern) = match self {
+            Self::Contains(channel, pattern) => (*channel, Some(pattern)),
+            Self::Said(channel) => (*channel, None),
+            Self::Count { .. } | Self::Attribute(_) => return Ok(None),
+        };
+        let Some(spans) = trace.spans()? else { return Ok(None) };
+        let mut said = SaidTexts { channel, pattern, wanted, has_texts: false };
+        for span in &spans {
+            if said.is_found_in(span)? {
+                return Ok(Some(wanted == Truth::True));
+            }
+        }
+        let otherwise = if pattern.is_none() || said.has_texts { Truth::False } else { Truth::Unknown };
+        Ok(Some(otherwise == wanted))
+    }
+
+    /// Whether this may be true, by what says whether a pattern may be in some text.
+    fn may_hold(&self, may_be: &dyn Fn(&Pattern) -> bool) -> bool {
+        match self {
+            Self::Count { predicate, at_least: 1.., .. } => predicate.may_hold(may_be),
+            Self::Contains(_, pattern) => may_be(pattern),
+            Self::Count { .. } | Self::Said(_) | Self::Attribute(_) => true,
+        }
+    }
+}
+
+impl SpanPredicate {
+    /// Whether this may be true of some span, by what says whether a pattern may be in some text.
+    fn may_hold(&self, may_be: &dyn Fn(&Pattern) -> bool) -> bool {
+        match self {
+            Self::And(parts) => parts.iter().all(|part| part.may_hold(may_be)),
+            Self::Or(parts) => parts.iter().any(|part| part.may_hold(may_be)),
+            Self::Axis(_, part) => part.may_hold(may_be),
+            Self::Contains(_, pattern) => may_be(pattern),
+            Self::Not(_) | Self::Field(_, _) | Self::Said(_) | Self::Attribute(_) => true,
+        }
+    }
+}
+
+/// A look for a text in the spans of a stored trace, one after the other.
+struct SaidTexts<'p> {
+    channel: Channel,
+    /// What is looked for; `None` if any text is.
+    pattern: Option<&'p Pattern>,
+    wanted: Truth,
+    /// Whether a span without the text has others; looked for only where that makes a difference.
+    has_texts: bool,
+}
+
+impl SaidTexts<'_> {
+    /// Whether a text of a span is looked for.
+    fn is_found_in(&mut self, span: &StoredSpan<'_>) -> Result<bool> {
+        let Some(pattern) = self.pattern else { return has_texts(span, self.channel) };
+        if !may_have(span, self.channel, pattern)? {
+            if self.wanted == Truth::False && !self.has_texts {
+                self.has_texts = has_texts(span, self.channel)?;
+            }
+            return Ok(false);
+        }
+        let mut scratch = String::new();
+        if span.has_sent_text(self.channel, |text| pattern.is_in(text, &mut scratch))? {
+            return Ok(true);
+        }
+        for text in span.decoded()?.texts(self.channel)? {
+            if pattern.is_in(text, &mut scratch) {
+                return Ok(true);
+            }
+            self.has_texts = true;
+        }
+        Ok(false)
+    }
+}
+
+/// Whether a text of a span may contain a pattern.
+fn may_have(span: &StoredSpan<'_>, channel: Channel, pattern: &Pattern) -> Result<bool> {
+    let Some(probe) = &pattern.probe else { return Ok(true) };
+    looked_into(span.bytes(), |bytes| {
+        Ok(probe.may_be_in(bytes) && span.has_source(channel, |part| probe.may_be_in(bytes.part(part)))?)
+    })
+}
+
+/// Whether a span has a text in a channel.
+fn has_texts(span: &StoredSpan<'_>, channel: Channel) -> Result<bool> {
+    Ok(span.has_sent_text(channel, |_| true)? || span.decoded()?.texts(channel)?.next().is_some())
+}

@@ -1,0 +1,239 @@
+//! A look for a pattern in the bytes of spans as they are stored, before anything of them is decoded.
+//!
+//! Texts are made of what a span holds: they are its strings, or texts in JSON that a string is, or such texts in the JSON
+//! and the lines in which values, messages and calls are written. So a part of the pattern without anything that JSON and
+//! such lines have between two strings lies within one string, as it is stored, but for
+//!
+//! - backslashes before quotation marks and slashes, which are passed over;
+//! - other characters that are written as an escape, and letters beyond ASCII that differ from those of ASCII by case:
+//!   bytes with one that matters may have any text;
+//! - `-`, which the kind of a part of a message has as `_`: both are one character here;
+//! - the beginning of the part, which may lie within an escape of the text: it is left out where it could;
+//! - scalars, and the few words that are written in no string: a part that could lie within one is not looked for.
+
+use std::ops::Range;
+
+use memchr::memmem::{Finder, find_iter};
+
+use super::super::node::UNKNOWN_ERROR;
+use crate::text::has_case;
+
+/// What is shown of a span that is in none of its strings, besides letters alone: texts of errors, names of members, and
+/// numbers that JSON has no words for.
+const WRITTEN: [&str; 3] = [UNKNOWN_ERROR, "event.name", "-infinity"];
+
+/// Letters beyond ASCII that differ from one of ASCII only by case, in UTF-8.
+const LIKE_ASCII: [(u8, char, &[u8]); 2] = [(b'k', '\u{212a}', b"\xe2\x84\xaa"), (b's', 'ſ', b"\xc5\xbf")];
+
+/// Looks for a pattern in the bytes of spans.
+#[derive(Debug, Clone)]
+pub struct TextProbe {
+    /// The part of the pattern that is looked for, `-` as `_`; in lower case if case is ignored.
+    part: String,
+    ignores_case: bool,
+    /// The part between quotation marks and before slashes.
+    pieces: Vec<Vec<u8>>,
+    /// The piece that is looked for first.
+    anchor: usize,
+    /// Finds it in lower case.
+    finder: Finder<'static>,
+    /// Letters that bytes may have beyond ASCII.
+    others: Vec<(char, Finder<'static>)>,
+}
+
+/// Bytes that are looked into, and the same in lower case.
+#[derive(Debug, Clone, Copy)]
+pub struct ProbedBytes<'a> {
+    sent: &'a [u8],
+    folded: &'a [u8],
+}
+
+impl<'a> ProbedBytes<'a> {
+    /// Returns `sent` to be looked into. The content of `folded` is overwritten.
+    pub fn of(sent: &'a [u8], folded: &'a mut Vec<u8>) -> Self {
+        folded.clear();
+        folded.extend_from_slice(sent);
+        fold(folded);
+        Self { sent, folded }
+    }
+
+    /// Returns a part of the bytes, which must lie within them.
+    #[must_use]
+    pub fn part(&self, part: &[u8]) -> Self {
+        let start = part.as_ptr().addr() - self.sent.as_ptr().addr();
+        let range = start..start + part.len();
+        Self { sent: &self.sent[range.clone()], folded: &self.folded[range] }
+    }
+}
+
+/// Replaces letters of ASCII by lower case, and `-` by `_`.
+fn fold(bytes: &mut [u8]) {
+    for byte in bytes {
+        *byte = joined(byte.to_ascii_lowercase());
+    }
+}
+
+/// Returns `_` for `-`, and any other byte as it is.
+fn joined(byte: u8) -> u8 {
+    if byte == b'-' { b'_' } else { byte }
+}
+
+impl TextProbe {
+    /// Returns the probe for texts that contain `pattern`; `None` if it has no part that must be in the bytes.
+    pub fn of(pattern: &str, ignores_case: bool) -> Option<Self> {
+        let parts = parts_of(pattern).into_iter().filter_map(|part| {
+            let part = looked_for(&pattern[part])?.replace('-', "_");
+            Some(if ignores_case { part.to_ascii_lowercase() } else { part })
+        });
+        let parts = parts.map(|part| (pieces_of(&part), part));
+        let (pieces, part) = parts.max_by_key(|(pieces, _)| longest(pieces).1)?;
+        let (anchor, _) = longest(&pieces);
+        let finder = Finder::new(&pieces[anchor].to_ascii_lowercase()).into_owned();
+        let others = LIKE_ASCII.iter().filter(|(ascii, ..)| ignores_case && part.as_bytes().contains(ascii));
+        let others = others.map(|(_, letter, bytes)| (*letter, Finder::new(*bytes)));
+        Some(Self { others: others.collect(), part, ignores_case, pieces, anchor, finder })
+    }
+
+    /// Whether a text of a span may contain the pattern, by the bytes of the span, or of the fields that its texts are made
+    /// of. `false` is certain.
+    pub fn may_be_in(&self, bytes: ProbedBytes<'_>) -> bool {
+        let mut from = 0;
+        while let Some(found) = self.finder.find(&bytes.folded[from..]) {
+            if self.is_at(bytes, from + found) {
+                return true;
+            }
+            // The next one may begin within this one.
+            from += found + 1;
+        }
+        self.is_blind(bytes.folded)
+    }
+
+    /// Whether the part is in the bytes, its anchor at `start`.
+    fn is_at(&self, bytes: ProbedBytes<'_>, start: usize) -> bool {
+        let is_same =
+            |found: &[u8], piece: &[u8]| found.iter().map(|byte| joined(*byte)).eq(piece.iter().copied());
+        let bytes = if self.ignores_case { bytes.folded } else { bytes.sent };
+        let is_passed = |byte: &&u8| matches!(**byte, b'"' | b'\\');
+        let (mut before, mut after) = bytes.split_at(start);
+        for (at, piece) in self.pieces.iter().enumerate().skip(self.anchor) {
+            let passed = if at == self.anchor { 0 } else { after.iter().take_while(is_passed).count() };
+            let Some((found, rest)) = after[passed..].split_at_checked(piece.len()) else { return false };
+            if !is_same(found, piece) {
+                return false;
+            }
+            after = rest;
+        }
+        for piece in self.pieces[..self.anchor].iter().rev() {
+            before = &before[..before.len() - before.iter().rev().take_while(is_passed).count()];
+            let Some(end) = before.len().checked_sub(piece.len()) else { return false };
+            let (rest, found) = before.split_at(end);
+            if !is_same(found, piece) {
+                return false;
+            }
+            before = rest;
+        }
+        true
+    }
+
+    /// Whether the bytes have a character in a form in which it is not looked for.
+    fn is_blind(&self, folded: &[u8]) -> bool {
+        let is_hidden = |start: usize| {
+            let digits = folded.get(start + 2..start + 6).and_then(|digits| std::str::from_utf8(digits).ok());
+            let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            unit.is_some_and(|unit| self.is_hidden(unit))
+        };
+        self.others.iter().any(|(_, finder)| finder.find(folded).is_some())
+            || find_iter(folded, b"\\u").any(is_hidden)
+    }
+
+    /// Whether an escape of this code unit hides a character of the part. Of ASCII every letter and digit does, and the
+    /// backslash: they may be of an escape themselves.
+    fn is_hidden(&self, unit: u32) -> bool {
+        match char::from_u32(unit) {
+            None => self.part.chars().any(|own| own > '\u{ffff}'),
+            Some(letter) if letter.is_ascii_alphanumeric() || letter == '\\' => true,
+            Some('-') => self.part.contains('_'),
+            Some(letter) => {
+                self.part.contains(letter) || self.others.iter().any(|(other, _)| *other == letter)
+            }
+        }
+    }
+}
+
+/// Returns the position of the longest piece, and its length in bytes.
+fn longest(pieces: &[Vec<u8>]) -> (usize, usize) {
+    let lengths = pieces.iter().map(Vec::len).enumerate();
+    lengths.max_by_key(|(_, length)| *length).unwrap_or_default()
+}
+
+/// Returns the parts of a pattern that lie within one string each, if a text contains it.
+fn parts_of(pattern: &str) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut before) = (Vec::new(), 0, None);
+    let mut letters = pattern.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let after = letters.peek().map(|(_, letter)| *letter);
+        if may_be_between(letter, before, after) || (!letter.is_ascii() && has_case(letter)) {
+            parts.push(start..at);
+            start = at + letter.len_utf8();
+        }
+        before = Some(letter);
+    }
+    parts.push(start..pattern.len());
+    parts
+}
+
+/// Whether a character of a pattern may stand between two strings of which a text is made, or be of an escape.
+///
+/// Between two strings of JSON is always a comma, a colon or a bracket. A comma and a colon stand there between quotation
+/// marks, brackets, numbers and the words of JSON.
+fn may_be_between(letter: char, before: Option<char>, after: Option<char>) -> bool {
+    let is_one_of =
+        |letter: char, others: &str| letter.is_ascii_digit() || others.contains(letter.to_ascii_lowercase());
+    match letter {
+        '(' | ')' | '[' | ']' | '{' | '}' | '\\' => true,
+        ',' | ':' => {
+            let may_end = before.is_none_or(|letter| is_one_of(letter, "\"]}el"));
+            may_end && after.is_none_or(|letter| is_one_of(letter, "\"[{-tfn"))
+        }
+        letter => letter.is_ascii_control(),
+    }
+}
+
+/// Returns what is looked for of a part of a pattern; `None` if a text may have it that is in no string.
+fn looked_for(part: &str) -> Option<&str> {
+    let part = without_escape(part.trim_matches('"')).trim_matches('"');
+    let is_number = part.bytes().all(|byte| byte.is_ascii_digit() || b"eE+-.".contains(&byte));
+    let is_base64 = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+    let lower = part.to_ascii_lowercase();
+    let is_written = WRITTEN.iter().any(|written| written.contains(&lower));
+    (!is_number && !is_base64 && !is_written).then_some(part)
+}
+
+/// Returns the pieces of a part, which other characters may stand between.
+fn pieces_of(part: &str) -> Vec<Vec<u8>> {
+    let mut pieces: Vec<Vec<u8>> = vec![Vec::new()];
+    for byte in part.bytes() {
+        if matches!(byte, b'"' | b'/') {
+            pieces.push(Vec::new());
+        }
+        if byte != b'"'
+            && let Some(piece) = pieces.last_mut()
+        {
+            piece.push(byte);
+        }
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+/// Returns a part of a pattern without the beginning that may be what follows the backslash of an escape, or the last
+/// digits of one.
+fn without_escape(part: &str) -> &str {
+    const DIGITS: usize = 4;
+    let digits = |text: &str| text.bytes().take(DIGITS).take_while(u8::is_ascii_hexdigit).count();
+    match part.as_bytes().first().map(u8::to_ascii_lowercase) {
+        Some(b'u') => &part[1 + digits(&part[1..])..],
+        Some(b'n' | b'r' | b't') => &part[1..],
+        _ => &part[digits(part)..],
+    }
+}

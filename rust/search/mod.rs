@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod cancellation;
+mod costs;
 mod facets;
 mod matches;
 mod merge;

@@ -136,10 +136,7 @@ impl<'i> Question<'i> {
             Self::Any(parts) => joined(parts, rows, (Truth::False, Truth::max)),
             Self::Columns(node) => rows.iter().map(|row| Truth::of(contains(node, *row))).collect(),
             Self::Spans(SpanQuestion { in_table: None, .. }) => vec![Truth::Unknown; rows.len()],
-            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => {
-                let truths = test.truths(rows);
-                if *wanted == Truth::True { truths } else { truths.into_iter().map(Truth::not).collect() }
-            }
+            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.matches(rows, *wanted),
         }
     }
 

@@ -15,6 +15,7 @@ mod matches;
 mod predicate;
 mod span_filter;
 mod table;
+mod table_cost;
 mod truth;
 
 pub use bind::MAX_PATTERNS;
@@ -22,5 +23,5 @@ pub(super) use bind::{CONTENT_FIELDS, SpanBinder};
 pub(super) use matches::{Found, MAX_PIECES, Names, PatternMatcher, Piece, SpanMatcher};
 pub(super) use predicate::{SpanTest, TextKey};
 pub use span_filter::SpanFilter;
-pub(super) use table::TableTest;
+pub(super) use table_cost::TableTest;
 pub(super) use truth::Truth;

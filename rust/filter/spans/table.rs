@@ -23,7 +23,7 @@ const MAX_GAP: u32 = 8;
 
 /// How many spans a predicate must be true of, in terms of one table.
 #[derive(Debug)]
-pub(in crate::filter) struct TableTest<'t> {
+pub(in crate::filter) struct SpanCountTest<'t> {
     table: &'t SpanTable,
     node: Node,
     at_least: u64,
@@ -109,17 +109,17 @@ enum NumberTest {
 
 impl SpanTest {
     /// Returns the test in terms of a table; `None` if the table says nothing of it.
-    pub(in crate::filter) fn in_table<'t>(&self, table: &'t SpanTable) -> Option<TableTest<'t>> {
+    pub(super) fn count_in_table<'t>(&self, table: &'t SpanTable) -> Option<SpanCountTest<'t>> {
         let Self::Count { predicate, at_least, at_most } = self else { return None };
         let node = Node::of(predicate, table);
         let is_decided = node.is_decided(table);
-        Some(TableTest { table, node, at_least: *at_least, at_most: *at_most, is_decided })
+        Some(SpanCountTest { table, node, at_least: *at_least, at_most: *at_most, is_decided })
     }
 }
 
-impl TableTest<'_> {
+impl SpanCountTest<'_> {
     /// Returns what holds of each of these rows, which ascend; unknown where the trace itself must be looked at.
-    pub(in crate::filter) fn truths(&self, rows: &[u32]) -> Vec<Truth> {
+    pub(super) fn truths(&self, rows: &[u32]) -> Vec<Truth> {
         let mut truths = Vec::with_capacity(rows.len());
         let near = |one: &u32, next: &u32| next - one <= MAX_GAP && one / BLOCK_ROWS == next / BLOCK_ROWS;
         for run in rows.chunk_by(near) {

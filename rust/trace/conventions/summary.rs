@@ -7,6 +7,7 @@ use super::reader::{AttributeReader, text_of};
 use super::table::Attribute;
 use super::types::NAMED_BY_SPAN;
 use crate::otlp::SpanRef;
+use crate::trace::cost::{Tokens, nanodollars_of};
 
 /// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
 const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
@@ -49,6 +50,8 @@ pub struct SpanSummary {
     pub cached_tokens: u64,
     /// Of the output tokens, those of reasoning; zero unless the span is a model call.
     pub reasoning_tokens: u64,
+    /// What it reports to have cost, in nanodollars, whatever it is.
+    pub cost: Option<u64>,
 }
 
 impl SpanSummary {
@@ -74,6 +77,7 @@ impl SpanSummary {
             user_id: reader.id(Attribute::UserId),
             agent_id: reader.agent_id(&node_type),
             workflow_id: reader.id(Attribute::WorkflowId),
+            cost: reader.text(Attribute::Cost).and_then(|text| nanodollars_of(&text)),
             team_id,
             ..Self::default()
         };
@@ -93,6 +97,18 @@ impl SpanSummary {
         summary.agent_by_name = is_by_name.then(|| summary.name.clone());
         summary.node_type = node_type;
         summary
+    }
+}
+
+impl SpanSummary {
+    /// Returns the tokens that it reports.
+    pub fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cached: self.cached_tokens,
+            reasoning: self.reasoning_tokens,
+        }
     }
 }
 

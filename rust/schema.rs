@@ -16,6 +16,8 @@ pub enum FieldType {
     Status,
     /// An integer.
     Number,
+    /// An amount of money, in dollars.
+    Dollars,
     /// An instant.
     Time,
     /// True or false.
@@ -82,7 +84,7 @@ impl FieldType {
         match self {
             Self::Text => &[Eq, Neq, Gt, Gte, Lt, Lte, In, Contains, StartsWith, Exists],
             Self::Status => &[Eq, Neq, In, Exists],
-            Self::Number | Self::Time => &[Eq, Neq, Gt, Gte, Lt, Lte, In, Exists],
+            Self::Number | Self::Dollars | Self::Time => &[Eq, Neq, Gt, Gte, Lt, Lte, In, Exists],
             Self::Boolean => &[Eq, Neq, Exists],
             Self::Content => &[Contains, Exists],
         }
@@ -93,7 +95,7 @@ impl FieldType {
         match self {
             Self::Text => "string",
             Self::Status => "enum",
-            Self::Number => "number",
+            Self::Number | Self::Dollars => "number",
             Self::Time => "datetime",
             Self::Boolean => "boolean",
             Self::Content => "text",

@@ -31,6 +31,7 @@ __all__ = [
     "otlp_status",
     "set_conventions",
     "set_page_memory_limit",
+    "set_prices",
     "span_schema",
     "trace_schema",
 ]
@@ -525,6 +526,16 @@ def set_conventions(lines: list[tuple[str, str]]) -> None:
 
     Raises:
         ConfigurationError: a line is invalid, or other conventions are in force in this process.
+    """
+
+def set_prices(source: bytes | None) -> None:
+    """Puts a user's prices of models before the built-in ones, in this process.
+
+    Args:
+        source: a table of prices as JSON (`docs/reference/traces.md#prices`); None leaves the built-in ones alone.
+
+    Raises:
+        ConfigurationError: the table is invalid, or other prices are in force in this process.
     """
 
 def set_page_memory_limit(bytes: int) -> None:

@@ -51,10 +51,12 @@ class SortKey(StrEnum):
     REASONING_TOKENS = "reasoning_tokens"
     LLM_CALLS = "llm_calls"
     TOOL_CALLS = "tool_calls"
+    COST = "cost"
+    COST_PARTIAL = "cost_partial"
 
 
 class Sort(Struct, frozen=True):
-    """The order of the traces of a search. Those of equal value are ordered by start time, the newest first."""
+    """The order of the traces of a search: those of equal value by start time, the newest first, those of none last."""
 
     key: Annotated[SortKey, Meta(description="The field by whose value they are ordered.")] = SortKey.START_TIME
     ascending: Annotated[bool, Meta(description="Whether the least value comes first.")] = False
@@ -222,6 +224,10 @@ class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: Annotated[int, Meta(description="How many of `output_tokens` were of reasoning.")]
     llm_calls: Annotated[int, Meta(description="Calls of language models.")]
     tool_calls: Annotated[int, Meta(description="Calls of tools.")]
+    cost: Annotated[float | None, Meta(description="What the model calls cost, in US dollars, if that is known.")] = None
+    cost_partial: Annotated[
+        float | None, Meta(description="What is known of the cost, where that of a call is not.")
+    ] = None
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None

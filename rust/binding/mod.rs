@@ -35,7 +35,9 @@ mod _engine {
     #[pymodule_export]
     use super::page::PyPage;
     #[pymodule_export]
-    use super::store::{PyCancellationToken, PyTraceStore, set_conventions, set_page_memory_limit};
+    use super::store::{
+        PyCancellationToken, PyTraceStore, set_conventions, set_page_memory_limit, set_prices,
+    };
     #[pymodule_export]
     use super::tail::{PyTail, PyTailFeed};
 

@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
 use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
 use crate::storage::{Changes, LogIngestReport, Options, Snapshot, TraceStore};
-use crate::trace::conventions;
 use crate::trace::values::ValuePart;
+use crate::trace::{conventions, cost};
 
 /// Cancels a running search.
 #[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
@@ -384,6 +384,13 @@ pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> 
 #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
 pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
     detached(py, || conventions::set_conventions(&lines))
+}
+
+/// Puts a user's prices of models before the built-in ones, in this process.
+#[pyfunction]
+#[pyo3(signature = (source))]
+pub(super) fn set_prices(py: Python<'_>, source: Option<&[u8]>) -> PyResult<()> {
+    detached(py, || cost::set_prices(source))
 }
 
 /// Returns the token of `cancel`, or one that is never cancelled.

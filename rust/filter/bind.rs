@@ -9,6 +9,7 @@ use super::leaf::{FieldShape, Leaf, bind_leaf, joined_words};
 use super::predicate::Predicate;
 use super::spans::{CONTENT_FIELDS, SpanBinder, SpanTest};
 use crate::schema::{FIELDS, Field, Operator};
+use crate::trace::cost::CostField;
 
 /// Returns the predicate for `expr`.
 pub(super) fn bind(expr: &Expr) -> Result<Predicate, LocatedError> {
@@ -72,7 +73,9 @@ fn of_column(field: Field, condition: &Condition) -> Result<Predicate, LocatedEr
 }
 
 fn unknown_field(key: &str) -> LocatedError {
-    let known = joined_words(FIELDS.iter().map(|info| info.key).chain(CONTENT_FIELDS));
+    let known = joined_words(
+        FIELDS.iter().map(|info| info.key).chain(CostField::ALL.map(CostField::key)).chain(CONTENT_FIELDS),
+    );
     let message = format!(
         "unknown field `{}`, expected one of {known}, `attributes.<key>` or `resource.<key>`",
         excerpt(key)

@@ -75,7 +75,7 @@ fn expected(kind: FieldType) -> &'static str {
         FieldType::Text | FieldType::Status => "text, plain or in a dictionary",
         FieldType::Number => "whole or floating-point numbers",
         FieldType::Time => "timestamps or dates",
-        FieldType::Boolean | FieldType::Content => "no column",
+        FieldType::Dollars | FieldType::Boolean | FieldType::Content => "no column",
     }
 }
 
@@ -94,6 +94,6 @@ fn holds(found: &DataType, kind: FieldType) -> bool {
         (FieldType::Time, found) => {
             matches!(found, DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64)
         }
-        (FieldType::Boolean | FieldType::Content, _) => false,
+        (FieldType::Dollars | FieldType::Boolean | FieldType::Content, _) => false,
     }
 }

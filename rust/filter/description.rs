@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use super::expr::Axis;
 use super::spans::CONTENT_FIELDS;
 use crate::schema::{FIELDS, FieldType, STATUSES};
+use crate::trace::cost::CostField;
 use crate::trace::view::{SPAN_FIELDS, SpanField};
 
 /// Returns the tables of fields as JSON: those of traces, then those of spans.
 pub fn filter_schema_json() -> String {
     let of_traces = FIELDS.iter().map(|info| described(info.key, info.label, info.field_type));
+    let costs = CostField::ALL.map(|field| described(field.key(), field.label(), FieldType::Dollars));
     let content = CONTENT_FIELDS.iter().filter_map(|key| SpanField::from_key(key)).map(of_span);
-    let fields: Vec<Value> = of_traces.chain(content).collect();
+    let fields: Vec<Value> = of_traces.chain(costs).chain(content).collect();
     let span_fields: Vec<Value> = SPAN_FIELDS.iter().map(of_span).collect();
     json!({
         "fields": fields,

@@ -7,6 +7,7 @@ use super::json::{Json, excerpt};
 use super::text::TextMatcher;
 use crate::schema::{FieldType, Operator, STATUSES};
 use crate::time::parse_instant;
+use crate::trace::cost::NANOS_PER_DOLLAR;
 
 /// What a condition asks of the value of a field. `NEQ` has the leaf of `EQ`; the caller negates it.
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ fn leaf_of(
             let texts = literals.into_iter().filter_map(Literal::text).collect();
             Leaf::Text(TextMatcher::new(operator, texts, ignore_case))
         }
-        FieldType::Number => {
+        FieldType::Number | FieldType::Dollars => {
             let whole: Vec<_> = literals.iter().filter_map(Literal::whole).collect();
             let floating: Vec<_> = literals.iter().filter_map(Literal::floating).collect();
             let whole = IntervalSet::of(operator, &whole);
@@ -135,13 +136,14 @@ enum Literal {
 /// | text | a string | itself; for `trace_id` in lower case |
 /// | status | `OK`, `ERROR` in any case | upper case |
 /// | number | a number | itself, exactly |
+/// | dollars | a number | nanodollars |
 /// | boolean | `true`, `false` | itself |
 /// | time | a string, ISO 8601 | nanoseconds since 1970 |
 fn typed(field: FieldShape<'_>, value: &Json) -> Result<Literal, String> {
     let expected = match field.field_type {
         FieldType::Text | FieldType::Content => "a string",
         FieldType::Status => "`OK` or `ERROR`",
-        FieldType::Number => "a number",
+        FieldType::Number | FieldType::Dollars => "a number",
         FieldType::Time => "an ISO 8601 time",
         FieldType::Boolean => "a boolean",
     };
@@ -158,6 +160,10 @@ fn typed(field: FieldShape<'_>, value: &Json) -> Result<Literal, String> {
         (FieldType::Number, Json::Number(number)) => {
             number.as_i128().map(Literal::Whole).or_else(|| number.as_f64().map(Literal::Floating))
         }
+        (FieldType::Dollars, Json::Number(number)) => {
+            let whole = number.as_i128().and_then(|dollars| dollars.checked_mul(NANOS_PER_DOLLAR.into()));
+            whole.map(Literal::Whole).or_else(|| number.as_f64().map(nanodollars))
+        }
         (FieldType::Time, Json::Text(text)) => parse_instant(text).map(Literal::Whole),
         _ => return Err(format!("expected {expected}, got {}", value.described())),
     };
@@ -165,6 +171,16 @@ fn typed(field: FieldShape<'_>, value: &Json) -> Result<Literal, String> {
         Json::Text(text) => format!("expected {expected}, got `{}`", excerpt(text)),
         other => format!("expected {expected}, got {}", other.described()),
     })
+}
+
+/// Returns dollars in nanodollars; a whole number if it is these that such an amount is printed as.
+fn nanodollars(dollars: f64) -> Literal {
+    #[allow(clippy::cast_precision_loss, reason = "it is a power of ten that a double has")]
+    let per_dollar = NANOS_PER_DOLLAR as f64;
+    let nearest = (dollars * per_dollar).round();
+    #[allow(clippy::float_cmp, reason = "it is the double that the printed amount is read as")]
+    let is_printed = nearest / per_dollar == dollars;
+    Literal::Floating(if is_printed { nearest } else { dollars * per_dollar })
 }
 
 impl Literal {

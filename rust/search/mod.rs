@@ -7,6 +7,7 @@
 mod aggregate;
 mod attributes;
 mod cancellation;
+mod costs;
 mod facets;
 mod matches;
 mod merge;

@@ -1,7 +1,9 @@
 //! Which page a search returns, and what a page is.
 
 use crate::error::{Error, Result};
+use crate::index::Projection;
 use crate::schema::{FIELDS, Field, FieldType};
+use crate::trace::cost::{CostField, TraceNumber};
 use crate::trace::detail::Detail;
 
 /// The largest page, in items.
@@ -45,6 +47,13 @@ impl PageRequest {
     }
 }
 
+impl Sort {
+    /// Returns what is read of rows to order them.
+    pub(super) fn projection(self) -> Projection {
+        self.by.column().map_or(Projection::SORT_KEY, |field| Projection::SORT_KEY.and(field))
+    }
+}
+
 /// What a page shows of each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunView {
@@ -64,32 +73,37 @@ impl From<Detail> for RunView {
 /// id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
-    /// The field by whose value they are ordered: the start time or an integer.
-    pub(super) field: Field,
+    /// The number by which they are ordered: the start time, an integer or a cost.
+    pub(super) by: TraceNumber,
     /// Whether the least value comes first, and not the greatest.
     pub(super) ascending: bool,
 }
 
 impl Sort {
     /// The order of results.
-    pub const NEWEST_FIRST: Self = Self { field: Field::StartTime, ascending: false };
+    pub const NEWEST_FIRST: Self = Self { by: TraceNumber::Column(Field::StartTime), ascending: false };
 
-    /// Returns the order by the field named `key`.
+    /// Returns the order by the field named `key`. Traces without a value come last.
     ///
     /// # Errors
     /// [`Error::Options`] if there is no such field, or its values are no integers; it names those that can be used.
     pub fn by(key: &str, ascending: bool) -> Result<Self> {
+        if let Some(field) = CostField::from_key(key) {
+            return Ok(Self { by: TraceNumber::Cost(field), ascending });
+        }
         let is_sortable = |field: Field| field == Field::StartTime || field.field_type() == FieldType::Number;
         let field = Field::from_key(key).filter(|field| is_sortable(*field));
         let field = field.ok_or_else(|| {
             let known: Vec<String> = FIELDS
                 .iter()
                 .filter(|info| is_sortable(info.field))
-                .map(|info| format!("`{}`", info.key))
+                .map(|info| info.key)
+                .chain(CostField::ALL.map(CostField::key))
+                .map(|key| format!("`{key}`"))
                 .collect();
             Error::Options(format!("expected one of {} to sort by, got `{key}`", known.join(", ")))
         })?;
-        Ok(Self { field, ascending })
+        Ok(Self { by: TraceNumber::Column(field), ascending })
     }
 }
 

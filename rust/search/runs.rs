@@ -17,7 +17,6 @@ use super::sorted::rows_of_page;
 
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Matcher};
-use crate::index::Projection;
 use crate::otlp::{SpanId, TraceId};
 use crate::semaphore::Semaphore;
 use crate::storage::{Snapshot, SnapshotPart};
@@ -50,7 +49,7 @@ pub fn runs(
     cancel: &CancellationToken,
 ) -> Result<Page> {
     let items = ItemWriter::new(filter, view.into())?;
-    let selections = select(snapshot, filter, Projection::SORT_KEY.and(request.sort.field), cancel)?;
+    let selections = select(snapshot, filter, request.sort.projection(), cancel)?;
     page_of_runs(&selections, request, &items, cancel)
 }
 
@@ -167,7 +166,7 @@ pub fn ids(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let selections = select(snapshot, filter, Projection::SORT_KEY.and(request.sort.field), cancel)?;
+    let selections = select(snapshot, filter, request.sort.projection(), cancel)?;
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
     let id = |(selection, row): PageRow| TraceId::from_bytes(selections[selection].view.trace_id(row));
     let found = rows_of_page(&selections, request, cancel)?.into_iter().filter_map(id);

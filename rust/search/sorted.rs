@@ -1,4 +1,5 @@
-//! Pages in another order than that of results: by a number of the rows, or by start time, ascending or descending.
+//! Pages in another order than that of results: by a number of the rows, by what traces cost, or by start time, ascending or
+//! descending. Traces without a cost come last, in the order of results.
 //!
 //! The rows of every part are kept in order of each number. A page is found value by value: the selected rows of one
 //! value, of all parts, are a selection of their own, in the order of results. Where the page begins is found without
@@ -6,13 +7,15 @@
 //! bins of values.
 
 use super::cancellation::CancellationToken;
+use super::costs::costs_of;
 use super::merge::{PageRow, page_of};
 use super::page::{PageRequest, Sort};
 use super::pool::in_rounds;
 use super::selection::{PARTS_PER_THREAD, Selection};
 use crate::error::Result;
 use crate::index::RowSet;
-use crate::storage::ValueOrder;
+use crate::storage::{SnapshotPart, ValueOrder};
+use crate::trace::cost::CostField;
 
 /// The offset up to which values are walked rather than jumped over, in rows of all parts.
 const MAX_WALKED_ROWS: usize = 1 << 14;
@@ -35,7 +38,45 @@ pub(super) fn rows_of_page(
     if request.sort == Sort::NEWEST_FIRST {
         return Ok(page_of(selections, request.offset(), request.limit));
     }
-    sorted_rows(selections, request, MAX_WALKED_ROWS, cancel)
+    let Some(field) = request.sort.by.cost() else {
+        return sorted_rows(selections, request, MAX_WALKED_ROWS, cancel);
+    };
+    let selections = with_costs(selections, cancel)?;
+    let rows = |is_present: bool| -> Vec<Selection<'_>> {
+        let each = selections.iter();
+        each.map(|selection| selection.among(rows_with_cost(selection, field, is_present))).collect()
+    };
+    let present = rows(true);
+    let mut page = sorted_rows(&present, request, MAX_WALKED_ROWS, cancel)?;
+    let before: usize = present.iter().map(|selection| selection.count).sum();
+    let first = (request.offset() + page.len()).saturating_sub(before);
+    page.extend(page_of(&rows(false), first, request.limit - page.len()));
+    Ok(page)
+}
+
+/// Returns selections of the same rows with what their traces cost.
+fn with_costs<'a>(selections: &[Selection<'a>], cancel: &CancellationToken) -> Result<Vec<Selection<'a>>> {
+    let parts: Vec<&SnapshotPart> = selections.iter().map(|selection| selection.part).collect();
+    let costs = costs_of(&parts, cancel)?;
+    let of_part = |(selection, costs): (&Selection<'a>, _)| {
+        let Selection { part, index, rows, count, view } = selection;
+        Selection {
+            part,
+            index: *index,
+            rows: rows.clone(),
+            count: *count,
+            view: view.clone().with_costs(costs),
+        }
+    };
+    Ok(selections.iter().zip(costs).map(of_part).collect())
+}
+
+/// Returns the rows of a part that have a field of the costs, or those that do not.
+fn rows_with_cost(selection: &Selection<'_>, field: CostField, is_present: bool) -> RowSet {
+    let Some(costs) = selection.view.costs() else { return RowSet::NONE };
+    let rows = (0u32..).zip(0..selection.view.count());
+    let wanted = rows.filter(|(_, row)| costs.value(field, *row).is_some() == is_present);
+    RowSet::List(wanted.map(|(row, _)| row).collect::<Vec<u32>>().into())
 }
 
 fn sorted_rows(
@@ -91,14 +132,14 @@ struct PartValues {
 impl<'s, 'a> Values<'s, 'a> {
     fn new(selections: &'s [Selection<'a>], sort: Sort) -> Self {
         let part = |selection: &Selection<'_>| {
-            let order = selection.view.value_order(sort.field).unwrap_or_else(|| ValueOrder::descending(0));
+            let order = selection.view.value_order(sort.by).unwrap_or_else(|| ValueOrder::descending(0));
             PartValues { start: 0, end: order.count(), order }
         };
         Self { selections, sort, parts: selections.iter().map(part).collect() }
     }
 
     fn value(&self, part: usize, position: usize) -> i64 {
-        self.selections[part].view.number(self.sort.field, self.parts[part].order.row(position))
+        self.selections[part].view.number(self.sort.by, self.parts[part].order.row(position))
     }
 
     /// Returns the next value of a part, if it has one left.
@@ -122,7 +163,7 @@ impl<'s, 'a> Values<'s, 'a> {
     /// Returns the rows of the next value of a part, which is `value`, and steps over it.
     fn take(&mut self, part: usize, value: i64) -> RowSet {
         let PartValues { start, end, .. } = self.parts[part];
-        let number = |row: usize| self.selections[part].view.number(self.sort.field, row);
+        let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
         let order = &self.parts[part].order;
         if self.sort.ascending {
             let next = order.gallop_up(start, end, |row| number(row) <= value);
@@ -191,7 +232,7 @@ impl<'s, 'a> Values<'s, 'a> {
     /// As [`count_rows`], for a part all of whose rows are selected.
     fn count_whole(&self, part: usize, bins: Bins) -> Vec<usize> {
         let order = &self.parts[part].order;
-        let number = |row: usize| self.selections[part].view.number(self.sort.field, row);
+        let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
         let mut from = order.gallop_up(0, order.count(), |row| number(row) < bins.bounds(0).0);
         (0..bins.count())
             .map(|bin| {
@@ -204,7 +245,7 @@ impl<'s, 'a> Values<'s, 'a> {
     /// Steps over all values that come before `value`.
     fn step_to(&mut self, value: i64) {
         for part in 0..self.parts.len() {
-            let number = |row: usize| self.selections[part].view.number(self.sort.field, row);
+            let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
             let order = &self.parts[part].order;
             if self.sort.ascending {
                 self.parts[part].start = order.gallop_up(0, order.count(), |row| number(row) < value);
@@ -219,7 +260,7 @@ impl<'s, 'a> Values<'s, 'a> {
 fn count_rows(selection: &Selection<'_>, sort: Sort, bins: Bins) -> Vec<usize> {
     let mut counts = vec![0; bins.count()];
     selection.rows.for_each(|row| {
-        if let Some(bin) = bins.of(selection.view.number(sort.field, row as usize)) {
+        if let Some(bin) = bins.of(selection.view.number(sort.by, row as usize)) {
             counts[bin] += 1;
         }
     });
@@ -270,6 +311,7 @@ mod tests {
     use crate::schema::Field;
     use crate::search::selection::select;
     use crate::storage::{Snapshot, SnapshotPart};
+    use crate::trace::cost::TraceNumber;
     use crate::trace::{Span, Trace};
 
     /// Returns a trace of one span.
@@ -307,7 +349,7 @@ mod tests {
             let projection = Projection::SORT_KEY.and(Field::DurationMs);
             let token = CancellationToken::default();
             let selections = select(&snapshot, &filter, projection, &token).expect("selections");
-            let sort = Sort { field: Field::DurationMs, ascending };
+            let sort = Sort { by: TraceNumber::Column(Field::DurationMs), ascending };
             let request = PageRequest::new(page, 2).expect("a page").sorted(sort);
             let rows = |max_walked| sorted_rows(&selections, request, max_walked, &token).expect("rows");
             prop_assert_eq!(rows(0), rows(usize::MAX));

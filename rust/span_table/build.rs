@@ -102,7 +102,9 @@ impl SpanTableBuilder {
         let mut numbers = Vec::with_capacity(self.numbers.len());
         for field in fields(SpanColumn::Number) {
             numbers.push(match field.value(view, place)? {
-                Some(SpanValue::Whole(number)) => number.max(0).cast_unsigned() + 1,
+                Some(SpanValue::Whole(number) | SpanValue::Nanodollars(number)) => {
+                    number.max(0).cast_unsigned() + 1
+                }
                 _ => 0,
             });
         }

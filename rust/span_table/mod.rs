@@ -11,13 +11,15 @@
 //! | `Parents` | how many places before it the parent of each span stands; 0 of a root |
 //! | `Subtrees` | how many spans are below each span: they are the ones after it |
 //! | `Starts`, `Ends` | microseconds after the base of the trace, plus 1; an end of 0 is none |
-//! | numbers | each field that is a [`SpanColumn::Number`], plus 1; 0 is a missing value |
+//! | numbers | each field that is a [`SpanColumn::Number`], plus 1; 0 is a missing value; money in nanodollars |
 //! | `Firsts`, `Bases` | for each row, the place of its first span, and its base in microseconds since 1970 |
 //! | `Unreadable` | the rows whose documents could not be read |
 //! | `WholeTimes` | whether no time of a span has a fraction of a microsecond |
 
 mod block;
 mod build;
+mod calls;
+mod cost_column;
 mod layout;
 mod place_set;
 mod table;
@@ -25,5 +27,7 @@ mod words;
 
 pub use block::SpanBlock;
 pub use build::SpanTableBuilder;
+pub use calls::TableCalls;
+pub use cost_column::CostColumn;
 pub use place_set::PlaceSet;
 pub use table::SpanTable;

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use super::cost::{TraceCost, cost_of_trace};
 use super::extra::write_extra_data;
 use super::json::{JsonWriter, preview};
 use super::messages::{self, Reading, Side};
 use super::node::{Node, TreeContext};
 use super::node_type::NodeType;
 use super::origins::OriginWriter;
-use super::row::run_root;
+use super::row::{causes, run_root};
 use super::steps::StepTypes;
 use super::tree::Forest;
 use super::{Span, Trace, TraceRow};
@@ -104,16 +105,21 @@ pub fn write_preview(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         let content = RunContent::of(trace.spans(), &forest)?;
         let mut json = JsonWriter::new(out);
         json.begin_object();
-        write_preview_members(&mut json, &row, &content);
+        write_preview_members(&mut json, (&row, cost_of_trace(trace.spans(), &forest)?), &content);
         json.end_object();
         Ok(())
     })
 }
 
 /// Writes the members of a `TracePreview`.
-pub(super) fn write_preview_members(json: &mut JsonWriter<'_>, row: &TraceRow, content: &RunContent) {
+pub(super) fn write_preview_members(
+    json: &mut JsonWriter<'_>,
+    (row, cost): (&TraceRow, TraceCost),
+    content: &RunContent,
+) {
     write_row(json, row, &RunContent::default());
     write_beyond_summary(json, row);
+    json.cost_member(cost);
     for (key, text) in [
         ("input_preview", &content.input),
         ("output_preview", &content.output),
@@ -271,29 +277,6 @@ fn error_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Result<Option<S
         }
     }
     causes.last().map_or(Ok(None), |cause| Ok(Node::of(&spans[*cause])?.error()))
-}
-
-/// Returns the spans that made the run fail: from the run root down, the first failed span below, in order of time,
-/// until nothing below failed. Empty if nothing in the run failed.
-fn causes(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Vec<usize> {
-    let mut causes: Vec<usize> = spans[run].is_error.then_some(run).into_iter().collect();
-    let mut cause = run;
-    loop {
-        let mut failed = Vec::new();
-        let mut waiting = forest.children(cause).to_vec();
-        while let Some(index) = waiting.pop() {
-            if spans[index].is_error {
-                failed.push(index);
-            } else {
-                waiting.extend(forest.children(index));
-            }
-        }
-        match failed.into_iter().min_by(|one, other| spans[*one].sibling_order(&spans[*other])) {
-            Some(next) => cause = next,
-            None => return causes,
-        }
-        causes.push(cause);
-    }
 }
 
 pub(super) fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &RunContent) {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 use crate::time::write_instant;
+use crate::trace::cost::{TraceCost, format_dollars};
 
 /// Writes JSON and tracks whether a comma is due.
 pub(super) struct JsonWriter<'a> {
@@ -89,6 +90,20 @@ impl<'a> JsonWriter<'a> {
     pub(super) fn whole_member(&mut self, key: &str, number: impl Into<i128>) {
         self.key(key);
         self.raw(number.into().to_string().as_bytes());
+    }
+
+    /// Writes nanodollars as a member in dollars.
+    pub(super) fn dollars_member(&mut self, key: &str, nanodollars: u64) {
+        self.key(key);
+        self.raw(format_dollars(nanodollars.into()).as_bytes());
+    }
+
+    /// Writes what a trace cost as `cost`, or as `cost_partial` if it is not all.
+    pub(super) fn cost_member(&mut self, cost: TraceCost) {
+        match cost {
+            TraceCost::Whole(cost) => self.dollars_member("cost", cost),
+            TraceCost::Partial(known) => self.dollars_member("cost_partial", known),
+        }
     }
 
     /// Writes an integer member, unless it is zero.

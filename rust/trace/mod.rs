@@ -6,6 +6,7 @@
 
 mod content;
 pub mod conventions;
+pub mod cost;
 mod damaged;
 pub mod detail;
 mod extra;

@@ -175,6 +175,9 @@ impl<'a> Node<'a> {
         if self.span.summary.node_type == NodeType::Tool {
             self.write_tool(&mut members);
         }
+        if let Some(cost) = summary.cost {
+            members.dollars_member("cost", cost);
+        }
         for (key, id) in ids {
             members.optional_member(key, id.as_deref());
         }

@@ -152,6 +152,29 @@ pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
     forest.roots().first().copied()
 }
 
+/// Returns the spans that made the run fail: from the run root down, the first failed span below, in order of time,
+/// until nothing below failed. Empty if nothing in the run failed.
+pub(super) fn causes(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Vec<usize> {
+    let mut causes: Vec<usize> = spans[run].is_error.then_some(run).into_iter().collect();
+    let mut cause = run;
+    loop {
+        let mut failed = Vec::new();
+        let mut waiting = forest.children(cause).to_vec();
+        while let Some(index) = waiting.pop() {
+            if spans[index].is_error {
+                failed.push(index);
+            } else {
+                waiting.extend(forest.children(index));
+            }
+        }
+        match failed.into_iter().min_by(|one, other| spans[*one].sibling_order(&spans[*other])) {
+            Some(next) => cause = next,
+            None => return causes,
+        }
+        causes.push(cause);
+    }
+}
+
 /// Returns the agent of the run root; unless that is a team or of agno, else of the nearest agent below it, else of the
 /// nearest span below it that has one, else an agent that has no other name than its span.
 fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> {

@@ -53,6 +53,13 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
             extra={"default": "none", "flag": "--convention"},
         ),
     ] = field(default_factory=dict)
+    prices_file: Annotated[
+        str,
+        Meta(
+            description="A JSON file with prices of models, which come before the built-in ones.",
+            extra={"default": "none"},
+        ),
+    ] = ""
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The lowest severity to log."),

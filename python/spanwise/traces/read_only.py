@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise._engine import CancellationToken, Filter, TraceStore, set_conventions
+from spanwise._engine import CancellationToken, Filter, TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
+from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.page import PageRequest, search_page
 
 if TYPE_CHECKING:
@@ -53,5 +54,5 @@ def search_traces(settings: Settings, request: SearchRequest) -> bytes:
 def _open_read_only(settings: Settings) -> TraceStore:
     if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
-    set_conventions(list(settings.conventions.items()))
+    set_process_tables(settings)
     return TraceStore.open_read_only(settings.trace_store)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise._engine import drop_metrics, set_conventions, set_page_memory_limit
+from spanwise._engine import drop_metrics, set_page_memory_limit
 from spanwise.errors import ConfigurationError
 from spanwise.fair_budget import FairBudget
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
 from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
+from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.pool import SearchPool
 from spanwise.traces.tail import Tails
 from spanwise.traces.view import View
@@ -47,7 +48,7 @@ class Traces:
         self._stores = {db_id: LazyStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
         set_page_memory_limit(settings.page_buffer_bytes)
-        set_conventions(list(settings.conventions.items()))
+        set_process_tables(settings)
         self._searches = SearchPool(settings)
         counting_bytes = settings.counting_buffer_bytes
         self._counting = FairBudget(counting_bytes, "too many counts at once", whole=counting_bytes)

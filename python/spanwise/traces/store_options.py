@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise._engine import TraceStore, set_conventions
+from spanwise._engine import TraceStore
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
+from spanwise.traces.process_tables import set_process_tables
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
@@ -83,7 +84,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
         if folder.is_relative_to(settings.data_dir):
             # Files in it have modes of their own, but who may write to it can replace them.
             _warn_if_open(Path(settings.data_dir), 0o022)
-    set_conventions(list(settings.conventions.items()))
+    set_process_tables(settings)
     store = TraceStore.open(url, msgspec.json.encode(options))
     stats = _stats(store)
     for each in stats.quarantined:

@@ -175,7 +175,7 @@ impl<'i> Question<'i> {
             Self::Any(parts) => joined(parts, rows, (Truth::False, Truth::max)),
             Self::Columns(node) => rows.iter().map(|row| Truth::of(contains(node, *row))).collect(),
             Self::Spans(SpanQuestion { in_table: None, .. }) => vec![Truth::Unknown; rows.len()],
-            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.are(*wanted, rows),
+            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.matches(rows, *wanted),
         }
     }
 

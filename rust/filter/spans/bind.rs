@@ -6,8 +6,9 @@ use super::predicate::{SpanPredicate, SpanTest};
 use crate::filter::error::LocatedError;
 use crate::filter::expr::{Condition, Expr, Operand, SpanExpr};
 use crate::filter::json::{Json, excerpt};
-use crate::filter::leaf::{FieldShape, bind_leaf, joined_words};
-use crate::schema::{Field, Operator};
+use crate::filter::leaf::{FieldShape, Leaf, bind_leaf, joined_words};
+use crate::schema::{Field, FieldType, Operator};
+use crate::trace::cost::CostField;
 use crate::trace::view::{SPAN_FIELDS, SpanField};
 
 /// Maximum number of conditions of one filter that look for a text in what was said.
@@ -31,6 +32,9 @@ impl SpanBinder {
     ) -> Result<Option<SpanTest>, LocatedError> {
         if let Some(test) = AttributeTest::bind(condition) {
             return test.map(SpanTest::Attribute).map(Some);
+        }
+        if let Some(field) = CostField::from_key(&condition.key) {
+            return of_cost(field, condition).map(Some);
         }
         let field = SpanField::from_key(&condition.key);
         let Some((field, channel)) = field.and_then(|field| Some((field, field.channel()?))) else {
@@ -113,6 +117,14 @@ impl SpanBinder {
         }
         Pattern::of(text, condition.ignore_case.unwrap_or(true)).map(Some)
     }
+}
+
+fn of_cost(field: CostField, condition: &Condition) -> Result<SpanTest, LocatedError> {
+    let shape = FieldShape { key: field.key(), field_type: FieldType::Dollars, is_lower_case: false };
+    Ok(match bind_leaf(shape, condition)? {
+        Leaf::Number(numbers) => SpanTest::Cost(field, numbers),
+        _ => SpanTest::HasCost(field),
+    })
 }
 
 fn shape(field: &SpanField) -> FieldShape<'_> {

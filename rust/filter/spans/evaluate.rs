@@ -63,6 +63,7 @@ impl SpanTest {
                 Some(root) => of_attribute(test, view, root),
                 None => Ok(Truth::Unknown),
             },
+            Self::Cost(_, _) | Self::HasCost(_) => Ok(self.of_cost(view.cost()?).unwrap_or(Truth::Unknown)),
         }
     }
 }
@@ -143,7 +144,7 @@ fn of_field(field: &SpanField, leaf: &Leaf, view: &TraceView<'_>, place: usize) 
     Ok(match (leaf, field.value(view, place)?) {
         (Leaf::Exists, value) => Truth::of(value.is_some()),
         (Leaf::Text(_), Some(SpanValue::Text(text))) => of_text(leaf, Some(&text)),
-        (Leaf::Number(numbers), Some(SpanValue::Whole(number))) => {
+        (Leaf::Number(numbers), Some(SpanValue::Whole(number) | SpanValue::Nanodollars(number))) => {
             Truth::of(numbers.whole.contains(number.into()))
         }
         (Leaf::Time(instants), Some(SpanValue::Nanos(instant))) => Truth::of(instants.contains(instant)),

@@ -14,7 +14,9 @@ impl SpanTest {
     /// Returns what holds of every trace for which this is true.
     pub(in crate::filter) fn implied(&self) -> Predicate {
         match self {
-            Self::Count { at_least: 0, .. } | Self::Attribute(_) => nothing(),
+            Self::Count { at_least: 0, .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => {
+                nothing()
+            }
             Self::Count { predicate, at_least, .. } => implied(predicate, *at_least),
             Self::Contains(channel, _) | Self::Said(channel) => of_channel(*channel),
         }
@@ -26,7 +28,7 @@ impl SpanTest {
     pub(in crate::filter) fn implied_texts(&self) -> Predicate {
         match self {
             Self::Count { predicate, at_least: 1.., .. } => texts(predicate),
-            Self::Count { .. } | Self::Contains(_, _) | Self::Said(_) | Self::Attribute(_) => nothing(),
+            _ => nothing(),
         }
     }
 }

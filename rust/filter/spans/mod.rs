@@ -17,6 +17,7 @@ mod predicate;
 mod span_filter;
 mod stored;
 mod table;
+mod table_cost;
 mod truth;
 
 pub use bind::MAX_PATTERNS;
@@ -24,5 +25,6 @@ pub(super) use bind::{CONTENT_FIELDS, SpanBinder};
 pub(super) use matches::{Found, MAX_PIECES, Names, PatternMatcher, Piece, SpanMatcher};
 pub(super) use predicate::{SpanTest, TextKey};
 pub use span_filter::SpanFilter;
-pub(super) use table::{SpanIndexes, TableTest};
+pub(super) use table::SpanIndexes;
+pub(super) use table_cost::TableTest;
 pub(super) use truth::Truth;

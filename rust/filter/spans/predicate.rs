@@ -2,8 +2,10 @@
 
 use super::attribute::AttributeTest;
 use super::content::Pattern;
+use super::truth::Truth;
 use crate::filter::expr::Axis;
-use crate::filter::leaf::Leaf;
+use crate::filter::leaf::{Leaf, NumberSet};
+use crate::trace::cost::{CostField, TraceCost};
 use crate::trace::view::{Channel, SpanField};
 
 /// A condition on the spans of a trace.
@@ -17,6 +19,10 @@ pub(in crate::filter) enum SpanTest {
     Said(Channel),
     /// A condition on an attribute of the run root.
     Attribute(AttributeTest),
+    /// What the trace cost is in the set; unknown of a trace without this field.
+    Cost(CostField, NumberSet),
+    /// The trace has this field.
+    HasCost(CostField),
 }
 
 /// What a condition on texts asks of a text index.
@@ -31,6 +37,18 @@ pub(in crate::filter) struct TextKey {
 }
 
 impl SpanTest {
+    /// Returns what holds of a trace that cost this; `None` if the test is not on costs.
+    pub(super) fn of_cost(&self, cost: TraceCost) -> Option<Truth> {
+        match self {
+            Self::Cost(field, numbers) => {
+                let is_in = |amount: i64| Truth::of(numbers.whole.contains(amount.into()));
+                Some(cost.value(*field).map_or(Truth::Unknown, is_in))
+            }
+            Self::HasCost(field) => Some(Truth::of(cost.value(*field).is_some())),
+            Self::Count { .. } | Self::Contains(_, _) | Self::Said(_) | Self::Attribute(_) => None,
+        }
+    }
+
     /// Returns what a text index is asked; `None` of a condition that is not on texts.
     pub(in crate::filter) fn text_key(&self) -> Option<TextKey> {
         match self {
@@ -39,7 +57,7 @@ impl SpanTest {
                 Some(TextKey { channel: *channel, pattern: Some(text.clone()), ignore_case: *ignore_case })
             }
             Self::Said(channel) => Some(TextKey { channel: *channel, pattern: None, ignore_case: true }),
-            Self::Count { .. } | Self::Attribute(_) => None,
+            Self::Count { .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => None,
         }
     }
 }

@@ -53,7 +53,7 @@ impl SpanTest {
         let (channel, pattern) = match self {
             Self::Contains(channel, pattern) => (*channel, Some(pattern)),
             Self::Said(channel) => (*channel, None),
-            Self::Count { .. } | Self::Attribute(_) => return Ok(None),
+            Self::Count { .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => return Ok(None),
         };
         let Some(spans) = trace.spans()? else { return Ok(None) };
         let mut said = SaidTexts { channel, pattern, wanted, has_texts: false };
@@ -71,7 +71,9 @@ impl SpanTest {
         match self {
             Self::Count { predicate, at_least: 1.., .. } => predicate.may_hold(may_be),
             Self::Contains(_, pattern) => may_be(pattern),
-            Self::Count { .. } | Self::Said(_) | Self::Attribute(_) => true,
+            Self::Count { .. } | Self::Said(_) | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => {
+                true
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::filter) struct SpanIndexes<'t> {
 
 /// A test of traces in terms of one segment.
 #[derive(Debug)]
-pub(in crate::filter) struct TableTest<'t> {
+pub(in crate::filter) struct SpansTest<'t> {
     table: &'t SpanTable,
     node: Node<'t>,
     asked: Asked<'t>,
@@ -86,7 +86,7 @@ enum Node<'t> {
 
 impl SpanTest {
     /// Returns the test in terms of a segment; `None` if what is known of its spans says nothing of it.
-    pub(in crate::filter) fn in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<TableTest<'t>> {
+    pub(super) fn spans_in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<SpansTest<'t>> {
         let table = indexes.table;
         let (node, asked) = match self {
             Self::Count { predicate, at_least, at_most } => {
@@ -97,17 +97,17 @@ impl SpanTest {
                 let attributes = indexes.attributes?;
                 (Node::Attribute(test.marked(attributes)?), Asked::RunRoot(attributes))
             }
-            Self::Contains(_, _) | Self::Said(_) => return None,
+            _ => return None,
         };
         let is_decided = node.is_decided(table);
-        Some(TableTest { table, node, asked, is_decided })
+        Some(SpansTest { table, node, asked, is_decided })
     }
 }
 
-impl TableTest<'_> {
+impl SpansTest<'_> {
     /// Returns whether what holds of each of these rows, which ascend, is `wanted`; unknown where the trace itself must be
     /// looked at.
-    pub(in crate::filter) fn are(&self, wanted: Truth, rows: &[u32]) -> Vec<Truth> {
+    pub(super) fn are(&self, wanted: Truth, rows: &[u32]) -> Vec<Truth> {
         let mut truths = Vec::with_capacity(rows.len());
         let near = |one: &u32, next: &u32| next - one <= MAX_GAP && one / BLOCK_ROWS == next / BLOCK_ROWS;
         for run in rows.chunk_by(near) {

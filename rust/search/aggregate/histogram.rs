@@ -1,7 +1,7 @@
 //! The edges of a histogram, which are the same for all groups, and the bin of a value.
 
+use super::measure::Bins;
 use super::quantile::GrowingBins;
-use super::request::Bins;
 
 /// The counters besides those of bins: of values below the first edge, and from the last one on.
 const OUTSIDE: usize = 2;

@@ -9,6 +9,7 @@ use super::quantile::{GrowingBins, MAX_INTERVAL_BINS, Target};
 use super::tally::Stats;
 use crate::schema::Field;
 use crate::search::pool;
+use crate::span_table::CostColumn;
 
 /// The longest number that is printed, with its comma, twice: a buffer that grows doubles.
 const NUMBER_BYTES: usize = 2 * 26;
@@ -23,12 +24,25 @@ impl PreparedAggregation {
     /// response.
     pub fn max_bytes(&self) -> usize {
         let selected: usize = self.parts.iter().map(|part| part.rows.bytes()).sum();
+        if let Some(calls) = &self.calls {
+            let buckets = self.axis.as_ref().map_or(0, |axis| axis.count);
+            return selected + self.subset_rows() + calls.max_bytes(buckets, self.aggregation.measures.len());
+        }
         selected
             + self.groups.bytes()
             + self.subset_rows()
+            + self.costs()
             + self.value_numbers()
             + self.passes()
             + self.response()
+    }
+
+    /// Returns the memory of what the traces of all rows cost, and of the rows that have a cost.
+    fn costs(&self) -> usize {
+        let costs = |part: &Part| part.columns.costs().map_or(0, CostColumn::bytes);
+        let columns: usize = self.parts.iter().map(costs).sum();
+        let rows: usize = self.parts.iter().map(|part| part.rows.count() * size_of::<u32>()).sum();
+        columns + rows * self.subsets.iter().filter(|subset| subset.cost.is_some()).count()
     }
 
     /// Returns the memory of the rows of every `where`: two bitmaps of a part.

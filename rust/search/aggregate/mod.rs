@@ -6,10 +6,12 @@
 //! columns of that range in blocks. Everything is derived from selected rows alone: what a caller may not see changes
 //! no number of the response.
 
+mod calls;
 mod cells;
 mod distinct;
 mod groups;
 mod histogram;
+mod measure;
 mod memory;
 mod parts;
 mod passes;
@@ -21,12 +23,14 @@ mod tally;
 mod texts;
 mod time_axis;
 
+use calls::CallGroups;
 use cells::Results;
 use groups::Groups;
+pub use measure::MAX_BINS;
 use parts::{Part, bounds, chunks, select_parts};
 use passes::{Scan, rows_of_subsets};
 use plan::{Source, Subset, plan};
-pub use request::{Aggregation, MAX_BINS, MAX_BUCKETS, MAX_BY, MAX_CELLS, MAX_MEASURES};
+pub use request::{Aggregation, MAX_BUCKETS, MAX_BY, MAX_CELLS, MAX_MEASURES};
 use response::Response;
 use texts::ValueNumbers;
 use time_axis::TimeAxis;
@@ -52,6 +56,8 @@ pub struct PreparedAggregation {
     parts: Vec<Part>,
     axis: Option<TimeAxis>,
     groups: Groups,
+    /// The groups of model calls, if these are measured and not traces.
+    calls: Option<CallGroups>,
 }
 
 impl PreparedAggregation {
@@ -64,7 +70,9 @@ impl PreparedAggregation {
         let parts = select_parts(snapshot, aggregation, cancel)?;
         let axis = aggregation.time.and_then(|time| TimeAxis::new(time, bounds(&parts)));
         let groups = Groups::new(&parts, &aggregation.by, cancel)?;
-        Ok(Self { aggregation: aggregation.clone(), subsets, sources, parts, axis, groups })
+        let is_of_calls = aggregation.by_model.is_some();
+        let calls = is_of_calls.then(|| CallGroups::new(&parts, aggregation, cancel)).transpose()?;
+        Ok(Self { aggregation: aggregation.clone(), subsets, sources, parts, axis, groups, calls })
     }
 
     /// Returns the number of selected rows.
@@ -77,6 +85,10 @@ impl PreparedAggregation {
     /// # Errors
     /// [`Error::Cancelled`]; damage found while an index is rebuilt.
     pub fn run(&self, cancel: &CancellationToken) -> Result<AggregateResult> {
+        if let Some(calls) = &self.calls {
+            let data = calls.run(&self.parts, (&self.aggregation, self.axis.as_ref()), cancel)?;
+            return Ok(AggregateResult { data, matched: self.matched() as u64 });
+        }
         let scan = Scan {
             parts: &self.parts,
             groups: &self.groups,

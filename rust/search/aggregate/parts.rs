@@ -1,16 +1,19 @@
 //! The rows that are aggregated, part by part, and how they are divided into chunks of work.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::request::{Aggregation, TimeRange};
 use super::time_axis::TimeAxis;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowBlock, RowSet};
-use crate::schema::Field;
 use crate::search::cancellation::CancellationToken;
+use crate::search::costs::costs_of;
 use crate::search::selection::select;
+use crate::span_table::SpanTable;
 use crate::storage::{PartColumns, Snapshot, SnapshotPart};
+use crate::trace::cost::{CostField, TraceNumber};
 
 /// Rows of one chunk, selected or not: some milliseconds of work.
 pub(super) const CHUNK_ROWS: usize = 1 << 18;
@@ -50,6 +53,28 @@ impl Part {
         Ok(self.rows.intersected(self.source.matching(condition, &|| cancel.is_cancelled())?))
     }
 
+    /// Returns the table of the spans of the rows, once it is made.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub(super) fn span_table(&self) -> Result<Option<Arc<SpanTable>>> {
+        self.source.span_table()
+    }
+
+    /// Returns how many documents are read to find the calls of the selected rows.
+    ///
+    /// # Errors
+    /// As [`Part::span_table`].
+    pub(super) fn documents_of_calls(&self) -> Result<usize> {
+        let is_read = self.source.is_sealed() && self.span_table()?.is_none();
+        Ok(if is_read { self.rows.count() } else { 0 })
+    }
+
+    /// Returns those of some rows that have a cost.
+    pub(super) fn with_cost(&self, rows: &LiveRows, cost: CostField) -> LiveRows {
+        rows.intersected(self.columns.costs().map_or(RowSet::NONE, |costs| costs.present(cost)))
+    }
+
     /// Returns the first row that starts before `instant`; rows are newest first. It is searched from `from` on.
     fn first_row_before(&self, instant: i64, from: u32) -> u32 {
         let (mut low, mut high) = (from as usize, self.columns.count());
@@ -71,10 +96,10 @@ impl Part {
     }
 }
 
-/// The values of an integer field in some rows of a part. They are read in place, however often they are counted.
+/// The values of a number in some rows of a part. They are read in place, however often they are counted.
 pub(super) struct Values<'b> {
     pub(super) columns: &'b PartColumns,
-    pub(super) field: Field,
+    pub(super) number: TraceNumber,
     pub(super) rows: &'b RowBlock<'b>,
 }
 
@@ -82,7 +107,7 @@ impl Values<'_> {
     /// Calls `visit` with each of them, in the order of the rows.
     #[inline]
     pub(super) fn for_each(&self, visit: impl FnMut(i64)) {
-        self.columns.for_each_number(self.field, self.rows, visit);
+        self.columns.for_each_number(self.number, self.rows, visit);
     }
 }
 
@@ -104,7 +129,14 @@ pub(super) fn select_parts(
             None => part,
         }
     });
-    Ok(parts.filter(|part| part.rows.count() > 0).collect())
+    let parts: Vec<Part> = parts.filter(|part| part.rows.count() > 0).collect();
+    if aggregation.by_model.is_some() || !aggregation.reads_costs() {
+        return Ok(parts);
+    }
+    let sources: Vec<&SnapshotPart> = parts.iter().map(|part| &part.source).collect();
+    let costs = costs_of(&sources, cancel)?;
+    let with_costs = |(part, costs): (Part, _)| Part { columns: part.columns.with_costs(costs), ..part };
+    Ok(parts.into_iter().zip(costs).map(with_costs).collect())
 }
 
 /// Returns the start times of the oldest and of the newest selected row of all parts, if there are any.

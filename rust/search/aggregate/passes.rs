@@ -12,10 +12,10 @@ use super::texts::ValueNumbers;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, RowBlock};
-use crate::schema::Field;
 use crate::search::cancellation::CancellationToken;
 use crate::search::pool::{fold_rounds, in_rounds};
 use crate::search::selection::{PARTS_PER_THREAD, narrowed};
+use crate::trace::cost::TraceNumber;
 
 /// Bins of all slots together, in one pass over one field.
 pub(super) const MAX_PASS_BINS: usize = 1 << 20;
@@ -63,8 +63,8 @@ impl Scan<'_> {
         }
     }
 
-    fn values<'b>(&'b self, block: &SlottedBlock<'b>, field: Field) -> Values<'b> {
-        Values { columns: &self.parts[block.part].columns, field, rows: block.rows }
+    fn values<'b>(&'b self, block: &SlottedBlock<'b>, number: TraceNumber) -> Values<'b> {
+        Values { columns: &self.parts[block.part].columns, number, rows: block.rows }
     }
 
     /// Returns how every subset is counted; reads the bounds of histograms that the request does not give.
@@ -83,16 +83,16 @@ impl Scan<'_> {
 
     fn number_layout(&self, subset: usize, number: &NumberField) -> Result<NumberLayout> {
         let is_open = number.histograms.iter().any(|bins| bins.range.is_none());
-        let bounds = if is_open { self.bounds(subset, number.field)? } else { (0, -1) };
+        let bounds = if is_open { self.bounds(subset, number.number)? } else { (0, -1) };
         let bins = (!number.qs.is_empty()).then(|| {
-            GrowingBins::new(self.stored_bounds(number.field), MAX_PASS_BINS / self.groups.slots().max(1))
+            GrowingBins::new(self.stored_bounds(number.number), MAX_PASS_BINS / self.groups.slots().max(1))
         });
         let histograms = number.histograms.iter().map(|bins| Edges::new(*bins, bounds)).collect();
         Ok(NumberLayout { has_stats: number.has_stats, bins, histograms })
     }
 
     /// Returns the least and the greatest value of the rows of a subset; the least is greater if there are none.
-    fn bounds(&self, subset: usize, field: Field) -> Result<(i64, i64)> {
+    fn bounds(&self, subset: usize, number: TraceNumber) -> Result<(i64, i64)> {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         let of_chunk = |(_, chunk): (usize, &Chunk)| {
             self.cancel.check()?;
@@ -100,7 +100,7 @@ impl Scan<'_> {
             for (index, window) in &chunk.windows {
                 self.rows(subset, *index).for_each_block(window.clone(), |rows| {
                     let block = SlottedBlock { part: *index, rows, slots: None };
-                    self.values(&block, field).for_each(|value| {
+                    self.values(&block, number).for_each(|value| {
                         bounds = (bounds.0.min(value), bounds.1.max(value));
                     });
                 });
@@ -114,10 +114,13 @@ impl Scan<'_> {
     }
 
     /// Returns bounds of all values that the parts store, selected or not, from their orders.
-    fn stored_bounds(&self, field: Field) -> (i64, i64) {
+    fn stored_bounds(&self, number: TraceNumber) -> (i64, i64) {
         let of_part = |part: &Part| {
-            let order = part.columns.value_order(field)?;
-            let value = |position: usize| part.columns.number(field, order.row(position));
+            if let Some(field) = number.cost() {
+                return part.columns.costs()?.bounds(field);
+            }
+            let order = part.columns.value_order(number)?;
+            let value = |position: usize| part.columns.number(number, order.row(position));
             Some((value(0), value(order.count().checked_sub(1)?)))
         };
         let bounds = self.parts.iter().filter_map(of_part);
@@ -174,7 +177,7 @@ impl Scan<'_> {
                 for (own, (number, layout)) in
                     tally.numbers.iter_mut().zip(subset.numbers.iter().zip(&layout.numbers))
                 {
-                    own.count(layout, &self.values(block, number.field), block.slots);
+                    own.count(layout, &self.values(block, number.number), block.slots);
                 }
                 for (own, (field, numbers)) in
                     tally.distinct.iter_mut().zip(subset.distinct.iter().zip(&self.numbered[index]))
@@ -240,7 +243,7 @@ impl Scan<'_> {
                     }
                 };
                 self.rows(subset, *index).for_each_block(window.clone(), |rows| {
-                    part.columns.for_each_number_between(field.field, hulls.whole(), rows, &mut count);
+                    part.columns.for_each_number_between(field.number, hulls.whole(), rows, &mut count);
                 });
             }
             Ok((chunk.bucket, bins, total_bins))
@@ -276,7 +279,7 @@ pub(super) fn rows_of_subsets(
     subsets: &[Subset],
     cancel: &CancellationToken,
 ) -> Result<Vec<Vec<LiveRows>>> {
-    let of_subset = |condition: &Filter| {
+    let of_condition = |condition: &Filter| {
         if condition.reads_spans() {
             let rows: Vec<_> = parts.iter().map(Part::selected).collect();
             return narrowed(&rows, condition, cancel);
@@ -286,5 +289,11 @@ pub(super) fn rows_of_subsets(
             part.rows_where(condition, cancel)
         })
     };
-    subsets.iter().filter_map(|subset| subset.condition.as_ref()).map(of_subset).collect()
+    let of_subset = |subset: &Subset| {
+        let all = || Ok(parts.iter().map(|part| part.rows.clone()).collect());
+        let rows: Vec<LiveRows> = subset.condition.as_ref().map_or_else(all, of_condition)?;
+        let Some(cost) = subset.cost else { return Ok(rows) };
+        Ok(parts.iter().zip(rows).map(|(part, rows)| part.with_cost(&rows, cost)).collect())
+    };
+    subsets.iter().skip(1).map(of_subset).collect()
 }

@@ -1,14 +1,18 @@
 //! What is computed of which rows: measures that have the same `where`, and those of the same field, share their work.
 
-use super::request::{Aggregation, Bins, Measure, Operation};
+use super::measure::{Bins, Measure, Operation};
+use super::request::Aggregation;
 use crate::filter::Filter;
 use crate::schema::Field;
+use crate::trace::cost::{CostField, TraceNumber};
 
-/// The traces of one `where`, and what is computed of them.
+/// The traces of one `where`, or those of them that have a cost, and what is computed of them.
 #[derive(Debug, Default)]
 pub(super) struct Subset {
     /// `None` for all traces.
     pub(super) condition: Option<Filter>,
+    /// The cost that these traces have; `None` if they need none.
+    pub(super) cost: Option<CostField>,
     pub(super) numbers: Vec<NumberField>,
     /// The fields whose distinct values are counted.
     pub(super) distinct: Vec<Field>,
@@ -17,7 +21,7 @@ pub(super) struct Subset {
 /// A field of numbers, and what is computed of it.
 #[derive(Debug)]
 pub(super) struct NumberField {
-    pub(super) field: Field,
+    pub(super) number: TraceNumber,
     /// Whether sums, least and greatest values are wanted.
     pub(super) has_stats: bool,
     pub(super) qs: Vec<f64>,
@@ -48,19 +52,37 @@ pub(super) enum SourceValue {
 /// Returns the subsets of an aggregation, all traces first, and the source of every measure.
 pub(super) fn plan(aggregation: &Aggregation) -> (Vec<Subset>, Vec<Source>) {
     let mut subsets = vec![Subset::default()];
-    let mut texts: Vec<Option<&str>> = vec![None];
+    let mut known: Vec<(Option<&str>, Option<CostField>)> = vec![(None, None)];
     let sources = aggregation.measures.iter().map(|measure| {
         let text = measure.condition.as_ref().map(|(_, text)| text.as_str());
-        let subset = texts.iter().position(|known| *known == text).unwrap_or_else(|| {
-            texts.push(text);
+        let cost = measure.operation.number().and_then(TraceNumber::cost);
+        let subset = known.iter().position(|own| *own == (text, cost)).unwrap_or_else(|| {
+            known.push((text, cost));
             let condition = measure.condition.as_ref().map(|(condition, _)| condition.clone());
-            subsets.push(Subset { condition, ..Subset::default() });
+            subsets.push(Subset { condition, cost, ..Subset::default() });
             subsets.len() - 1
         });
         Source { subset, value: subsets[subset].add(measure) }
     });
     let sources = sources.collect();
     (subsets, sources)
+}
+
+/// Returns the subsets of an aggregation of calls, all traces first, and the subset of every measure.
+pub(super) fn subsets_of_calls(aggregation: &Aggregation) -> (Vec<Subset>, Vec<usize>) {
+    let mut subsets = vec![Subset::default()];
+    let mut known: Vec<Option<&str>> = vec![None];
+    let of_measures = aggregation.measures.iter().map(|measure| {
+        let text = measure.condition.as_ref().map(|(_, text)| text.as_str());
+        known.iter().position(|own| *own == text).unwrap_or_else(|| {
+            known.push(text);
+            let condition = measure.condition.as_ref().map(|(condition, _)| condition.clone());
+            subsets.push(Subset { condition, ..Subset::default() });
+            subsets.len() - 1
+        })
+    });
+    let of_measures = of_measures.collect();
+    (subsets, of_measures)
 }
 
 impl Subset {
@@ -83,16 +105,16 @@ impl Subset {
         }
     }
 
-    fn stats(&mut self, field: Field) -> usize {
+    fn stats(&mut self, field: TraceNumber) -> usize {
         let number = self.number(field);
         self.numbers[number].has_stats = true;
         number
     }
 
-    fn number(&mut self, field: Field) -> usize {
-        self.numbers.iter().position(|number| number.field == field).unwrap_or_else(|| {
+    fn number(&mut self, number: TraceNumber) -> usize {
+        self.numbers.iter().position(|own| own.number == number).unwrap_or_else(|| {
             self.numbers.push(NumberField {
-                field,
+                number,
                 has_stats: false,
                 qs: Vec::new(),
                 histograms: Vec::new(),

@@ -3,15 +3,18 @@
 use std::cmp::Reverse;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::value::RawValue;
 
 use super::cells::{Cells, Results};
 use super::groups::Groups;
+use super::measure::{Measure, Operation};
 use super::plan::{Source, SourceValue};
 use super::quantile::interpolated;
-use super::request::{Aggregation, Measure, Operation};
+use super::request::Aggregation;
 use super::tally::TallyLayout;
 use super::time_axis::TimeAxis;
 use crate::time::write_instant;
+use crate::trace::cost::{NANOS_PER_DOLLAR, format_dollars};
 
 /// What a response is made of.
 pub(super) struct Response<'a> {
@@ -28,6 +31,8 @@ enum Value {
     Count(u64),
     Whole(i128),
     Floating(f64),
+    /// Nanodollars, shown as dollars.
+    Dollars(i128),
     None,
 }
 
@@ -37,9 +42,15 @@ impl Serialize for Value {
             Self::Count(count) => count.serialize(serializer),
             Self::Whole(number) => number.serialize(serializer),
             Self::Floating(number) => number.serialize(serializer),
+            Self::Dollars(cost) => dollars(*cost).serialize(serializer),
             Self::None => serializer.serialize_none(),
         }
     }
+}
+
+/// Returns nanodollars as the number that shows them.
+pub(super) fn dollars(cost: i128) -> Option<Box<RawValue>> {
+    RawValue::from_string(format_dollars(cost)).ok()
 }
 
 impl Serialize for Response<'_> {
@@ -97,20 +108,23 @@ impl<'a> Response<'a> {
         let cells = &cells[source.subset];
         let count = cells.counts[slot];
         let stats = |number: usize| &cells.stats[number][slot];
+        let is_cost = measure.operation.number().is_some_and(|number| number.cost().is_some());
+        let whole = |number: i128| if is_cost { Value::Dollars(number) } else { Value::Whole(number) };
+        let unit = if is_cost { NANOS_PER_DOLLAR as f64 } else { 1.0 };
         match source.value {
             SourceValue::Count => Value::Count(count),
             SourceValue::Distinct(field) => Value::Count(cells.distinct[field][slot]),
-            SourceValue::Sum(number) => Value::Whole(stats(number).sum),
+            SourceValue::Sum(number) => whole(stats(number).sum),
             _ if count == 0 => Value::None,
-            SourceValue::Avg(number) => Value::Floating(stats(number).sum as f64 / count as f64),
-            SourceValue::Min(number) => Value::Whole(stats(number).min.into()),
-            SourceValue::Max(number) => Value::Whole(stats(number).max.into()),
+            SourceValue::Avg(number) => Value::Floating(stats(number).sum as f64 / count as f64 / unit),
+            SourceValue::Min(number) => whole(stats(number).min.into()),
+            SourceValue::Max(number) => whole(stats(number).max.into()),
             SourceValue::Quantile(number, quantile) => {
                 let Operation::Quantile(_, q) = measure.operation else { return Value::None };
                 let targets = &cells.targets[number];
                 let per_slot = targets.len() / cells.counts.len();
                 let first = slot * per_slot + 2 * quantile;
-                Value::Floating(interpolated(q, count, [targets[first], targets[first + 1]]))
+                Value::Floating(interpolated(q, count, [targets[first], targets[first + 1]]) / unit)
             }
             SourceValue::Histogram(..) => Value::None,
         }
@@ -125,7 +139,7 @@ impl<'a> Response<'a> {
 }
 
 /// The axis of time; without rows that say where it lies, it has no buckets.
-struct Axis<'a>(Option<&'a TimeAxis>);
+pub(super) struct Axis<'a>(pub(super) Option<&'a TimeAxis>);
 
 impl Serialize for Axis<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -198,9 +212,11 @@ impl Serialize for Group<'_> {
             map.serialize_entry("series", &Members(|| numbers().map(|of| (of.0.name.as_str(), series(of)))))?;
         }
         if response.measures(true).next().is_some() {
-            let histogram = |source: &Source| Histogram { response, source: *source, slot };
-            let histograms =
-                || response.measures(true).map(|(own, source)| (own.name.as_str(), histogram(source)));
+            let histogram = |(own, source): (&'_ Measure, &Source)| {
+                let is_cost = own.operation.number().is_some_and(|number| number.cost().is_some());
+                Histogram { response, is_cost, source: *source, slot }
+            };
+            let histograms = || response.measures(true).map(|of| (of.0.name.as_str(), histogram(of)));
             map.serialize_entry("histograms", &Members(histograms))?;
         }
         map.end()
@@ -225,6 +241,7 @@ where
 /// One histogram of a slot.
 struct Histogram<'a> {
     response: &'a Response<'a>,
+    is_cost: bool,
     source: Source,
     slot: usize,
 }
@@ -237,7 +254,12 @@ impl Serialize for Histogram<'_> {
             let edges = &layout.histograms[histogram];
             let counters = &self.response.results.histograms[self.source.subset][number][histogram];
             let own = &counters[self.slot * edges.counters()..][..edges.counters()];
-            map.serialize_entry("edges", edges.edges())?;
+            if self.is_cost {
+                let edges: Vec<_> = edges.edges().iter().map(|edge| dollars(*edge)).collect();
+                map.serialize_entry("edges", &edges)?;
+            } else {
+                map.serialize_entry("edges", edges.edges())?;
+            }
             if let [below, counts @ .., above] = own {
                 map.serialize_entry("counts", counts)?;
                 if edges.is_given() {

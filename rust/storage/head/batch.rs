@@ -9,11 +9,14 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_buffer::ScalarBuffer;
 use roaring::RoaringBitmap;
 
+use crate::error::Result;
 use crate::index::{CodedTexts, RowSessions, order_of};
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
+use crate::span_table::CostColumn;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::trace::row::to_batch;
+use crate::trace::view::TraceView;
 use crate::trace::{Trace, TraceRow};
 
 /// A trace of the head with the row derived from it.
@@ -59,6 +62,8 @@ pub(crate) struct HeadBatch {
     orders: [OnceLock<ScalarBuffer<u32>>; FIELDS.len()],
     /// The texts of each field by code, once an aggregation has asked for them.
     texts: [OnceLock<CodedTexts>; Field::TraceId as usize],
+    /// What the traces cost, once a search has asked for it.
+    costs: OnceLock<Arc<CostColumn>>,
     /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
 }
@@ -83,6 +88,7 @@ impl HeadBatch {
             sessions: OnceLock::new(),
             orders: std::array::from_fn(|_| OnceLock::new()),
             texts: std::array::from_fn(|_| OnceLock::new()),
+            costs: OnceLock::new(),
             known_sessions: Mutex::default(),
         }
     }
@@ -143,6 +149,19 @@ impl HeadBatch {
         let found: Arc<[_]> = keys.map(|key| ordinals.find(key.as_bytes())).collect();
         *known = Some((ordinals.id(), found.clone()));
         found
+    }
+
+    /// Returns what the traces cost.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if the bytes of a span are not one.
+    pub(crate) fn costs(&self) -> Result<Arc<CostColumn>> {
+        if let Some(costs) = self.costs.get() {
+            return Ok(costs.clone());
+        }
+        let cost = |entry: &Arc<HeadEntry>| TraceView::of(&entry.trace.assembled()).cost().map(Some);
+        let costs: CostColumn = self.entries.iter().map(cost).collect::<Result<_>>()?;
+        Ok(self.costs.get_or_init(|| Arc::new(costs)).clone())
     }
 
     pub(crate) fn find(&self, trace_id: TraceId) -> Option<u32> {

@@ -24,7 +24,7 @@ use crate::trace::view::{Channel, TraceView};
 #[derive(Debug)]
 pub struct SegmentIndexes {
     pub(super) rows: Arc<Index>,
-    pub(super) spans: Option<Arc<SpanTable>>,
+    pub(in crate::storage) spans: Option<Arc<SpanTable>>,
     pub(super) texts: Option<Arc<TextIndex>>,
     pub(super) attributes: Option<Arc<AttributeIndex>>,
 }

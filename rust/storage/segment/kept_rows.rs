@@ -57,6 +57,11 @@ impl KeptRows {
         Self { segment: OPENED.fetch_add(1, Ordering::Relaxed) }
     }
 
+    /// Returns the number that no other segment has which this process opens.
+    pub(crate) fn segment(&self) -> u64 {
+        self.segment
+    }
+
     /// Returns the rows that `filter` matches, if they are kept.
     pub(crate) fn get(&self, filter: &Filter) -> Option<RowSet> {
         KEPT.get(&(self.segment, filter.canonical()))

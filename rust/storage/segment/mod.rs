@@ -5,6 +5,7 @@
 
 pub(crate) mod builder;
 mod completed_rows;
+mod costs;
 mod deletion_vector;
 mod document_index;
 pub(crate) mod documents;

@@ -7,13 +7,17 @@ use arrow_array::types::Int32Type;
 
 use crate::index::{Index, LiveRows, RowBlock, Texts};
 use crate::schema::Field;
+use crate::span_table::CostColumn;
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::snapshot::value_order::ValueOrder;
+use crate::trace::cost::TraceNumber;
 
 /// The column values of one part, deleted rows included.
 #[derive(Debug, Clone)]
 pub struct PartColumns {
     source: ColumnSource,
+    /// What the traces cost, if that is asked for.
+    costs: Option<Arc<CostColumn>>,
 }
 
 #[derive(Debug, Clone)]
@@ -24,11 +28,22 @@ enum ColumnSource {
 
 impl PartColumns {
     pub(crate) fn sealed(index: Arc<Index>) -> Self {
-        Self { source: ColumnSource::Sealed(index) }
+        Self { source: ColumnSource::Sealed(index), costs: None }
     }
 
     pub(crate) fn head(batch: Arc<HeadBatch>) -> Self {
-        Self { source: ColumnSource::Head(batch) }
+        Self { source: ColumnSource::Head(batch), costs: None }
+    }
+
+    /// Returns these columns with what the traces cost.
+    #[must_use]
+    pub fn with_costs(self, costs: Arc<CostColumn>) -> Self {
+        Self { costs: Some(costs), ..self }
+    }
+
+    /// Returns what the traces cost; `None` if that was not asked for.
+    pub fn costs(&self) -> Option<&CostColumn> {
+        self.costs.as_deref()
     }
 
     /// Returns the number of rows.
@@ -49,16 +64,30 @@ impl PartColumns {
         }
     }
 
-    /// Returns the value of an integer or an instant (microseconds since 1970); 0 for other fields.
-    pub fn number(&self, field: Field, row: usize) -> i64 {
+    /// Returns the value of an integer, of a cost (nanodollars) or an instant (microseconds since 1970); 0 for other fields.
+    /// A missing cost is below zero.
+    pub fn number(&self, number: impl Into<TraceNumber>, row: usize) -> i64 {
+        let field = match number.into() {
+            TraceNumber::Column(field) => field,
+            TraceNumber::Cost(field) => {
+                return self.costs().and_then(|costs| costs.value(field, row)).unwrap_or(-1);
+            }
+        };
         match &self.source {
             ColumnSource::Sealed(index) => index.numbers(field).map_or(0, |numbers| numbers.value(row)),
             ColumnSource::Head(batch) => batch.number(field, row),
         }
     }
 
-    /// Returns the rows in order of a field that is an integer or the start time; `None` for other fields.
-    pub fn value_order(&self, field: Field) -> Option<ValueOrder> {
+    /// Returns the rows in order of a field that is an integer, a cost or the start time; `None` for other fields. Rows without a
+    /// cost come first.
+    pub fn value_order(&self, number: impl Into<TraceNumber>) -> Option<ValueOrder> {
+        let field = match number.into() {
+            TraceNumber::Column(field) => field,
+            TraceNumber::Cost(field) => {
+                return self.costs().map(|costs| ValueOrder::of_rows(costs.order(field)));
+            }
+        };
         if field == Field::StartTime {
             return Some(ValueOrder::descending(self.count()));
         }
@@ -88,8 +117,16 @@ impl PartColumns {
         }
     }
 
-    /// Calls `visit` with the value of an integer field in each of `rows`.
-    pub fn for_each_number(&self, field: Field, rows: &RowBlock<'_>, mut visit: impl FnMut(i64)) {
+    /// Calls `visit` with the value of an integer or a cost in each of `rows`; 0 for a missing one.
+    pub fn for_each_number(&self, number: TraceNumber, rows: &RowBlock<'_>, mut visit: impl FnMut(i64)) {
+        let field = match number {
+            TraceNumber::Column(field) => field,
+            TraceNumber::Cost(field) => {
+                let costs = self.costs().into_iter();
+                return costs
+                    .for_each(|costs| costs.for_each(field, rows, |_, cost| visit(cost.unwrap_or(0))));
+            }
+        };
         match &self.source {
             ColumnSource::Sealed(index) => {
                 if let Some(numbers) = index.numbers(field) {
@@ -103,11 +140,21 @@ impl PartColumns {
     /// Calls `visit` with each of `rows` where an integer field lies in a closed interval, and with its value.
     pub fn for_each_number_between(
         &self,
-        field: Field,
+        number: TraceNumber,
         (first, last): (i64, i64),
         rows: &RowBlock<'_>,
         mut visit: impl FnMut(u32, i64),
     ) {
+        let field = match number {
+            TraceNumber::Column(field) => field,
+            TraceNumber::Cost(field) => {
+                let is_between = |cost: &i64| (first..=last).contains(cost);
+                let mut visit = |row, cost: Option<i64>| {
+                    cost.filter(is_between).into_iter().for_each(|cost| visit(row, cost));
+                };
+                return self.costs().into_iter().for_each(|costs| costs.for_each(field, rows, &mut visit));
+            }
+        };
         match &self.source {
             ColumnSource::Sealed(index) => {
                 if let Some(numbers) = index.numbers(field) {

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::index::Projection;
 use crate::otlp::TraceId;
 use crate::otlp::fragment::has_fragments;
+use crate::span_table::{CostColumn, SpanTable};
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::segment::Segment;
@@ -100,6 +101,31 @@ impl SnapshotPart {
             PartSource::Sealed(segment) => segment.index(projection).map(PartColumns::sealed),
             PartSource::Head(batch) => Ok(PartColumns::head(batch.clone())),
         }
+    }
+
+    /// Returns what the traces of all rows cost; `is_cancelled` is asked while documents are read.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`], [`crate::error::Error::Storage`].
+    pub fn costs(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Arc<CostColumn>> {
+        match &self.source {
+            PartSource::Sealed(segment) => segment.costs(is_cancelled),
+            PartSource::Head(batch) => batch.costs(),
+        }
+    }
+
+    /// Returns the table of the spans of a segment, once it is made; `None` for a batch of the head.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub fn span_table(&self) -> Result<Option<Arc<SpanTable>>> {
+        let indexes = self.segment().map(|segment| segment.indexes(Projection::SORT_KEY)).transpose()?;
+        Ok(indexes.and_then(|indexes| indexes.spans))
+    }
+
+    /// Returns how many documents [`SnapshotPart::costs`] would read.
+    pub fn documents_of_costs(&self) -> usize {
+        self.segment().map_or(0, |segment| segment.documents_of_costs())
     }
 
     /// Returns the rows that no search returns or counts: those that are deleted or superseded, and those of traces

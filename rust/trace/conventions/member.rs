@@ -34,8 +34,13 @@ impl<'a> JsonObject<'a> {
     }
 
     /// Returns the value at `path`, members separated by `.`: objects and arrays as their JSON. `null` and an empty text
-    /// count as none. A path that ends with `+` is the sum of the member and of those that begin with its name and `_`.
+    /// count as none. A path that ends with `+` is the sum of the member and of those that begin with its name and `_`,
+    /// `*` that of all members that are numbers.
     pub(super) fn value(&self, path: &str) -> Option<Value> {
+        if path == "*" {
+            let numbers = self.0.iter().filter_map(|(_, json)| json.get().parse::<f64>().ok());
+            return numbers.reduce(|sum, number| sum + number).map(Value::DoubleValue);
+        }
         if let Some(name) = path.strip_suffix('+') {
             return self.sum(name);
         }

@@ -7,6 +7,7 @@ use super::reader::{AttributeReader, text_of};
 use super::table::Attribute;
 use super::types::NAMED_BY_SPAN;
 use crate::otlp::SpanRef;
+use crate::trace::cost::{Tokens, nanodollars_of};
 
 /// What rows and trees need of one span. It is held in memory for every span of the head, so large texts are not
 /// part of it.
@@ -46,6 +47,8 @@ pub struct SpanSummary {
     pub cached_tokens: u64,
     /// Of the output tokens, those of reasoning; zero unless the span is a model call.
     pub reasoning_tokens: u64,
+    /// What it reports to have cost, in nanodollars, whatever it is.
+    pub cost: Option<u64>,
 }
 
 impl SpanSummary {
@@ -71,6 +74,7 @@ impl SpanSummary {
             user_id: reader.id(Attribute::UserId),
             agent_id: reader.agent_id(&node_type),
             workflow_id: reader.id(Attribute::WorkflowId),
+            cost: reader.text(Attribute::Cost).and_then(|text| nanodollars_of(&text)),
             team_id,
             ..Self::default()
         };
@@ -90,6 +94,18 @@ impl SpanSummary {
         summary.agent_by_name = is_by_name.then(|| summary.name.clone());
         summary.node_type = node_type;
         summary
+    }
+}
+
+impl SpanSummary {
+    /// Returns the tokens that it reports.
+    pub fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cached: self.cached_tokens,
+            reasoning: self.reasoning_tokens,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub enum Attribute {
     OutputTokens,
     CachedTokens,
     ReasoningTokens,
+    Cost,
     Input,
     Output,
     ToolName,
@@ -47,7 +48,8 @@ pub struct Line {
     pub word: &'static str,
     /// The names, in order of precedence. `<name>#<member>` is a member of the JSON object that the attribute `<name>`
     /// holds as text; `<member>` may be a path of members, separated by `.`. `<name>#<member>+` is the sum of the member
-    /// and of all that begin with `<member>_`, and `<name>+<name>` the sum of attributes, of which the first must be there.
+    /// and of all that begin with `<member>_`, `<name>#*` the sum of all members that are numbers, and `<name>+<name>` the
+    /// sum of attributes, of which the first must be there.
     pub names: &'static [&'static str],
 }
 
@@ -56,7 +58,7 @@ const fn line(attribute: Attribute, word: &'static str, names: &'static [&'stati
 }
 
 /// The table: each attribute at its position, with its names in order of precedence.
-pub const TABLE: [Line; 32] = [
+pub const TABLE: [Line; 33] = [
     line(Attribute::Kind, "kind", &["openinference.span.kind"]),
     line(Attribute::Operation, "operation", &["gen_ai.operation.name"]),
     // A span with the level `ERROR` failed, whatever its status.
@@ -229,6 +231,25 @@ pub const TABLE: [Line; 32] = [
             "ai.usage.outputTokenDetails.reasoningTokens",
             "langfuse.observation.usage_details#output_reasoning_tokens",
             "genkit:output#usage.thoughtsTokens",
+        ],
+    ),
+    // What the span cost as its sender reckons it, in US dollars.
+    line(
+        Attribute::Cost,
+        "cost",
+        &[
+            "llm.cost.total",
+            "gen_ai.usage.cost",
+            "gen_ai.usage.total_cost",
+            "gen_ai.usage.cost_usd",
+            "gen_ai.cost.total_cost",
+            "operation.cost",
+            "langfuse.observation.cost_details#total",
+            "langfuse.observation.cost_details#*",
+            "mlflow.llm.cost#total_cost",
+            "mlflow.llm.cost#*",
+            "litellm.cost.total",
+            "cost_usd",
         ],
     ),
     line(

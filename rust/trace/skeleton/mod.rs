@@ -13,10 +13,11 @@ use rayon::prelude::*;
 
 use self::columns::SpanColumns;
 use self::outline::SpanOutline;
+use super::cost::{Tokens, cost_of_spans};
 use super::detail::{RunContent, all_or_nothing, write_preview_members};
 use super::json::JsonWriter;
 use super::row::micros;
-use super::sums::{self, Tokens};
+use super::sums;
 use super::tree::Forest;
 use super::{Span, Trace, TraceRow};
 use crate::error::Result;
@@ -39,7 +40,9 @@ pub fn write_skeleton(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         let row = TraceRow::in_forest(trace, &forest);
         let mut json = JsonWriter::new(out);
         json.begin_object();
-        write_preview_members(&mut json, &row, &RunContent::of(spans, &forest)?);
+        let model = |index: usize| Ok(outlines[index].model.as_deref().map(str::to_owned));
+        let cost = cost_of_spans(spans, &forest, model)?;
+        write_preview_members(&mut json, (&row, cost), &RunContent::of(spans, &forest)?);
         let columns = columns_of(trace, &forest, &row, &outlines);
         write_columns(&mut json, &columns);
         json.end_object();
@@ -64,7 +67,7 @@ fn columns_of<'a>(
     outlines: &'a [SpanOutline<'a>],
 ) -> SpanColumns<'a> {
     let spans = trace.spans();
-    let tokens = sums::counted(spans, forest);
+    let counted = sums::counted(spans, forest);
     let order = forest.preorder();
     let mut positions = vec![0; spans.len()];
     let mut columns = SpanColumns::with_capacity(spans.len());
@@ -72,7 +75,7 @@ fn columns_of<'a>(
         positions[index] = position;
         columns.parent.push(forest.parent(index).map(|parent| positions[parent]));
         push_span(&mut columns, &spans[index], row.start_time);
-        push_outline(&mut columns, &outlines[index], tokens[index]);
+        push_outline(&mut columns, &outlines[index], counted[index].tokens);
     }
     columns
 }

@@ -18,6 +18,8 @@ pub enum SpanValue<'a> {
     Text(Cow<'a, str>),
     /// An integer.
     Whole(i64),
+    /// An amount of money in nanodollars.
+    Nanodollars(i64),
     /// Nanoseconds since 1970.
     Nanos(i128),
     /// True or false.
@@ -129,7 +131,7 @@ const fn texts(key: &'static str, label: &'static str, channel: Channel) -> Span
 }
 
 /// The fields of a span, in the order of `/traces/filter-schema`.
-pub static SPAN_FIELDS: [SpanField; 21] = [
+pub static SPAN_FIELDS: [SpanField; 22] = [
     field!("name", "Name", Text, SpanColumn::Word, |view, at| Ok(text(&view.span(at).summary.name))),
     field!("type", "Type", Text, SpanColumn::Word, |view, at| Ok(text(
         view.span(at).summary.node_type.word()
@@ -175,6 +177,10 @@ pub static SPAN_FIELDS: [SpanField; 21] = [
     }),
     field!("reasoning_tokens", "Reasoning Tokens", Number, SpanColumn::Number, |view, at| {
         Ok(tokens(view, at, view.span(at).summary.reasoning_tokens))
+    }),
+    field!("cost", "Cost ($)", Dollars, SpanColumn::Number, |view, at| {
+        let cost = view.span(at).summary.cost;
+        Ok(cost.map(|cost| SpanValue::Nanodollars(i64::try_from(cost).unwrap_or(i64::MAX))))
     }),
     field!("service", "Service", Text, SpanColumn::Word, |view, at| {
         let service = ResourceTexts::of(&view.span(at).wire.origin.resource).service;

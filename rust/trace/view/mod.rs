@@ -1,5 +1,6 @@
 //! A trace as conditions on its spans see it: places in the tree, fields, attributes, and what was said.
 
+mod costs;
 mod fields;
 mod places;
 mod preview;

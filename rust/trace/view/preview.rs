@@ -7,7 +7,7 @@ use super::places::TraceView;
 use crate::error::Result;
 
 /// The fields that are shown, as filters compare them.
-const SHOWN: [&str; 12] = [
+const SHOWN: [&str; 13] = [
     "name",
     "type",
     "status",
@@ -20,6 +20,7 @@ const SHOWN: [&str; 12] = [
     "output_tokens",
     "cached_tokens",
     "reasoning_tokens",
+    "cost",
 ];
 
 /// Appends the span at a place as a `SpanPreview` object; values that it does not have are left out.
@@ -37,6 +38,7 @@ pub fn write_span_preview(out: &mut Vec<u8>, view: &TraceView<'_>, place: usize)
         match value {
             Some(SpanValue::Text(text)) => json.text_member(key, &text),
             Some(SpanValue::Whole(number)) => json.whole_member(key, number),
+            Some(SpanValue::Nanodollars(cost)) => json.dollars_member(key, cost.unsigned_abs()),
             Some(SpanValue::Nanos(nanos)) => {
                 json.instant_member(key, i64::try_from(nanos / 1_000).unwrap_or(i64::MAX));
             }

@@ -124,7 +124,9 @@ fn row(line: &Value) -> JsonRow {
         let value = &line[info.key];
         let cell = match info.field_type {
             FieldType::Text | FieldType::Status => Cell::Text(value.as_str().expect("a string").to_owned()),
-            FieldType::Number => Cell::Whole(value.as_i64().expect("a whole number").into()),
+            FieldType::Number | FieldType::Dollars => {
+                Cell::Whole(value.as_i64().expect("a whole number").into())
+            }
             FieldType::Time => {
                 Cell::Instant(parse_instant(value.as_str().expect("a string")).expect("a time"))
             }
@@ -146,7 +148,9 @@ fn trace_batch(lines: &[Value]) -> RecordBatch {
                 FieldType::Text | FieldType::Status => {
                     Arc::new(values.map(Value::as_str).collect::<StringArray>())
                 }
-                FieldType::Number => Arc::new(values.map(Value::as_i64).collect::<Int64Array>()),
+                FieldType::Number | FieldType::Dollars => {
+                    Arc::new(values.map(Value::as_i64).collect::<Int64Array>())
+                }
                 FieldType::Time => {
                     let micros = |value: &Value| {
                         let nanos = parse_instant(value.as_str().expect("a string")).expect("a time");

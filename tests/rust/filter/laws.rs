@@ -85,7 +85,7 @@ fn literal(kind: FieldType, seed: u8) -> Value {
     match kind {
         FieldType::Text => json!(TEXTS[seed % TEXTS.len()]),
         FieldType::Status => json!(["OK", "ERROR", "ok", "Error"][seed % 4]),
-        FieldType::Number => numbers[seed % numbers.len()].clone(),
+        FieldType::Number | FieldType::Dollars => numbers[seed % numbers.len()].clone(),
         FieldType::Time => json!(TIMES[seed % TIMES.len()].0),
         FieldType::Boolean | FieldType::Content => panic!("no column is of this type"),
     }
@@ -295,7 +295,7 @@ fn a_batch_without_the_column_is_rejected() {
                 assert_eq!(mask(&compiled(&filter), &batch), [true]);
                 continue;
             }
-            FieldType::Number => "whole or floating-point numbers",
+            FieldType::Number | FieldType::Dollars => "whole or floating-point numbers",
             FieldType::Time => "timestamps or dates",
             FieldType::Boolean | FieldType::Content => panic!("no column is of this type"),
         };

@@ -115,7 +115,7 @@ fn column(info: &FieldInfo, plan: &Plan) -> (ArrayRef, Vec<Option<Cell>>) {
     match info.field_type {
         FieldType::Status => text_column(plan, &["OK", "ERROR"]),
         FieldType::Text => text_column(plan, &TEXTS),
-        FieldType::Number => number_column(plan),
+        FieldType::Number | FieldType::Dollars => number_column(plan),
         FieldType::Time => time_column(plan),
         FieldType::Boolean | FieldType::Content => panic!("no column is of this type"),
     }

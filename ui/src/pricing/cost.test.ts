@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { costOf, formatCost, formatDollars, priceOf, readTable, type PriceTable } from './cost';
-import prices from './prices.json';
+import prices from '../../../rust/trace/cost/prices.json';
 
 const table: PriceTable = {
   as_of: '2026-01-01',

@@ -32,7 +32,8 @@ _FILTER = {"anyOf": [{"type": "object"}, {"type": "null"}]}
 _encoder = msgspec.json.Encoder()
 
 
-Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Bound = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | Annotated[float, Meta(ge=0)]
+"""A whole number, or a number of dollars."""
 
 
 class Operation(StrEnum):
@@ -67,7 +68,7 @@ class TimeRange(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"
 class By(Struct, frozen=True, omit_defaults=True):
     """A field to group by."""
 
-    key: Annotated[str, Meta(description="A text field or `status`; not `trace_id`.")]
+    key: Annotated[str, Meta(description="A text field or `status`, not `trace_id`; or `model`, for calls.")]
     limit: Annotated[int, Meta(ge=1, le=MAX_CELLS, description="Values with a group of their own.")] = 10
 
 
@@ -85,7 +86,7 @@ class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"co
         UNSET
     )
     range: Annotated[
-        tuple[Integer, Integer] | UnsetType,
+        tuple[Bound, Bound] | UnsetType,
         Meta(description="The bounds of the bins, the upper one exclusive; those of the data by default."),
     ] = UNSET
     condition: Annotated[
@@ -128,7 +129,7 @@ class TimeAxis(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"s
 class HistogramBins(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A histogram. A bin counts the values from its edge to before the next one."""
 
-    edges: Annotated[list[int], Meta(description="The edges of the bins, the same in all groups.")]
+    edges: Annotated[list[int | float], Meta(description="The edges of the bins, the same in all groups.")]
     counts: Annotated[list[int], Meta(description="The number of values in each bin.")]
     below: Annotated[int | UnsetType, Meta(description="Values below `range`, if it was given.")] = UNSET
     above: Annotated[int | UnsetType, Meta(description="Values above the last edge, if `range` was given.")] = UNSET

@@ -63,6 +63,7 @@ class SpanPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: Annotated[int | None, Meta(description="Output tokens of a model call.")] = None
     cached_tokens: Annotated[int | None, Meta(description="How many of `input_tokens` a cache answered.")] = None
     reasoning_tokens: Annotated[int | None, Meta(description="How many of `output_tokens` were of reasoning.")] = None
+    cost: Annotated[float | None, Meta(description="What it reports to have cost, in US dollars.")] = None
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None

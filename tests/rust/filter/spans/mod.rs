@@ -1,6 +1,7 @@
 //! Laws of conditions on spans, texts and attributes, against a look at every text and every pair of spans.
 
 mod attributes;
+mod costs;
 mod examples;
 mod matches;
 mod oracle;
@@ -19,12 +20,13 @@ use spanwise::search::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
 
+use self::costs::amount;
 use self::oracle::SeenTrace;
 use super::compiled;
 use crate::support::spans::{EPOCH, MILLISECOND, failed, request_from, with};
 
 const NAMES: [&str; 4] = ["plan", "search", "refund", "Plan"];
-const KINDS: [&str; 5] = ["", "AGENT", "LLM", "TOOL", "RETRIEVER"];
+const KINDS: [&str; 6] = ["", "AGENT", "LLM", "TOOL", "RETRIEVER", "EMBEDDING"];
 /// What is said, and what is looked for.
 const TEXTS: [&str; 12] = [
     "refund me twice",
@@ -96,8 +98,12 @@ impl Made {
             ("openinference.span.kind", pick(&KINDS, self.kind)),
             ("input.value", pick(&TEXTS, self.texts[0])),
             ("output.value", pick(&TEXTS, self.texts[1])),
-            ("llm.model_name", if self.attribute & 1 == 1 { "gpt" } else { "" }),
+            (
+                "llm.model_name",
+                ["", "gpt", "gpt-4o", "gpt"][usize::from(self.attribute & 1 | self.attribute >> 3 & 2)],
+            ),
             ("llm.token_count.prompt", if self.attribute & 2 == 2 { "4000" } else { "" }),
+            ("llm.cost.total", if self.attribute & 32 == 32 { "0.25" } else { "" }),
             ("tool.name", if self.attribute & 4 == 4 { "search" } else { "" }),
         ] {
             if !text.is_empty() {
@@ -241,6 +247,7 @@ fn of_span() -> impl Strategy<Value = Value> {
         Just(json!({"op": "EQ", "key": "model", "value": "gpt"})),
         Just(json!({"op": "IN", "key": "tool_name", "values": ["search", "plan"]})),
         Just(json!({"op": "GTE", "key": "input_tokens", "value": 4000})),
+        amount("cost"),
         any::<bool>().prop_map(|root| json!({"op": "EQ", "key": "is_root", "value": root})),
         (prop::sample::select(vec!["duration_ms", "depth", "child_count"]), number())
             .prop_map(|(key, (op, value))| json!({"op": op, "key": key, "value": value})),
@@ -287,7 +294,8 @@ fn of_trace() -> impl Strategy<Value = Value> {
         Just(json!({"op": "EQ", "key": "status", "value": "ERROR"})),
         Just(json!({"op": "EXISTS", "key": "agent_id"})),
     ];
-    prop_oneof![5 => span, 3 => content(), 2 => attribute(), 1 => column]
+    let cost = prop_oneof![3 => amount("cost"), 1 => amount("cost_partial")];
+    prop_oneof![5 => span, 3 => content(), 2 => attribute(), 1 => column, 2 => cost]
         .prop_recursive(2, 4, 2, |part| {
             let parts = || prop::collection::vec(part.clone(), 1..3);
             prop_oneof![

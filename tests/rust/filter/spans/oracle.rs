@@ -1,5 +1,9 @@
 //! The naive evaluator of conditions on spans: every pair of spans, every text, straight from the filter's JSON.
 
+mod calls;
+
+pub(crate) use self::calls::{SeenCall, dollars};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message as _;
@@ -23,6 +27,12 @@ pub(crate) struct Seen {
     texts: [Vec<String>; 3],
     /// Its own, and those of its resource.
     attributes: [Vec<proto::KeyValue>; 2],
+    /// `LLM` or `EMBEDDING`, if it is a call of one.
+    call: Option<String>,
+    model: Option<String>,
+    input_tokens: u64,
+    /// Nanodollars.
+    report: Option<u64>,
 }
 
 /// A trace: its row and its spans, the run root first in the order of the tree.
@@ -92,6 +102,9 @@ impl SeenTrace {
         let key = leaf["key"].as_str().expect("a key");
         if let Some((scope, key)) = scoped(key) {
             return attribute(leaf, key, &self.spans[self.run_root].attributes[scope]);
+        }
+        if let "cost" | "cost_partial" = key {
+            return truth(leaf, &calls::Costs::of(self));
         }
         match channel(key) {
             Some(channel) => said(leaf, self.spans.iter().flat_map(|span| span.said(channel))),
@@ -277,11 +290,14 @@ fn add(trace: &Trace, node: &Value, parent: Option<usize>, spans: &mut Vec<Seen>
             (message.end_time_unix_nano / 1_000).saturating_sub(message.start_time_unix_nano / 1_000);
         cells.insert("duration_ms", Cell::Whole(i128::from(lasted / 1_000)));
     }
-    if kind == "LLM" {
+    let call = Some(kind.clone()).filter(|kind| kind == "LLM" || kind == "EMBEDDING");
+    if call.is_some() {
         let count = |key: &str| text(key).map_or(0, |count| count.parse().expect("a count"));
         cells.insert("input_tokens", Cell::Whole(count("llm.token_count.prompt")));
         text("llm.model_name").map(|model| cells.insert("model", Cell::Text(model)));
     }
+    let report = text("llm.cost.total").map(|cost| cost.parse::<f64>().expect("an amount"));
+    report.map(|cost| cells.insert("cost", Cell::Floating(cost)));
     if kind == "TOOL" {
         let named = text("tool.name").unwrap_or_else(|| message.name.clone());
         cells.insert("tool_name", Cell::Text(named));
@@ -298,6 +314,10 @@ fn add(trace: &Trace, node: &Value, parent: Option<usize>, spans: &mut Vec<Seen>
         is_failed,
         cells,
         texts: [Vec::from_iter(text("input.value")), Vec::from_iter(text("output.value")), vec![error]],
+        call,
+        model: text("llm.model_name"),
+        input_tokens: text("llm.token_count.prompt").map_or(0, |count| count.parse().expect("a count")),
+        report: report.map(calls::nanodollars),
         attributes: [message.attributes, resource.attributes],
     });
     for child in node["spans"].as_array().into_iter().flatten() {

@@ -1,6 +1,6 @@
 /** The costs of a trace, with the prices of the page and the user's own over them. */
 import { priceOf, type PriceTable } from '../../../pricing/cost';
-import prices from '../../../pricing/prices.json';
+import prices from '../../../../../rust/trace/cost/prices.json';
 import { ownPrices } from '../../../state/own-prices.svelte';
 import { SpanCosts } from '../model/costs';
 import type { Spans } from '../model/spans';

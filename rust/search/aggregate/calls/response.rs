@@ -1,0 +1,124 @@
+//! The response of an aggregation of model calls as JSON (`docs/reference/api.md#calls-by-model`).
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use super::super::parts::{Part, chunks};
+use super::super::passes::rows_of_subsets;
+use super::super::request::Aggregation;
+use super::super::response::{Axis, dollars};
+use super::super::time_axis::TimeAxis;
+use super::groups::{CallGroups, Sums, merge};
+use super::measure::{CallMeasure, CallSums, CallValue};
+use crate::error::{Error, Result};
+use crate::search::cancellation::CancellationToken;
+
+impl CallGroups {
+    /// Counts the calls of every group.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
+    pub(in crate::search::aggregate) fn run(
+        &self,
+        parts: &[Part],
+        (aggregation, axis): (&Aggregation, Option<&TimeAxis>),
+        cancel: &CancellationToken,
+    ) -> Result<Vec<u8>> {
+        let rows = rows_of_subsets(parts, &self.subsets, cancel)?;
+        let none = || vec![vec![CallSums::default(); self.kept.len() + 1]; self.subsets.len()];
+        let (mut total, mut series) = (none(), vec![none(); axis.map_or(0, |axis| axis.count)]);
+        self.fold(parts, &chunks(parts, axis), (&rows, cancel), |bucket, chunk| {
+            let bucket = series.get_mut(bucket);
+            for sums in bucket.into_iter().chain([&mut total]) {
+                sums.iter_mut().zip(&chunk).for_each(|(sums, chunk)| merge(sums, chunk));
+            }
+        })?;
+        let response = CallResponse { aggregation, axis, groups: self, total: &total, series: &series };
+        serde_json::to_vec(&response)
+            .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))
+    }
+}
+
+/// What a response is made of.
+struct CallResponse<'a> {
+    aggregation: &'a Aggregation,
+    axis: Option<&'a TimeAxis>,
+    groups: &'a CallGroups,
+    total: &'a Sums,
+    series: &'a [Sums],
+}
+
+impl Serialize for CallValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => count.serialize(serializer),
+            Self::Cost(cost) => cost.and_then(|cost| dollars(cost.into())).serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for CallResponse<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if self.aggregation.time.is_some() {
+            map.serialize_entry("time", &Axis(self.axis))?;
+        }
+        let kept = self.groups.kept.len();
+        let groups: Vec<Group<'_>> = (0..kept).map(|slot| Group { response: self, slot }).collect();
+        map.serialize_entry("groups", &groups)?;
+        if self.groups.total > kept {
+            map.serialize_entry("other", &Group { response: self, slot: kept })?;
+        }
+        map.serialize_entry("groups_total", &self.groups.total)?;
+        map.serialize_entry("values_total", &serde_json::json!({"model": self.groups.total}))?;
+        map.end()
+    }
+}
+
+/// The calls of one model, or of all others.
+struct Group<'a> {
+    response: &'a CallResponse<'a>,
+    slot: usize,
+}
+
+impl Group<'_> {
+    fn values(&self, sums: &Sums) -> impl Iterator<Item = (&str, CallValue)> {
+        let Self { response, slot } = self;
+        let measures = response.aggregation.measures.iter().zip(&response.groups.of_measures);
+        let values = measures.filter_map(|(measure, subset)| {
+            let value = sums[*subset][*slot].value(CallMeasure::of(measure.operation)?);
+            Some((measure.name.as_str(), value))
+        });
+        values.collect::<Vec<_>>().into_iter()
+    }
+}
+
+impl Serialize for Group<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let Self { response, slot } = self;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(model) = response.groups.kept.get(*slot) {
+            let name = &response.groups.models.names[*model as usize];
+            map.serialize_entry("by", &serde_json::json!({"model": name}))?;
+        }
+        map.serialize_entry("total", &Members(self.values(response.total).collect()))?;
+        if response.aggregation.time.is_some() {
+            let buckets: Vec<Vec<(&str, CallValue)>> =
+                response.series.iter().map(|bucket| self.values(bucket).collect()).collect();
+            let series = response.aggregation.measures.iter().enumerate().map(|(position, measure)| {
+                let values: Vec<CallValue> = buckets.iter().map(|bucket| bucket[position].1).collect();
+                (measure.name.as_str(), values)
+            });
+            map.serialize_entry("series", &Members(series.collect()))?;
+        }
+        map.end()
+    }
+}
+
+/// The members of an object.
+struct Members<'a, T>(Vec<(&'a str, T)>);
+
+impl<T: Serialize> Serialize for Members<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (*name, value)))
+    }
+}

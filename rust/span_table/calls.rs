@@ -1,0 +1,97 @@
+//! The model calls of the spans of a table, and what they cost.
+
+use std::convert::Infallible;
+
+use super::table::SpanTable;
+use crate::trace::cost::{
+    CallCost, CallSpan, CallType, Counted, Price, Tokens, TraceCost, for_each_call, prices,
+};
+use crate::trace::node_type::NodeType;
+use crate::trace::view::SpanField;
+
+/// The fields of numbers that costs are reckoned from.
+const NUMBERS: [&str; 5] = ["input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost"];
+
+/// The model calls of a table.
+#[derive(Debug)]
+pub struct TableCalls<'t> {
+    table: &'t SpanTable,
+    /// By combination of words: the type of call.
+    call_types: Vec<Option<CallType>>,
+    /// By combination of words: the price of the model.
+    prices: Vec<Option<Price>>,
+    /// The columns of [`NUMBERS`].
+    columns: [usize; NUMBERS.len()],
+}
+
+impl SpanTable {
+    /// Returns the model calls of the table, at the prices of this process.
+    ///
+    /// # Panics
+    /// If spans had no type, model, tokens or cost; they are among [`crate::trace::view::SPAN_FIELDS`].
+    pub fn calls(&self) -> TableCalls<'_> {
+        let of_words = |key: &str| SpanField::from_key(key).expect("a span has a type and a model");
+        let call_type = |word: Option<&str>| match word {
+            Some("LLM") => CallType::of(&NodeType::Llm),
+            Some("EMBEDDING") => CallType::of(&NodeType::Embedding),
+            _ => None,
+        };
+        let column =
+            |key| SpanField::from_key(key).and_then(Self::number_column).expect("a column of numbers");
+        TableCalls {
+            table: self,
+            call_types: self.of_combinations(of_words("type"), call_type),
+            prices: self.of_combinations(of_words("model"), |model| prices().price_of(model?)),
+            columns: NUMBERS.map(column),
+        }
+    }
+}
+
+impl TableCalls<'_> {
+    /// Returns what the trace of a row cost; `None` if its document could not be read.
+    pub fn cost(&self, row: u32) -> Option<TraceCost> {
+        let mut cost = TraceCost::NONE;
+        self.for_each(row, |_, _, call| cost = cost.with(call)).then_some(cost)
+    }
+
+    /// Calls `visit` with the combination of words of each model call of a row, and with what it adds to the sums and to the
+    /// cost of its trace. Returns false if the document of the row could not be read.
+    pub fn for_each(&self, row: u32, mut visit: impl FnMut(usize, Counted, CallCost)) -> bool {
+        if self.table.is_unreadable(row) {
+            return false;
+        }
+        let places = self.table.firsts[row as usize] as usize..self.table.firsts[row as usize + 1] as usize;
+        let spans: Vec<CallSpan> = places.clone().map(|place| self.span(place, places.start)).collect();
+        let code = |number: usize| self.table.codes.code(places.start + number) as usize;
+        let visited = for_each_call::<Infallible>(
+            &spans,
+            |number| Ok(self.prices[code(number)]),
+            |number, counted, cost| visit(code(number), counted, cost),
+        );
+        visited.is_ok()
+    }
+
+    /// Returns the span at a place; `first` is the place of the first one of its trace.
+    fn span(&self, place: usize, first: usize) -> CallSpan {
+        let table = self.table;
+        let call_type = self.call_types[table.codes.code(place) as usize];
+        let parent = usize::try_from(table.parents.get(place)).ok().filter(|distance| *distance != 0);
+        let below = usize::try_from(table.subtrees.get(place)).unwrap_or_default();
+        // Numbers are stored plus one, and a missing one as zero.
+        let number = |at: usize| table.numbers[self.columns[at]].get(place);
+        let count = |at: usize| number(at).saturating_sub(1);
+        let (tokens, report) = if call_type.is_some() {
+            let tokens = Tokens { input: count(0), output: count(1), cached: count(2), reasoning: count(3) };
+            (tokens, number(4).checked_sub(1))
+        } else {
+            (Tokens::default(), None)
+        };
+        CallSpan {
+            call_type,
+            tokens,
+            report,
+            parent: parent.map(|distance| place - first - distance),
+            end: place - first + 1 + below,
+        }
+    }
+}

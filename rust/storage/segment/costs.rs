@@ -1,0 +1,72 @@
+//! What the traces of a segment cost, kept for when it is asked again.
+//!
+//! A segment never changes, and a process has one set of prices, so what its traces cost never does.
+
+use std::sync::{Arc, LazyLock};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::Segment;
+use crate::error::{Error, Result};
+use crate::span_table::CostColumn;
+use crate::storage::options::IndexKind;
+use crate::trace::view::TraceView;
+
+/// The memory of all kept columns of the process, in bytes: those of ten million traces. The least used make place for
+/// others.
+const MAX_BYTES: u64 = 128 << 20;
+/// About so many columns are expected.
+const EXPECTED_COLUMNS: usize = 64;
+
+/// By the number of the open segment.
+static KEPT: LazyLock<Cache<u64, Arc<CostColumn>, BySize>> =
+    LazyLock::new(|| Cache::with_weighter(EXPECTED_COLUMNS, MAX_BYTES, BySize));
+
+#[derive(Clone)]
+struct BySize;
+
+impl Weighter<u64, Arc<CostColumn>> for BySize {
+    fn weight(&self, _: &u64, costs: &Arc<CostColumn>) -> u64 {
+        (size_of::<CostColumn>() + costs.bytes()) as u64
+    }
+}
+
+impl Segment {
+    /// Returns how many documents [`Segment::costs`] would read.
+    pub(crate) fn documents_of_costs(&self) -> usize {
+        let is_known = self.has_index(IndexKind::Spans) || KEPT.peek(&self.kept.segment()).is_some();
+        if is_known { 0 } else { self.count() as usize }
+    }
+
+    /// Returns what the traces of all rows cost: by the table of spans, else by their documents. The cost of a trace whose
+    /// document is damaged is not known.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Storage`].
+    pub(crate) fn costs(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Arc<CostColumn>> {
+        let key = self.kept.segment();
+        if let Some(kept) = KEPT.get(&key) {
+            return Ok(kept);
+        }
+        let table = self.of_documents.spans.load_full();
+        let costs = table.map_or_else(|| self.costs_of_documents(is_cancelled), |table| Ok(table.costs()))?;
+        let costs = Arc::new(costs);
+        KEPT.insert(key, costs.clone());
+        Ok(costs)
+    }
+
+    fn costs_of_documents(&self, is_cancelled: &dyn Fn() -> bool) -> Result<CostColumn> {
+        let cost = |row: usize| {
+            if is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            match self.trace(row) {
+                Ok(trace) => TraceView::of(&trace.assembled()).cost().map(Some),
+                Err(Error::Damage { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        (0..self.count() as usize).map(cost).collect()
+    }
+}

@@ -1,0 +1,252 @@
+//! The prices of models (`docs/reference/traces.md#prices`): which price a model has, and what tokens cost at it.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+
+use super::calls::Tokens;
+use super::model_name::{fits, normalized};
+use crate::error::{Error, Result};
+
+/// The built-in prices; the page shows the same.
+const BUILT_IN: &str = include_str!("prices.json");
+/// Picodollars in a nanodollar: a dollar for a million tokens is a million picodollars for one.
+const PICOS_PER_NANO: u128 = 1_000;
+/// Picodollars for a token in a dollar for a million.
+const PICOS_PER_TOKEN: f64 = 1e6;
+/// Prices are below so many dollars for a million tokens.
+const MAX_DOLLARS: f64 = 1e6;
+
+/// The price of a model, in picodollars for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    input: u64,
+    output: u64,
+    cached: u64,
+    reasoning: u64,
+}
+
+impl Price {
+    /// Returns what tokens cost, in nanodollars, half of one rounded up. Cached tokens are part of the input, those of
+    /// reasoning part of the output; a part costs no more tokens than the whole has.
+    pub fn of(&self, tokens: &Tokens) -> u64 {
+        let cached = tokens.cached.min(tokens.input);
+        let reasoning = tokens.reasoning.min(tokens.output);
+        let parts = [
+            (tokens.input - cached, self.input),
+            (cached, self.cached),
+            (tokens.output - reasoning, self.output),
+            (reasoning, self.reasoning),
+        ];
+        let picos =
+            parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(*price)).sum::<u128>();
+        u64::try_from((picos + PICOS_PER_NANO / 2) / PICOS_PER_NANO).unwrap_or(u64::MAX)
+    }
+}
+
+/// Tables of prices. The first that knows a model decides, and in it the longest name that fits.
+#[derive(Debug, Default)]
+pub struct PriceTables {
+    tables: Vec<Vec<(String, Price)>>,
+    /// The user's table as it was given.
+    own: Option<Vec<u8>>,
+}
+
+#[derive(Deserialize)]
+struct TableBody {
+    #[serde(rename = "as_of")]
+    _as_of: String,
+    prices: Vec<PriceBody>,
+}
+
+/// Prices in dollars for a million tokens.
+#[derive(Deserialize)]
+struct PriceBody {
+    model: String,
+    input: f64,
+    output: f64,
+    cached: Option<f64>,
+    reasoning: Option<f64>,
+}
+
+impl PriceTables {
+    /// Returns the built-in table, after the user's own if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if the user's is no table of prices; it says where.
+    pub fn new(own: Option<&[u8]>) -> Result<Self> {
+        let tables = own.into_iter().chain([BUILT_IN.as_bytes()]).map(read_table);
+        Ok(Self { tables: tables.collect::<Result<_>>()?, own: own.map(<[u8]>::to_vec) })
+    }
+
+    /// Returns the price of a model, if it is known.
+    pub fn price_of(&self, model: &str) -> Option<Price> {
+        let name = normalized(model);
+        self.tables.iter().find_map(|prices| {
+            let fitting = prices.iter().filter(|(pattern, _)| fits(&name, pattern));
+            // Of equally long names the first.
+            let longest = fitting.rev().max_by_key(|(pattern, _)| pattern.chars().count());
+            longest.map(|(_, price)| *price)
+        })
+    }
+}
+
+fn read_table(source: &[u8]) -> Result<Vec<(String, Price)>> {
+    let invalid = |reason: String| Error::Options(format!("setting `prices_file`: {reason}"));
+    let table: TableBody = serde_json::from_slice(source)
+        .map_err(|error| invalid(format!("expected a table of prices: {error}")))?;
+    let prices = table.prices.iter().enumerate().map(|(index, price)| {
+        let place = format!("$.prices[{index}]");
+        if price.model.trim().is_empty() {
+            return Err(invalid(format!("expected the name of a model at `{place}.model`")));
+        }
+        let picos = |dollars: f64, member: &str| {
+            picodollars(dollars).ok_or_else(|| {
+                let least = "expected dollars for a million tokens, from 0 to below 1,000,000,";
+                invalid(format!("{least} at `{place}.{member}`, got {dollars}"))
+            })
+        };
+        let (input, output) = (picos(price.input, "input")?, picos(price.output, "output")?);
+        let part =
+            |own: Option<f64>, member: &str, whole| own.map_or(Ok(whole), |dollars| picos(dollars, member));
+        let (cached, reasoning) =
+            (part(price.cached, "cached", input)?, part(price.reasoning, "reasoning", output)?);
+        Ok((price.model.to_lowercase(), Price { input, output, cached, reasoning }))
+    });
+    prices.collect()
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+fn picodollars(dollars: f64) -> Option<u64> {
+    (0.0..MAX_DOLLARS).contains(&dollars).then(|| (dollars * PICOS_PER_TOKEN).round() as u64)
+}
+
+static PRICES: OnceLock<Arc<PriceTables>> = OnceLock::new();
+
+/// Returns the prices of this process.
+///
+/// # Panics
+/// If the built-in prices are no table; a test reads them.
+pub fn prices() -> &'static Arc<PriceTables> {
+    PRICES.get_or_init(|| {
+        Arc::new(PriceTables::new(None).expect("the built-in prices are a table, as a test checks"))
+    })
+}
+
+/// Puts the user's prices before the built-in ones; `None` leaves these alone.
+///
+/// A process has one set of prices, so that whatever it keeps of an earlier search was reckoned at those of the next
+/// one: they are set before a cost is asked for.
+///
+/// # Errors
+/// [`Error::Options`] if they are no table of prices, or if others are in force.
+pub fn set_prices(own: Option<&[u8]>) -> Result<()> {
+    let tables = Arc::new(PriceTables::new(own)?);
+    if PRICES.get_or_init(|| tables).own.as_deref() != own {
+        return Err(Error::Options(
+            "setting `prices_file`: other prices are in force in this process; expected the same in all its stores".into(),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &str = r#"{"as_of": "2026-01-01", "prices": [
+        {"model": "gpt-4.1", "input": 2, "output": 8, "cached": 0.5},
+        {"model": "gpt-4.1-mini", "input": 0.4, "output": 1.6},
+        {"model": "claude-sonnet-4", "input": 3, "output": 15},
+        {"model": "acme/*", "input": 1, "output": 1},
+        {"model": "a*b*c", "input": 9, "output": 9}]}"#;
+
+    fn input_of(model: &str) -> Option<u64> {
+        let table = vec![read_table(OWN.as_bytes()).expect("a table")];
+        PriceTables { tables: table, own: None }.price_of(model).map(|price| price.input)
+    }
+
+    #[test]
+    fn a_model_has_the_price_of_the_longest_name_that_fits() {
+        let gpt = Some(2_000_000);
+        let cases = [
+            ("gpt-4.1", gpt),
+            (" GPT-4.1 ", gpt),
+            ("openai/gpt-4.1", gpt),
+            ("gpt-4.1-2025-04-14", gpt),
+            ("gpt-4.1-latest", gpt),
+            ("gpt-4.1-mini", Some(400_000)),
+            ("gpt-4.1-mini-2025-04-14", Some(400_000)),
+            ("us.anthropic.claude-sonnet-4-20250514-v1:0", Some(3_000_000)),
+            ("claude-sonnet-4@20250514", Some(3_000_000)),
+            ("acme/anything", Some(1_000_000)),
+            ("a-x-b-y-c", Some(9_000_000)),
+            ("abc", Some(9_000_000)),
+            ("ac", None),
+            ("gpt-4.1-nano", None),
+            ("gpt-4", None),
+            ("claude-sonnet-4-9", None),
+            ("gpt-4.12", None),
+            ("claude-sonnet-4-turbo", None),
+            ("claude-sonnet-4-123456789", None),
+            ("gpt-4.1-2025-04-1", None),
+            ("gpt-4.1:", None),
+            ("", None),
+        ];
+        for (model, expected) in cases {
+            assert_eq!(input_of(model), expected, "{model}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_the_user_comes_first() {
+        let own = br#"{"as_of": "2026-02-02", "prices": [{"model": "gpt-*", "input": 1, "output": 1}]}"#;
+        let tables = PriceTables::new(Some(own)).expect("a table");
+        let built_in = PriceTables::new(None).expect("a table");
+        assert_eq!(tables.price_of("gpt-4.1").map(|price| price.input), Some(1_000_000));
+        assert_eq!(tables.price_of("claude-sonnet-4"), built_in.price_of("claude-sonnet-4"));
+        assert!(built_in.price_of("claude-sonnet-4").is_some());
+    }
+
+    #[test]
+    fn parts_cost_their_own_price_and_no_more_than_the_whole() {
+        let dollars = |dollars: f64| picodollars(dollars).expect("a price");
+        let price = Price {
+            input: dollars(2.0),
+            output: dollars(8.0),
+            cached: dollars(0.5),
+            reasoning: dollars(10.0),
+        };
+        let tokens = Tokens { input: 1_000_000, cached: 400_000, output: 100_000, reasoning: 50_000 };
+        assert_eq!(price.of(&tokens), 1_200_000_000 + 200_000_000 + 400_000_000 + 500_000_000);
+        let too_many = Tokens { input: 10, cached: 100, output: 10, reasoning: 100 };
+        assert_eq!(price.of(&too_many), 10 * 500 + 10 * 10_000);
+        let cheap = Price { input: 37_500, output: 0, cached: 37_500, reasoning: 0 };
+        assert_eq!(cheap.of(&Tokens { input: 1, ..Tokens::default() }), 38);
+        assert_eq!(price.of(&Tokens { input: u64::MAX, output: u64::MAX, ..Tokens::default() }), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_no_table_is_rejected_with_its_place() {
+        let cases = [
+            ("[]", "expected a table of prices"),
+            (r#"{"as_of": "2026-01-01"}"#, "prices"),
+            (
+                r#"{"as_of": "2026-01-01", "prices": [{"model": " ", "input": 1, "output": 1}]}"#,
+                "$.prices[0].model",
+            ),
+            (
+                r#"{"as_of": "2026-01-01", "prices": [{"model": "m", "input": -1, "output": 1}]}"#,
+                "$.prices[0].input",
+            ),
+            (
+                r#"{"as_of": "2026-01-01", "prices": [{"model": "m", "input": 1, "output": 1e6}]}"#,
+                "$.prices[0].output",
+            ),
+        ];
+        for (source, place) in cases {
+            let error = PriceTables::new(Some(source.as_bytes())).expect_err("rejected").to_string();
+            assert!(error.contains(place), "{error}");
+        }
+    }
+}

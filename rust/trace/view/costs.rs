@@ -1,0 +1,34 @@
+//! What the model calls of a trace cost.
+
+use std::borrow::Cow;
+
+use super::super::conventions::{Attribute, AttributeReader};
+use super::super::cost::{CallSpan, TraceCost, cost_of, prices};
+use super::places::TraceView;
+use crate::error::Result;
+
+impl TraceView<'_> {
+    /// Returns the spans as their costs are reckoned, by place.
+    pub fn call_spans(&self) -> Vec<CallSpan> {
+        let of = |place: usize| CallSpan::of(self.span(place), self.parent(place), self.subtree(place).end);
+        (0..self.len()).map(of).collect()
+    }
+
+    /// Returns the model that the span at a place names.
+    ///
+    /// # Errors
+    /// As [`TraceView::attribute`].
+    pub fn model(&self, place: usize) -> Result<Option<Cow<'_, str>>> {
+        Ok(AttributeReader::of(&self.decoded(place)?.attributes).text(Attribute::Model))
+    }
+
+    /// Returns what the trace cost.
+    ///
+    /// # Errors
+    /// As [`TraceView::attribute`].
+    pub fn cost(&self) -> Result<TraceCost> {
+        cost_of(&self.call_spans(), |place| {
+            Ok(self.model(place)?.and_then(|model| prices().price_of(&model)))
+        })
+    }
+}

@@ -224,7 +224,9 @@ class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: Annotated[int, Meta(description="How many of `output_tokens` were of reasoning.")]
     llm_calls: Annotated[int, Meta(description="Calls of language models.")]
     tool_calls: Annotated[int, Meta(description="Calls of tools.")]
-    cost: Annotated[float | None, Meta(description="What the model calls cost, in US dollars, if that is known.")] = None
+    cost: Annotated[float | None, Meta(description="What the model calls cost, in US dollars, if that is known.")] = (
+        None
+    )
     cost_partial: Annotated[
         float | None, Meta(description="What is known of the cost, where that of a call is not.")
     ] = None

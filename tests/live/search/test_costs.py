@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 JSON = {"Content-Type": "application/json"}
 PRICES = {"as_of": "2026-11-01", "prices": [{"model": "house-*", "input": 2, "cached": 0.5, "output": 8}]}
 LLM = {"openinference.span.kind": "LLM"}
-TOKENS = {"llm.token_count.prompt": 1000, "llm.token_count.completion": 100}
+TOKENS = {"llm.token_count.prompt": "1000", "llm.token_count.completion": "100"}
 CALLS = {
-    "reported": {**LLM, **TOKENS, "llm.model_name": "unheard-of", "gen_ai.usage.cost": 0.5},
-    "priced": {**LLM, **TOKENS, "llm.model_name": "acme/house-1", "llm.token_count.prompt_details.cache_read": 400},
+    "reported": {**LLM, **TOKENS, "llm.model_name": "unheard-of", "gen_ai.usage.cost": "0.5"},
+    "priced": {**LLM, **TOKENS, "llm.model_name": "acme/house-1", "llm.token_count.prompt_details.cache_read": "400"},
     "built-in": {**LLM, **TOKENS, "llm.model_name": "gpt-4o-2024-08-06"},
     "unknown": {**LLM, **TOKENS, "llm.model_name": "unheard-of"},
 }
 DOLLARS = {"reported": 0.5, "priced": 0.0022, "built-in": 0.0035}
 
 
-def sent(number: int, attributes: dict[str, Any]) -> bytes:
+def sent(number: int, attributes: dict[str, str]) -> bytes:
     """Returns the export of a trace with one call, and a child of it that is none."""
     exported = json.loads(export_request(f"{number:032x}", "a" * 16, "b" * 16, **attributes))
     for span in exported["resourceSpans"][0]["scopeSpans"][0]["spans"][1:]:

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value as Json, json};
 use spanwise::otlp::TraceId;
+use spanwise::otlp::proto::{self, any_value};
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
@@ -12,7 +13,7 @@ use spanwise::trace::view::{Channel, ProbedBytes, StoredTrace, TextProbe, TraceV
 
 use super::said::{event, said, speaking};
 use crate::filter::compiled;
-use crate::support::logs::{log, logs};
+use crate::support::logs::{self, log};
 use crate::support::random::Random;
 use crate::support::spans::{request, span, with};
 use crate::text_index::oracle::{CHANNELS, searched};
@@ -149,7 +150,7 @@ fn no_span_of_a_captured_program_with_a_pattern_is_passed_over() {
     }
 }
 
-fn trace_of(spans: &[spanwise::otlp::proto::Span]) -> Trace {
+fn trace_of(spans: &[proto::Span]) -> Trace {
     let accepted = request(spans).spans.into_iter();
     let spans =
         accepted.map(|own| std::sync::Arc::new(spanwise::trace::Span::from_wire(own.wire).expect("a span")));
@@ -171,7 +172,7 @@ fn store_of(random: &mut Random, path: &str, is_indexed: bool) -> TraceStore {
             let mut record = log(trace, 1, trace);
             let attributes = event(random, 7).attributes;
             record.body = attributes.into_iter().next().and_then(|own| own.value).or(record.body);
-            store.ingest_logs(logs(&[record])).expect("ingested");
+            store.ingest_logs(logs::logs(&[record])).expect("ingested");
         }
         if trace == 6 {
             store.flush().expect("sealed");
@@ -244,23 +245,42 @@ fn what_documents_say_is_found() {
     }
 }
 
-/// What is easily passed over: (what a span was sent, what is looked for).
 #[test]
 fn what_is_written_otherwise_is_found() {
+    let text = |text: &str| any_value::Value::StringValue(text.into());
+    let in_map = |text: &str| {
+        let values = vec![logs::text("k", text)];
+        any_value::Value::KvlistValue(proto::KeyValueList { values })
+    };
     for (sent, patterns) in [
-        ("a \u{212a}elvin \u{17f}cale", &["a kelvin", "n scale"][..]),
-        (r#"{"q": "a\u0020b \u005cu0063d \u0022e"}"#, &["a b", "b cd", "d \"e"]),
-        (r#"["a \\u006bind \\u212aing of cheese"]"#, &["a kind", "king of", "d king"]),
-        (r"a\/b c\\\/d", &["a/b c", "c/d"]),
-        (r#"{"a": "b \\\"c\\\" d"}"#, &["b \"c\" d", "b \\\"c", "a\": \"b"]),
-        (r"C:\new folder", &[r":\new fo", "ew folder", "new folder"]),
-        (r"x\u20acd feed y", &["acd feed", "cd feed", "€d feed", "u20acd feed"]),
+        (text("a \u{212a}elvin b"), &["a kelvin"][..]),
+        (text("a \u{17f}cale"), &["a scale"]),
+        (text(r"a\u0020b"), &["a b"]),
+        (text(r"a b\u0022c"), &["a b\"c"]),
+        (text(r"a tool\u002dcall"), &["a tool-call"]),
+        (text(r"a b\u005cu0063d"), &["a bcd"]),
+        (text(r"a b\u005c/c"), &["a b/c"]),
+        (text(r"a \\u006bind"), &["a kind"]),
+        (text(r"a \\u212aing"), &["a king"]),
+        (text(r"a \ud83d\ude42"), &["a 🙂"]),
+        (text(r"a\/b c"), &["a/b c"]),
+        (text(r"a b\\\/c"), &["a b/c"]),
+        (text(r#"{"a": "b \\\"c\\\" d"}"#), &["b \"c\" d", "b \\\"c", "a\": \"b"]),
+        (text(r"C:\new folder"), &[r":\new fo", "ew folder", "new folder"]),
+        (text(r"x\u20acd feed y"), &["acd feed", "cd feed", "€d feed", "u20acd feed"]),
+        (in_map("a\nthe order"), &["nthe order", r"\nthe order", "the order"]),
+        (in_map("a\u{1b}the order"), &["u001bthe order", "1bthe order", r"a\u001bthe order"]),
+        (in_map("a \"b\" c"), &[r#"a \"b\" c"#, "a \"b"]),
+        (in_map("a tool-call"), &["\"k\":\"a tool", "a tool-call\"}"]),
     ] {
-        let trace = trace_of(&[with(span(1, 1, 0), "input.value", sent)]);
+        let mut own = span(1, 1, 0);
+        own.attributes
+            .push(proto::KeyValue { value: Some(logs::value(sent)), ..logs::text("input.value", "") });
+        let trace = trace_of(&[own]);
         let texts = texts_of(&trace).swap_remove(0).1;
         for pattern in patterns {
             let is_there = texts[0].iter().any(|text| is_in(&regex(pattern, true), text));
-            assert!(is_there, "{pattern} in {sent}");
+            assert!(is_there, "{pattern} in {texts:?}");
             assert_probed(&trace, (pattern, true));
         }
     }

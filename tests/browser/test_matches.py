@@ -1,4 +1,7 @@
-"""From the list to a trace, where the spans that the filter asked for are marked, and from a span to others like it."""
+"""From the list to a trace, where the spans that the filter asked for are marked, and from a span to others like it.
+
+The forms of conditions on attributes are here as well.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import pytest
 from playwright.sync_api import expect
 
 from support.browser.accessibility import assert_accessible
+from support.browser.filters import expect_newest, expect_total, filter_of, place
+from support.browser.held import hold_requests
 from support.browser.pictures import take_picture
 from support.clients.made_up_trace import MadeUpTrace
 
@@ -38,10 +43,12 @@ FAILED_TOOL = {
 def orders(service: RunningService) -> str:
     """The place of a trace with a failed tool, and a model call after it."""
     trace = MadeUpTrace()
-    root = trace.add("Support.run", "AGENT", duration=10_000, attributes={"input.value": "Where is my parcel?"})
+    trace.resource = {"parcels.depot": "north", "parcels.canary": True}
+    about: dict[str, str | int] = {"input.value": "Where is my parcel?", "parcels.tier": "gold", "parcels.weight": 7}
+    root = trace.add("Support.run", "AGENT", duration=10_000, attributes=about)
     step = trace.add("RunnableSequence", "CHAIN", parent=root, duration=900)
     trace.add("chat gpt-4.1", "LLM", parent=step, start=1, duration=400)
-    model: dict[str, str | int] = {"llm.model_name": "parcel-model-1"}
+    model: dict[str, str | int] = {"llm.model_name": "parcel-model-1", "llm.provider": "parcel-post"}
     tool: dict[str, str | int] = {"tool.name": "parcels.find", "input.value": '{"id": 7}'}
     trace.add("find_order", "TOOL", parent=step, start=500, duration=20, error="no such parcel", attributes=tool)
     for number in range(5):
@@ -133,3 +140,122 @@ def test_an_attribute_leads_to_the_traces_with_a_span_like_its_own(page: Page, o
     tree = page.get_by_role("region", name="Attributes")
     tree.get_by_role("link", name="Traces with a span like this: model is parcel-model-1").first.click()
     expect(page.get_by_role("button", name="Edit: a span of the model parcel-model-1")).to_be_visible()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+def test_a_condition_on_an_attribute_is_made_and_changed_by_keys(
+    visit: Callable[..., Page], service: RunningService, orders: str, theme: str, width: int
+) -> None:
+    page = visit(service.url, "#/traces?from=all", theme=theme, width=width)
+    expect(page.locator("[data-row]")).to_have_count(50)
+    page.keyboard.press("f")
+    form = page.get_by_role("dialog", name="Add: filter")
+    expect(form.get_by_label("Field")).to_be_focused()
+    page.keyboard.type("Attribute")
+    page.keyboard.press("Tab")
+    key = form.get_by_role("combobox", name="Key of the attribute")
+    expect(key).to_be_focused()
+    page.keyboard.type("parcels.")
+    options = form.get_by_role("listbox", name="Keys that occur").get_by_role("option")
+    expect(options).to_have_text(["parcels.tier 1 trace", "parcels.weight 1 trace"])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(options.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(key).to_have_attribute("aria-activedescendant", options.nth(1).get_attribute("id") or "")
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    take_picture(page, f"traces-attribute-keys-{theme}-{width}")
+    page.keyboard.press("Escape")
+    expect(options).to_have_count(0)
+    expect(form).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(options).to_have_count(2)
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(key).to_have_value("parcels.weight")
+    expect(options).to_have_count(0)
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(form.get_by_label("Value", exact=True)).to_be_focused()
+    page.keyboard.type("7")
+    expect(form.get_by_text("Compared as a text. Choose “number”")).to_be_visible()
+    assert_accessible(page)
+    take_picture(page, f"traces-attribute-form-{theme}-{width}")
+    form.get_by_label("Type of the value").select_option("number")
+    expect(form.get_by_text("Compared as a text. Choose “number”")).to_have_count(0)
+    form.get_by_label("Value", exact=True).press("Enter")
+    seven = {"op": "EQ", "key": "attributes.parcels.weight", "value": 7}
+    expect_total(page, service, seven)
+    assert filter_of(page) == seven
+    expect(page.locator(f'[data-row] a[href*="{orders}"]')).to_have_count(1)
+    page.get_by_role("button", name="Edit: attributes.parcels.weight is 7").press("Enter")
+    edit = page.get_by_role("dialog", name="Edit: attributes.parcels.weight is 7")
+    expect(edit.get_by_label("Value", exact=True)).to_be_focused()
+    expect(edit.get_by_label("Type of the value")).to_have_value("number")
+    edit.get_by_label("Operator").select_option("LT")
+    edit.get_by_role("button", name="Apply").press("Enter")
+    expect(page.get_by_role("button", name="Edit: attributes.parcels.weight is less than 7")).to_be_visible()
+    assert filter_of(page) == {**seven, "op": "LT"}
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_span_is_asked_for_by_its_attributes_and_those_of_its_resource(
+    visit: Callable[..., Page], service: RunningService
+) -> None:
+    gold = {"op": "EQ", "key": "attributes.parcels.tier", "value": "gold"}
+    page = visit(service.url, place({"op": "SPAN", "where": gold}))
+    chip = "a span where attributes.parcels.tier is gold"
+    page.get_by_role("button", name=f"Edit: {chip}").click()
+    span = page.get_by_role("dialog", name=f"Edit: {chip}").get_by_role("group", name="The span")
+    span.get_by_role("button", name="+ And").press("Enter")
+    second = span.get_by_role("group", name="Condition 2")
+    second.get_by_label("Field").select_option("resource.")
+    second.get_by_label("Value", exact=True).press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("Enter the key of an attribute.")
+    second.get_by_label("Key of the resource attribute").fill("parcels.c")
+    take_picture(page, "traces-attribute-span")
+    second.get_by_role("listbox").get_by_role("option", name="parcels.canary 1 trace").click()
+    expect(second.get_by_label("Key of the resource attribute")).to_be_focused()
+    second.get_by_label("Type of the value").select_option("boolean")
+    expect(second.get_by_label("Value", exact=True)).to_have_value("true")
+    assert_accessible(page)
+    second.get_by_label("Key of the resource attribute").press("Enter")
+    canary = {"op": "EQ", "key": "resource.parcels.canary", "value": True}
+    both = {"op": "SPAN", "where": {"op": "AND", "conditions": [gold, canary]}}
+    expect(page.get_by_text(f"{chip} and resource.parcels.canary is true")).to_be_visible()
+    assert filter_of(page) == both
+    expect_newest(page, service, both)
+
+
+@pytest.mark.usefixtures("orders")
+def test_keys_are_asked_for_once_nothing_is_typed_and_the_last_answer_counts(
+    visit: Callable[..., Page], service: RunningService
+) -> None:
+    page = visit(service.url, "#/traces?from=all")
+    page.get_by_role("button", name="Add: filter").click()
+    form = page.get_by_role("dialog", name="Add: filter")
+    form.get_by_label("Field").select_option("attributes.")
+    held = hold_requests(page, "**/traces/attributes*")
+    key = form.get_by_label("Key of the attribute")
+    with page.expect_request("**/traces/attributes*"):
+        key.focus()
+    last = "prefix=attributes.parcels.w&limit=12"
+    with page.expect_event("requestfailed"), page.expect_request(lambda request: request.url.endswith(last)):
+        key.press_sequentially("parcels.w")
+    assert len(held) < len("parcels.w")
+    expect(form.get_by_role("listbox", name="Keys that occur").get_by_role("option")).to_have_count(0)
+    held[-1].continue_()
+    expect(form.get_by_role("listbox", name="Keys that occur").get_by_role("option")).to_have_text(
+        ["parcels.weight 1 trace"]
+    )
+
+
+def test_values_of_two_types_stay_json(visit: Callable[..., Page], service: RunningService) -> None:
+    mixed = {"op": "IN", "key": "attributes.parcels.weight", "values": ["7", 7]}
+    page = visit(service.url, place(mixed))
+    page.get_by_role("button", name="Edit: attributes.parcels.weight is one of “7”, 7").click()
+    form = page.get_by_role("dialog", name="Edit: attributes.parcels.weight")
+    expect(form.get_by_text("This form cannot show all of the condition")).to_be_visible()
+    form.get_by_role("button", name="Edit as JSON").press("Enter")
+    expect(page.get_by_label("Filter as JSON")).to_have_value(re.compile('"7",\\s*7'))
+    assert filter_of(page) == mixed

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from support.browser.accessibility import assert_accessible
+from support.browser.filters import expect_newest, expect_total, filter_of, place
 from support.browser.held import hold_requests
 from support.browser.pictures import take_picture
 
@@ -44,38 +44,6 @@ TOOL = {"op": "EQ", "key": "type", "value": "TOOL"}
 LLM = {"op": "EQ", "key": "type", "value": "LLM"}
 THEN_LLM = {"op": "FOLLOWED_BY", "where": LLM}
 FAILED_TOOL = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, FAILED, THEN_LLM]}}
-
-
-def place(expression: object, **params: str) -> str:
-    """Returns the place of the traces that match an expression, or a text that is none."""
-    text = expression if isinstance(expression, str) else json.dumps(expression)
-    return "#/traces?from=all&q=" + quote(text, safe="") + "".join(f"&{name}={value}" for name, value in params.items())
-
-
-def filter_of(page: Page) -> Any:
-    """Returns the filter in the address."""
-    found = parse_qs(urlsplit(page.url.split("#", 1)[1]).query).get("q")
-    return None if found is None else json.loads(found[0])
-
-
-def total(service: RunningService, expression: object) -> int:
-    answer = service.http.post("/traces/search", json={"filter": expression, "limit": 1}).raise_for_status()
-    return int(answer.json()["meta"]["total_count"])
-
-
-def expect_total(page: Page, service: RunningService, expression: object) -> None:
-    count = total(service, expression)
-    expect(page.locator("section[aria-label='List of traces'] b").first).to_have_text(
-        f"{count:,} trace" if count == 1 else f"{count:,} traces"
-    )
-
-
-def expect_newest(page: Page, service: RunningService, expression: object) -> None:
-    """Expects the trace first that the service has first, for the list does not count what spans decide."""
-    search = {"filter": expression, "limit": 1, "detail": "summary"}
-    (newest,) = service.http.post("/traces/search", json=search).raise_for_status().json()["data"]
-    first = page.locator("[data-row] a").first
-    expect(first).to_have_attribute("href", re.compile(f"^#/trace/{newest['trace_id']}"))
 
 
 def test_a_condition_is_added_changed_and_taken_away_by_keys(

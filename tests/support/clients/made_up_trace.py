@@ -25,12 +25,14 @@ class MadeUpTrace:
     Attributes:
         trace_id: its id, which no other trace has: tests share stores.
         spans: its spans in OTLP/JSON, in the order in which they were added.
+        resource: the attributes of the resource that all of them share.
     """
 
     def __init__(self) -> None:
         """Creates a trace without spans."""
         self.trace_id = uuid4().hex
         self.spans: list[dict[str, Any]] = []
+        self.resource: dict[str, str | int] = {}
 
     def add(  # noqa: PLR0913  # what a span has
         self,
@@ -64,7 +66,7 @@ class MadeUpTrace:
             "name": name,
             "startTimeUnixNano": str(begin),
             "endTimeUnixNano": str(begin + int(duration * _MILLISECOND)),
-            "attributes": [{"key": key, "value": _any_value(value)} for key, value in known.items()],
+            "attributes": _key_values(known),
         }
         if error is not None:
             span["status"] = {"code": _FAILED, "message": error}
@@ -75,7 +77,8 @@ class MadeUpTrace:
         """Yields the requests that export the trace, in OTLP/JSON."""
         for first in range(0, len(self.spans), _SPANS_A_REQUEST):
             spans = self.spans[first : first + _SPANS_A_REQUEST]
-            yield json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
+            resource = {"attributes": _key_values(self.resource)}
+            yield json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]}).encode()
 
     def send(self, http: httpx.Client) -> None:
         """Sends the trace.
@@ -88,7 +91,13 @@ class MadeUpTrace:
             http.post("/v1/traces", content=body, headers=headers).raise_for_status()
 
 
-def _any_value(value: str | int) -> dict[str, str]:
+def _key_values(attributes: dict[str, str | int]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": _any_value(value)} for key, value in attributes.items()]
+
+
+def _any_value(value: str | int) -> dict[str, str | bool]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 

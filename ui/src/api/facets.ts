@@ -1,4 +1,4 @@
-/** Values of fields with their counts: docs/reference/api.md#trace-facets. */
+/** Values of fields and keys of attributes, with their counts: docs/reference/api.md#trace-facets and #attributes. */
 import type { Expression } from '../filter/expression';
 import { client, expectData, inStore, type Schema } from './client';
 
@@ -76,4 +76,18 @@ export async function fetchSpanValues(
     if (typeof value === 'string') counts.set(value, (counts.get(value) ?? 0) + 1);
   }
   return [...counts].sort(([, one], [, other]) => other - one).map(([value]) => value);
+}
+
+/** A key of attributes, with the number of traces that have it. */
+export type AttributeKey = Schema['AttributeKey'];
+
+/** Returns the most frequent keys of attributes that begin with a text: `attributes.` or `resource.`, and the key. */
+export async function fetchAttributeKeys(
+  prefix: string,
+  limit: number,
+  store: string | null,
+  signal: AbortSignal,
+): Promise<AttributeKey[]> {
+  const query = { ...inStore(store), prefix, limit };
+  return (await expectData(client.GET('/traces/attributes', { params: { query }, signal }))).data;
 }

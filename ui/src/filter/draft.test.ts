@@ -67,7 +67,13 @@ test('case is said only where it is not what the operator does by itself', () =>
 });
 
 test.each([
-  { op: 'EQ', key: 'attributes.tier', value: 'gold' },
+  { op: 'EQ', key: 'attributes.', value: 'gold' },
+  { op: 'EQ', key: `attributes.${'é'.repeat(513)}`, value: 'gold' },
+  { op: 'EQ', key: 'attributes.tier', value: null },
+  { op: 'IN', key: 'attributes.tier', values: ['gold', 7] },
+  { op: 'IN', key: 'attributes.tier', values: [true] },
+  { op: 'CONTAINS', key: 'attributes.tier', value: 7 },
+  { op: 'GT', key: 'attributes.tier', value: true },
   { op: 'EQ', key: 'name', value: 7 },
   { op: 'EQ', key: 'duration_ms', value: '7' },
   { op: 'EQ', key: 'status', value: 'lost' },

@@ -1,5 +1,6 @@
 /** A condition while it is edited: its values are texts, as fields hold them. */
 import type { FilterField } from '../api/traces';
+import { attributeField, looksLike, problemOf, scopeOf, typeOf, type AttributeType } from './attributes/attribute';
 import type { Condition, Expression, Value } from './expression';
 import { readNode } from './tree';
 import { ignoresCase, operatorsOf, takesCase } from './words';
@@ -10,10 +11,24 @@ export interface Draft {
   operator: string;
   values: string[];
   ignoreCase: boolean;
+  /** What an attribute is compared as; absent for a field, which has a type of its own. */
+  type?: AttributeType;
 }
 
 /** The condition of a draft, or why it is none yet. */
 export type Read = { expression: Expression } | { problem: string };
+
+/** Returns the field of a draft, or its attribute as one; undefined if the field is not among those that are known. */
+export function fieldOf({ key, type }: Draft, fields: readonly FilterField[]): FilterField | undefined {
+  return type === undefined ? fields.find((field) => field.key === key) : attributeField(key, type);
+}
+
+/** Returns the draft of a new condition on a field, or on an attribute whose key may be missing yet; null for neither. */
+export function newDraft(key: string, fields: readonly FilterField[]): Draft | null {
+  if (scopeOf(key) !== null) return { ...emptyDraft(attributeField(key, 'string')), type: 'string' };
+  const field = fields.find((each) => each.key === key);
+  return field === undefined ? null : emptyDraft(field);
+}
 
 /** Returns the draft of a new condition on a field: with the first operator that it takes. */
 export function emptyDraft(field: FilterField): Draft {
@@ -38,16 +53,17 @@ export function draftOf(expression: Expression): Draft | null {
   if (node.kind !== 'condition') return null;
   const { op, key, ignore_case: ignored } = node.condition;
   const operator = !negated ? op : op === 'EQ' ? 'NEQ' : op === 'NEQ' ? 'EQ' : `NOT ${op}`;
-  return { key, operator, values: node.values.map(String), ignoreCase: ignored ?? ignoresCase(op) };
+  const draft = { key, operator, values: node.values.map(String), ignoreCase: ignored ?? ignoresCase(op) };
+  return scopeOf(key) === null ? draft : { ...draft, type: typeOf(node.values) };
 }
 
 /**
- * Returns the draft of a condition that a form shows whole; null for any other: of a field that is not known, as an
- * attribute, with an operator that is not offered, or with a value that the field does not take.
+ * Returns the draft of a condition that a form shows whole; null for any other: of a field that is not known, with an
+ * operator that is not offered, with a value that the field does not take, or with values of several types.
  */
 export function editableDraft(expression: Expression, fields: readonly FilterField[]): Draft | null {
   const draft = draftOf(expression);
-  const field = fields.find((each) => each.key === draft?.key);
+  const field = draft === null ? undefined : fieldOf(draft, fields);
   if (draft === null || field === undefined) return null;
   if (!operatorsOf(field).some((operator) => operator.id === draft.operator)) return null;
   const read = readDraft(draft, field);
@@ -67,11 +83,24 @@ export function withOperator(draft: Draft, operator: string): Draft {
   const [first] = draft.values;
   const op = operator.replace('NOT ', '');
   const values = op === 'EXISTS' ? [] : op === 'IN' ? draft.values.filter(Boolean) : [first ?? ''];
-  return { ...draft, operator, values, ignoreCase: ignoresCase(op) };
+  const changed = { ...draft, operator, values, ignoreCase: ignoresCase(op) };
+  // Presence has no type.
+  return op === 'EXISTS' && draft.type !== undefined ? { ...changed, type: 'string' } : changed;
+}
+
+/** Returns the draft of a condition on an attribute that compares as another type: values of another are left out. */
+export function withType(draft: Draft, type: AttributeType): Draft {
+  const field = attributeField(draft.key, type);
+  const kept = type === 'string' ? draft.values : draft.values.filter((text) => looksLike(text) === type);
+  const values = kept.length > 0 ? kept : choicesOf(field).slice(0, 1);
+  const isOffered = operatorsOf(field).some((operator) => operator.id === draft.operator);
+  return withOperator({ ...draft, values, type }, isOffered ? draft.operator : 'EQ');
 }
 
 /** Returns the condition of a draft, or why it is none yet. */
 export function readDraft(draft: Draft, field: FilterField): Read {
+  const keyProblem = problemOf(draft.key);
+  if (keyProblem !== null) return { problem: keyProblem };
   const negated = draft.operator.startsWith('NOT ');
   const op = draft.operator.replace('NOT ', '');
   const condition: Condition = { op, key: draft.key };

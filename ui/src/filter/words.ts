@@ -2,6 +2,7 @@
 import type { FilterField } from '../api/traces';
 import { formatCount } from '../format/number';
 import { formatInstant } from '../format/time';
+import { looksLike, scopeOf, typeOf } from './attributes/attribute';
 import type { Expression, Value } from './expression';
 import { spanWords } from './spans/words';
 import { readNode } from './tree';
@@ -106,13 +107,21 @@ export function sentenceOf(expression: Expression, fields: readonly FilterField[
   const node = negated ? readNode(outer.child) : outer;
   if (node.kind !== 'condition') return null;
   const { op, key, ignore_case: ignored } = node.condition;
-  const type = fields.find((field) => field.key === key)?.type;
-  const shown = node.values.slice(0, MAX_VALUES).map((value) => valueWords(value, type));
+  const isAttribute = scopeOf(key) !== null;
+  const type = isAttribute ? typeOf(node.values) : fields.find((field) => field.key === key)?.type;
+  const shown = node.values
+    .slice(0, MAX_VALUES)
+    .map((value) => (isAttribute && isMistakable(value) ? `“${value}”` : valueWords(value, type)));
   if (node.values.length > MAX_VALUES) shown.push(`${String(node.values.length - MAX_VALUES)} more`);
   if (op === 'IN' && shown.length === 0) shown.push('nothing');
   const special = ignored !== undefined && ignored !== ignoresCase(op);
   const suffix = special ? (ignored ? ' (in any case)' : ' (in this case)') : '';
   return { subject: labelOf(fields, key), verb: operatorWords(op, negated, type), object: shown.join(', ') + suffix };
+}
+
+/** Whether a value is a text that is written like a value of another type. */
+function isMistakable(value: Value): value is string {
+  return typeof value === 'string' && looksLike(value) !== 'string';
 }
 
 /** Values of an IN that are named. */

@@ -57,7 +57,8 @@ test.each([
   ['a negated group', { op: 'NOT', condition: { op: 'AND', conditions: [TOOL, LLM] } }],
   ['two axes', { op: 'AND', conditions: [TOOL, THEN, { op: 'CHILD', where: LLM }] }],
   ['an axis of the other span', { op: 'FOLLOWED_BY', where: { op: 'CHILD', where: LLM } }],
-  ['an attribute', { op: 'EQ', key: 'attributes.tier', value: 'gold' }],
+  ['values of two types', { op: 'IN', key: 'attributes.tier', values: ['gold', 7] }],
+  ['an attribute without a key', { op: 'EQ', key: 'resource.', value: 'gold' }],
   ['a field of traces', { op: 'EQ', key: 'agent_id', value: 'support' }],
   ['an unknown member', { op: 'FOLLOWED_BY', from: 'start', where: LLM }],
   ['a span in a span', { op: 'SPAN', where: LLM }],
@@ -97,6 +98,14 @@ test.each([
   [
     { conditions: [{ key: 'duration_ms', operator: 'GT', values: ['soon'], ignoreCase: false }] },
     'Duration (ms): Enter a number.',
+  ],
+  [
+    { conditions: [{ key: 'resource.', operator: 'EQ', values: [''], ignoreCase: false, type: 'string' }] },
+    'Enter the key of an attribute.',
+  ],
+  [
+    { conditions: [{ key: 'attributes.n', operator: 'EQ', values: [''], ignoreCase: false, type: 'number' }] },
+    'attributes.n: Enter a number.',
   ],
 ] as [Partial<SpanDraft>, string][])('%j is refused', (changes, problem) => {
   expect(readSpanDraft({ ...emptySpanDraft(SPAN_FIELDS), ...changes }, SPAN_FIELDS)).toEqual({ problem });

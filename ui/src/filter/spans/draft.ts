@@ -1,6 +1,7 @@
 /** A condition on the spans of a trace while it is edited: what of `SPAN` a form shows. */
 import type { FilterField } from '../../api/traces';
-import { editableDraft, emptyDraft, readDraft, type Draft, type Read } from '../draft';
+import { problemOf } from '../attributes/attribute';
+import { editableDraft, emptyDraft, fieldOf, readDraft, type Draft, type Read } from '../draft';
 import type { Expression } from '../expression';
 import { AXES, partsOf, readAxis, readSpan, type SpanNode } from './node';
 
@@ -122,8 +123,10 @@ function readRelation({ id, conditions, name }: Relation, fields: readonly Filte
 function readDrafts(drafts: Draft[], fields: readonly FilterField[]): Expression[] | { problem: string } {
   const expressions: Expression[] = [];
   for (const draft of drafts) {
-    const field = fields.find((each) => each.key === draft.key);
+    const field = fieldOf(draft, fields);
     if (field === undefined) return { problem: `Spans have no field ${draft.key}.` };
+    const problem = problemOf(draft.key);
+    if (problem !== null) return { problem };
     const read = readDraft(draft, field);
     if ('problem' in read) return { problem: `${field.label}: ${read.problem}` };
     expressions.push(read.expression);

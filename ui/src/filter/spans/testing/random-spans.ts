@@ -1,6 +1,7 @@
 /** Made-up conditions on spans for tests. */
 import type { FilterField } from '../../../api/traces';
-import { choicesOf, emptyDraft, withOperator, type Draft } from '../../draft';
+import { SCOPES, TYPES, type AttributeType } from '../../attributes/attribute';
+import { choicesOf, emptyDraft, fieldOf, newDraft, withOperator, withType, type Draft } from '../../draft';
 import type { Expression } from '../../expression';
 import { operatorsOf, takesCase } from '../../words';
 import { withCount, type Count, type SpanDraft } from '../draft';
@@ -37,18 +38,25 @@ function one<T>(draw: Draw, values: readonly T[]): T {
   return values[draw(values.length)] as T;
 }
 
-/** Returns the draft of a condition that a form can make. */
+/** Keys of attributes: usual ones, and ones that could be taken for something else. */
+const KEYS = ['tier', 'gen_ai.request.temperature', 'attributes.', 'name', ' ', 'の"', '__proto__', 'x'.repeat(1_024)];
+
+/** Returns the draft of a condition that a form can make, on a field or on an attribute. */
 export function randomDraft(draw: Draw): Draft {
-  const field = one(draw, SPAN_FIELDS);
+  const isAttribute = draw(3) === 0;
+  const begun = isAttribute ? randomAttribute(draw) : emptyDraft(one(draw, SPAN_FIELDS));
+  const field = fieldOf(begun, SPAN_FIELDS) as FilterField;
   const operator = one(draw, operatorsOf(field)).id;
   const offered = choicesOf(field).length > 0 ? choicesOf(field) : VALUES[field.type];
   const values = offered.filter(() => draw(2) === 0);
-  const draft = withOperator(
-    { ...emptyDraft(field), values: values.length > 0 ? values : [one(draw, offered)] },
-    operator,
-  );
+  const draft = withOperator({ ...begun, values: values.length > 0 ? values : [one(draw, offered)] }, operator);
   const op = operator.replace('NOT ', '');
   return takesCase(op, field.type) && draw(3) === 0 ? { ...draft, ignoreCase: !draft.ignoreCase } : draft;
+}
+
+function randomAttribute(draw: Draw): Draft {
+  const begun = newDraft(one(draw, SCOPES) + one(draw, KEYS), SPAN_FIELDS) as Draft;
+  return withType(begun, one(draw, Object.keys(TYPES) as AttributeType[]));
 }
 
 function randomDrafts(draw: Draw, least: number): Draft[] {
@@ -78,7 +86,7 @@ export function randomWhere(draw: Draw, depth = 0): Expression {
     case 0:
       return { op: 'EQ', key: 'type', value: one(draw, ['TOOL', 'tool', 'LLM']) };
     case 1:
-      return { op: 'IN', key: one(draw, ['name', 'attributes.tier']), value: ['a', 'b'] };
+      return { op: 'IN', key: one(draw, ['name', 'attributes.tier']), value: ['a', one(draw, ['b', 7])] };
     case 2:
       return { op: one(draw, ['CONTAINS', 'GT']), key: one(draw, ['error', 'name']), value: 'refund' };
     case 3:

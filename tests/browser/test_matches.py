@@ -1,13 +1,13 @@
 """From the list to a trace, where the spans that the filter asked for are marked, and from a span to others like it.
 
-The forms of conditions on attributes are here as well.
+Conditions on attributes are here as well: in links, and in the forms of filters.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -135,11 +135,42 @@ def test_a_span_leads_to_the_traces_with_one_like_it(page: Page, orders: str, sp
     expect(page.get_by_role("button", name=f"Edit: no {words}")).to_be_visible()
 
 
-def test_an_attribute_leads_to_the_traces_with_a_span_like_its_own(page: Page, orders: str) -> None:
-    page.goto(f"{page.url.split('#')[0]}{orders}?span={10:016x}&tab=attributes")
+@pytest.mark.parametrize(
+    ("span", "same", "condition"),
+    [
+        (1, "attributes.parcels.tier is gold", {"op": "EQ", "key": "attributes.parcels.tier", "value": "gold"}),
+        (1, "attributes.parcels.weight is 7", {"op": "EQ", "key": "attributes.parcels.weight", "value": 7}),
+        (1, "resource.parcels.depot is north", {"op": "EQ", "key": "resource.parcels.depot", "value": "north"}),
+        (4, "resource.parcels.canary is true", {"op": "EQ", "key": "resource.parcels.canary", "value": True}),
+        (10, "provider is parcel-post", {"op": "EQ", "key": "provider", "value": "parcel-post"}),
+        (10, "model is parcel-model-1", {"op": "EQ", "key": "model", "value": "parcel-model-1"}),
+    ],
+)
+def test_an_attribute_leads_to_the_traces_with_a_span_like_its_own(
+    page: Page, orders: str, span: int, same: str, condition: dict[str, Any]
+) -> None:
+    trace = f"{page.url.split('#')[0]}{orders}?span={span:016x}&tab=attributes"
+    page.goto(trace)
     tree = page.get_by_role("region", name="Attributes")
-    tree.get_by_role("link", name="Traces with a span like this: model is parcel-model-1").first.click()
-    expect(page.get_by_role("button", name="Edit: a span of the model parcel-model-1")).to_be_visible()
+    link = tree.get_by_role("link", name=f"Traces with a span like this: {same}").first
+    link.scroll_into_view_if_needed()
+    assert_accessible(page)
+    take_picture(page, f"trace-attribute-{same}")
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 800})
+    link.scroll_into_view_if_needed()
+    assert_accessible(page)
+    take_picture(page, f"trace-attribute-{same}-390")
+    link.press("Enter")
+    expect(page).to_have_url(re.compile("#/traces"))
+    found = {"op": "SPAN", "where": condition}
+    assert filter_of(page) == found
+    page.goto(page.url + "&from=all")
+    expect(page.locator(f'[data-row] a[href*="{orders}"]')).to_have_count(1)
+    page.goto(trace)
+    tree.get_by_role("link", name=f"Traces without a span like this: {same}").first.click()
+    expect(page.get_by_role("button", name="Edit: no span ")).to_be_visible()
+    assert filter_of(page) == {"op": "NOT", "condition": found}
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])

@@ -1,5 +1,7 @@
-/** The fields that traces can be filtered by, and their values in one trace and in one of its spans. */
-import type { TraceHead } from '../../../api/trace';
+/** What other traces can be looked for by: fields of a trace, and fields and attributes of one of its spans. */
+import type { SpanDetail, TraceHead } from '../../../api/trace';
+import { Kind, type JsonLines } from '../../../parts/text/json-lines';
+import { keyOf, stringOf } from '../../../parts/text/json-rows';
 import type { Spans } from './spans';
 
 export const FIELDS = ['agent_id', 'team_id', 'workflow_id', 'session_id', 'user_id', 'run_id', 'name'] as const;
@@ -17,8 +19,8 @@ export interface SpanValue {
   value: string;
 }
 
-/** A longer value makes no link: addresses are limited. In UTF-16 code units. */
-const LONGEST = 300;
+/** A longer value makes no link, and neither does a longer key: addresses are limited. In UTF-16 code units. */
+export const LONGEST = 300;
 
 /** Returns what other traces may have a span like: its name, its tool and its model, as far as it has them. */
 export function valuesOfSpan(spans: Spans, span: number): SpanValue[] {
@@ -28,4 +30,68 @@ export function valuesOfSpan(spans: Spans, span: number): SpanValue[] {
     { field: 'model', label: 'Model', value: spans.model.at(span) },
   ] as const;
   return values.flatMap(({ value, ...field }) => (value && value.length <= LONGEST ? [{ ...field, value }] : []));
+}
+
+/** What stands in a line, as filters spell it inside of `SPAN`: `attributes.<key>`, `resource.<key>`, or a field. */
+export interface LineValue {
+  field: string;
+  value: string | number | boolean;
+}
+
+/** Returns all that is shown of a span beside its texts and events, as one object: its attributes stand at the top. */
+export function recordedOf({ metadata, extra_data: extra }: SpanDetail): Record<string, unknown> {
+  const { attributes, ...others } = extra ?? {};
+  return { ...metadata, ...attributes, ...others, events: undefined };
+}
+
+/**
+ * Returns the short values of attributes of a span, and of its resource, by their lines in what `recordedOf` returns.
+ * Lists and maps compare with nothing, and neither do numbers that JSON has as texts or rounds.
+ */
+export function lineValues(lines: JsonLines, { metadata, extra_data: extra }: SpanDetail): Map<number, LineValue> {
+  const { attributes = {}, ...others } = extra ?? {};
+  const found = new Map<number, LineValue>();
+  const path: string[] = [];
+  for (let line = 0; line < lines.count; line += 1) {
+    const depth = lines.depth[line] ?? 0;
+    const key = keyIn(lines, line);
+    if (depth > 3 || key === null) continue;
+    path[depth] = key;
+    let field: string | null = null;
+    if (depth === 1 && !Object.hasOwn(others, key)) {
+      if (Object.hasOwn(attributes, key)) field = `attributes.${key}`;
+      else if (key === 'provider' && metadata?.[key] !== undefined) field = key;
+    } else if (depth === 3 && path[1] === 'resource' && path[2] === 'attributes' && others.resource !== undefined) {
+      field = `resource.${key}`;
+    }
+    const value = field === null || field.length > LONGEST ? null : comparable(lines, line);
+    if (field !== null && value !== null) found.set(line, { field, value });
+  }
+  return found;
+}
+
+function keyIn(lines: JsonLines, line: number): string | null {
+  const written = keyOf(lines, line);
+  return written === null ? null : (JSON.parse(`"${written}"`) as string);
+}
+
+/** Returns the value of a line, if it is short and a filter can say it; else null. */
+function comparable(lines: JsonLines, line: number): LineValue['value'] | null {
+  const [start, end] = [lines.start[line] ?? 0, lines.end[line] ?? 0];
+  switch (lines.kind[line]) {
+    case Kind.string: {
+      const text = end - start > LONGEST ? null : stringOf(lines, line);
+      return text === 'NaN' || text === 'Infinity' || text === '-Infinity' ? null : text;
+    }
+    case Kind.number: {
+      const number = Number(lines.text.slice(start, end));
+      return Number.isInteger(number) && !Number.isSafeInteger(number) ? null : number;
+    }
+    case Kind.word: {
+      const word = lines.text.slice(start, end);
+      return word === 'null' ? null : word === 'true';
+    }
+    default:
+      return null;
+  }
 }

@@ -114,7 +114,7 @@ const MAX_INLINE_ROWS: usize = 1_024;
 /// Parts per thread that are evaluated in one round.
 pub(super) const PARTS_PER_THREAD: usize = 2;
 
-/// The most documents that one search looks at: 20 to 50 seconds of one core.
+/// The most documents that one search looks at: 12 to 40 seconds of one core.
 pub(super) const MAX_VERIFIED: usize = 1_000_000;
 /// Documents per thread that are looked at in one round.
 const VERIFIED_PER_THREAD: usize = 64;

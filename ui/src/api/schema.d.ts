@@ -1575,7 +1575,7 @@ export interface components {
          * @description A field to group by.
          */
         By: {
-            /** @description A text field or `status`; not `trace_id`. */
+            /** @description A text field or `status`, not `trace_id`; or `model`, for calls. */
             key: string;
             /**
              * @description Values with a group of their own.
@@ -2116,7 +2116,7 @@ export interface components {
          */
         HistogramBins: {
             /** @description The edges of the bins, the same in all groups. */
-            edges: number[];
+            edges: (number)[];
             /** @description The number of values in each bin. */
             counts: number[];
             /** @description Values below `range`, if it was given. */
@@ -2819,7 +2819,7 @@ export interface components {
         };
         /**
          * Sort
-         * @description The order of the traces of a search. Those of equal value are ordered by start time, the newest first.
+         * @description The order of the traces of a search: those of equal value by start time, the newest first, those of none last.
          */
         Sort: {
             /**
@@ -2838,7 +2838,7 @@ export interface components {
          * @description A field that traces can be sorted by.
          * @enum {unknown}
          */
-        SortKey: "cached_tokens" | "duration_ms" | "error_count" | "input_tokens" | "llm_calls" | "output_tokens" | "reasoning_tokens" | "start_time" | "tool_calls" | "total_spans" | "total_tokens";
+        SortKey: "cached_tokens" | "cost" | "cost_partial" | "duration_ms" | "error_count" | "input_tokens" | "llm_calls" | "output_tokens" | "reasoning_tokens" | "start_time" | "tool_calls" | "total_spans" | "total_tokens";
         /**
          * SpanColumns
          * @description The spans of a trace in columns of equal length, each before its children, in the order of the tree.
@@ -3036,6 +3036,11 @@ export interface components {
              */
             reasoning_tokens?: number | null;
             /**
+             * @description What it reports to have cost, in US dollars.
+             * @default null
+             */
+            cost?: number | null;
+            /**
              * @description The beginning of the input.
              * @default null
              */
@@ -3226,6 +3231,16 @@ export interface components {
             llm_calls: number;
             /** @description Calls of tools. */
             tool_calls: number;
+            /**
+             * @description What the model calls cost, in US dollars, if that is known.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description What is known of the cost, where that of a call is not.
+             * @default null
+             */
+            cost_partial?: number | null;
             /**
              * @description The beginning of the input.
              * @default null
@@ -3649,6 +3664,16 @@ export interface components {
             /** @description Calls of tools. */
             tool_calls: number;
             /**
+             * @description What the model calls cost, in US dollars, if that is known.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description What is known of the cost, where that of a call is not.
+             * @default null
+             */
+            cost_partial?: number | null;
+            /**
              * @description The beginning of the input.
              * @default null
              */
@@ -3802,6 +3827,16 @@ export interface components {
             llm_calls: number;
             /** @description Calls of tools. */
             tool_calls: number;
+            /**
+             * @description What the model calls cost, in US dollars, if that is known.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description What is known of the cost, where that of a call is not.
+             * @default null
+             */
+            cost_partial?: number | null;
             /**
              * @description The beginning of the input.
              * @default null

@@ -123,6 +123,7 @@ def test_a_span_leads_to_the_traces_with_one_like_it(page: Page, orders: str, sp
     page.goto(f"{start}{orders}?span={span:016x}")
     panel = page.get_by_label("Selected span")
     link = panel.get_by_role("link", name=f"Traces with a span like this: {same}")
+    expect(link).to_be_visible()
     assert_accessible(page)
     take_picture(page, f"trace-like-{same}")
     link.click()

@@ -14,8 +14,15 @@ use super::{of_trace, operations, snapshot_after, traces};
 
 /// A condition on an amount of money.
 pub(super) fn amount(key: &'static str) -> impl Strategy<Value = Value> {
-    let values =
-        vec![json!(0), json!(0.01), json!(0.010_000_000_1), json!(0.02), json!(0.25), json!(0.26), json!(0.5)];
+    let values = vec![
+        json!(0),
+        json!(0.01),
+        json!(0.010_000_000_1),
+        json!(0.02),
+        json!(0.25),
+        json!(0.26),
+        json!(0.5),
+    ];
     let value = prop::sample::select(values);
     (prop::sample::select(vec!["EQ", "GT", "GTE", "LT", "LTE", "NEQ", "IN", "EXISTS"]), value).prop_map(
         move |(op, value)| match op {

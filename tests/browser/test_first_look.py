@@ -41,8 +41,9 @@ def demo(tmp_path: Path) -> Iterator[str]:
 
 
 def book(page: Page, city: str) -> None:
-    """Asks the agent to book a room, and approves."""
+    """Asks the agent to book a room once it has ended its last answer, and approves."""
     page.get_by_label("Message").fill(city)
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Approve").last.click()
 
@@ -64,7 +65,5 @@ def test_a_failed_tool_call_is_found_and_the_run_repeated(demo: str, visit: Call
     page.get_by_role("button", name="Run it again").click()
     expect(page).to_have_url(re.compile("#/playground/agents/booker"))
     expect(page.get_by_label("Message")).to_have_value(FOGGY)
-    page.get_by_label("Message").fill(CLEAR)
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Approve").click()
+    book(page, CLEAR)
     expect(page.get_by_text(f"Room 7 in {CLEAR} is yours.")).to_be_visible()

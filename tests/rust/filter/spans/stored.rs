@@ -113,7 +113,7 @@ fn assert_sent(trace: &Trace) {
 }
 
 fn cases() -> u64 {
-    std::env::var("TEXT_CASES").map_or(400, |cases| cases.parse().expect("a number"))
+    std::env::var("SAID_CASES").map_or(400, |cases| cases.parse().expect("a number"))
 }
 
 #[test]

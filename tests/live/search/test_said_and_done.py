@@ -102,6 +102,11 @@ MADE: dict[str, list[Span]] = {
         model((2, 1, 3, 4), gen_ai__request__temperature=1.5),
     ],
     "elsewhere": [span("AGENT", "Shop.run", RUN), tool("look", (2, 1, 1, 2)), model((3, 1, 3, 4))],
+    "costly": [
+        span("AGENT", "Shop.run", RUN),
+        tool("look", (2, 1, 1, 2)),
+        model((3, 1, 3, 4), llm__cost__total=0.75),
+    ],
 }
 EXPECTED = {
     'where did somebody write "refund me twice"?': {"said"},
@@ -116,6 +121,7 @@ EXPECTED = {
     "which spans still run?": {"running"},
     "which runs called no tool?": {"no tool"},
     "which calls were made with a temperature above 1?": {"hot"},
+    "which runs cost more than half a dollar?": {"costly"},
     "which runs came from that host?": {"elsewhere"},
 }
 

@@ -134,16 +134,6 @@ class ExportQuery(StoreQuery, frozen=True, kw_only=True):
     ] = "parquet"
 
 
-class AttributesQuery(StoreQuery, frozen=True, kw_only=True):
-    """The query parameters of the keys of attributes."""
-
-    filter: Annotated[Text, Meta(description="A filter expression in JSON; all traces by default.")] = UNSET
-    prefix: Annotated[
-        str, Meta(max_length=1_100, description="What the keys start with: `attributes.` or `resource.`, and the key.")
-    ] = ""
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Keys to return.")] = 100
-
-
 class PageQuery(StoreQuery, frozen=True, kw_only=True):
     """The query parameters of a page."""
 

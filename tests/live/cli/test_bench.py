@@ -100,7 +100,7 @@ def test_the_report_is_complete(done: Done) -> None:
         assert page.count(f"| {title} |") >= 2, title
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
     http = "Over HTTP, with full span trees"
-    questions = ["Beside the peers", "Aggregations", "Facets"]
+    questions = ["Beside the peers", "Aggregations", "Facets", "The indexes", "What was said", "What was done"]
     assert headings == ["Goals", "Circumstances", "The store", *questions, http, "Ingest", "Opening"]
     assert f"{len(TITLES) * QUERIES_PER_TEMPLATE} answers were compared with DuckDB's" in page
     assert "(out.json)" in page

@@ -20,7 +20,6 @@ from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.json import json_response
 from spanwise.http.schemas.spans import TraceDetailLevel, TraceQuery
 from spanwise.models import (
-    AttributesQuery,
     Deleted,
     DeleteRequest,
     ExportQuery,
@@ -32,6 +31,7 @@ from spanwise.models import (
 from spanwise.traces import filter_schema
 from spanwise.traces.download import FORMATS
 from spanwise.traces.search.aggregate import AggregateRequest
+from spanwise.traces.search.attributes import AttributesQuery
 from spanwise.traces.search.facets import FacetsRequest
 from spanwise.traces.search.spans import SpanSearchRequest
 from spanwise.traces.value_range import ValueRange

@@ -16,7 +16,6 @@ from spanwise.http.schemas.service import Health, HealthQuery, Info, Overview
 from spanwise.http.schemas.spans import SpanDetail, TraceQuery, TraceSkeleton, ValuePage
 from spanwise.http.schemas.tail import TailDropped, TailEnd, TailGap, TailRequest, TailStarted, TailTrace
 from spanwise.models import (
-    AttributesQuery,
     Deleted,
     DeleteRequest,
     DetailPage,
@@ -35,7 +34,7 @@ from spanwise.models import (
 )
 from spanwise.traces.download import FORMATS
 from spanwise.traces.search.aggregate import AggregateRequest, AggregateResponse
-from spanwise.traces.search.attributes import AttributesResponse
+from spanwise.traces.search.attributes import AttributesQuery, AttributesResponse
 from spanwise.traces.search.facets import FacetsRequest, FacetsResponse
 from spanwise.traces.search.spans import SpanPage, SpanSearchRequest
 

@@ -11,14 +11,25 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct
 
 from spanwise._engine import attribute_keys
+from spanwise.models import StoreQuery, Text
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter, TraceStore
 
 _encoder = msgspec.json.Encoder()
+
+
+class AttributesQuery(StoreQuery, frozen=True, kw_only=True):
+    """The query parameters of the keys of attributes."""
+
+    filter: Annotated[Text, Meta(description="A filter expression in JSON; all traces by default.")] = UNSET
+    prefix: Annotated[
+        str, Meta(max_length=1_100, description="What the keys start with: `attributes.` or `resource.`, and the key.")
+    ] = ""
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Keys to return.")] = 100
 
 
 class AttributeKey(Struct, frozen=True):

@@ -106,7 +106,7 @@ def test_the_report_is_complete(done: Done) -> None:
     assert "(out.json)" in page
     assert "(out.svg)" in page
     goals = page.partition("### Goals")[2].partition("###")[0]
-    assert goals.count("| yes |") + goals.count("| no |") == 11
+    assert goals.count("| yes |") + goals.count("| no |") == 18
 
 
 def test_the_figures_are_the_page_as_json(done: Done) -> None:

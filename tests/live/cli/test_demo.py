@@ -49,6 +49,7 @@ def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Pa
 
     with start_demo(tmp_path / "demo", port) as demo:
         printed = read_output(demo)
+        send(next(line for line in printed.splitlines() if line.startswith("curl"))).raise_for_status()
         demo.send_signal(signal.SIGINT)
-        demo.wait(15)
+        assert demo.wait(15) == 0
     assert "400 traces of seed 7 in" in printed

@@ -43,7 +43,7 @@ impl SpanTable {
 }
 
 impl CostColumn {
-    /// Returns about how many bytes of memory it takes, with the rows in order.
+    /// Returns about how many bytes of memory it takes, with the rows in the order of one field.
     pub fn bytes(&self) -> usize {
         self.costs.len() * (size_of::<i64>() + size_of::<u32>())
     }

@@ -132,7 +132,7 @@ impl SpanQuestion<'_> {
     fn holds(&self, look: &Look<'_, '_>) -> Result<bool> {
         let Some(stored) = (look.stored)()? else { return Ok(false) };
         match self.test.is_of_stored(stored, self.wanted) {
-            Ok(Some(is_wanted)) => Ok(is_wanted),
+            Ok(Some(matches)) => Ok(matches),
             // Whether a document is damaged shows when all of it is decoded.
             Ok(None) | Err(Error::Decode(_)) => {
                 (look.view)(stored).map_or(Ok(false), |view| self.test.is(self.wanted, view))

@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Calls `look` with bytes to look into. It must not call this again.
-fn looked_into<R>(bytes: &[u8], look: impl FnOnce(ProbedBytes<'_>) -> R) -> R {
+fn with_probed_bytes<R>(bytes: &[u8], look: impl FnOnce(ProbedBytes<'_>) -> R) -> R {
     FOLDED.with_borrow_mut(|folded| {
         let found = look(ProbedBytes::of(bytes, folded));
         if folded.capacity() > MAX_KEPT_BYTES {
@@ -30,7 +30,7 @@ fn looked_into<R>(bytes: &[u8], look: impl FnOnce(ProbedBytes<'_>) -> R) -> R {
 impl Pattern {
     /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
     pub(super) fn may_be_in(&self, span: &[u8]) -> bool {
-        self.probe.as_ref().is_none_or(|probe| looked_into(span, |bytes| probe.may_be_in(bytes)))
+        self.probe.as_ref().is_none_or(|probe| with_probed_bytes(span, |bytes| probe.may_be_in(bytes)))
     }
 }
 
@@ -128,7 +128,7 @@ impl SaidTexts<'_> {
 /// Whether a text of a span may contain a pattern.
 fn may_have(span: &StoredSpan<'_>, channel: Channel, pattern: &Pattern) -> Result<bool> {
     let Some(probe) = &pattern.probe else { return Ok(true) };
-    looked_into(span.bytes(), |bytes| {
+    with_probed_bytes(span.bytes(), |bytes| {
         Ok(probe.may_be_in(bytes) && span.has_source(channel, |part| probe.may_be_in(bytes.part(part)))?)
     })
 }

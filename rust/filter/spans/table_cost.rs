@@ -34,8 +34,8 @@ impl TableTest<'_> {
             Self::Spans(test) => test.are(wanted, rows),
             // A cost that is not known is neither above nor below an amount, and a look at the trace says no more.
             Self::Cost(calls, test) => {
-                let is_wanted = |cost| Truth::of(test.of_cost(cost) == Some(wanted));
-                rows.iter().map(|row| calls.cost(*row).map_or(Truth::Unknown, is_wanted)).collect()
+                let fits = |cost| Truth::of(test.of_cost(cost) == Some(wanted));
+                rows.iter().map(|row| calls.cost(*row).map_or(Truth::Unknown, fits)).collect()
             }
         }
     }

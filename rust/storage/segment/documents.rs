@@ -135,7 +135,7 @@ thread_local! {
 /// Returns the content of a frame, which has at most `capacity` bytes.
 ///
 /// # Errors
-/// What zstd calls the fault of the frame.
+/// The name that zstd has for what is wrong with the frame.
 fn decompress(
     frame: &[u8],
     capacity: usize,

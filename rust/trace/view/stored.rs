@@ -98,20 +98,20 @@ impl<'t> StoredSpan<'t> {
         self.slice.bytes
     }
 
-    /// Whether `is_wanted` is true of the bytes of a field of which texts in a channel may be made.
+    /// Whether `holds` is true of the bytes of a field of which texts in a channel may be made.
     ///
     /// # Errors
     /// [`Error::Decode`] if the bytes are not a span.
-    pub fn has_source(&self, channel: Channel, is_wanted: impl Fn(&[u8]) -> bool) -> Result<bool> {
+    pub fn has_source(&self, channel: Channel, holds: impl Fn(&[u8]) -> bool) -> Result<bool> {
         let is_of_error = matches!(channel, Channel::Error | Channel::Any);
         let attributes = attributes_of(channel);
         for source in sources_of(self.bytes()) {
             let is_source = match source.map_err(Error::Decode)? {
                 SourceRef::Attribute(name, bytes) => {
-                    attributes.iter().any(|attribute| may_feed(name, *attribute)) && is_wanted(bytes)
+                    attributes.iter().any(|attribute| may_feed(name, *attribute)) && holds(bytes)
                 }
-                SourceRef::Event(bytes) => is_wanted(bytes),
-                SourceRef::Status(bytes) => is_of_error && is_wanted(bytes),
+                SourceRef::Event(bytes) => holds(bytes),
+                SourceRef::Status(bytes) => is_of_error && holds(bytes),
             };
             if is_source {
                 return Ok(true);
@@ -120,11 +120,11 @@ impl<'t> StoredSpan<'t> {
         Ok(false)
     }
 
-    /// Whether `is_wanted` is true of a text in a channel that the attributes alone say is one. `false` says nothing.
+    /// Whether `holds` is true of a text in a channel that the attributes alone say is one. `false` says nothing.
     ///
     /// # Errors
     /// As [`StoredSpan::has_source`].
-    pub fn has_sent_text(&self, channel: Channel, is_wanted: impl FnMut(&str) -> bool) -> Result<bool> {
+    pub fn has_sent_text(&self, channel: Channel, holds: impl FnMut(&str) -> bool) -> Result<bool> {
         if channel == Channel::Error {
             return Ok(false);
         }
@@ -134,7 +134,7 @@ impl<'t> StoredSpan<'t> {
         let sides = [(Channel::Input, Side::Input), (Channel::Output, Side::Output)];
         let sides = sides.into_iter().filter(|(of, _)| channel == Channel::Any || channel == *of);
         let mut texts = sides.filter_map(|(_, side)| sent_text(&reader, scope, side));
-        Ok(texts.any(is_wanted))
+        Ok(texts.any(holds))
     }
 
     /// Returns the span to read all its texts of.

@@ -1,4 +1,4 @@
-"""Random bodies of searches, aggregations, facets and tails, valid and not: none of them is a fault of the service."""
+"""Random bodies of searches, aggregations, facets and tails, valid and not: none of them is an error of the service."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 
 @pytest.mark.parametrize("cases", CASES)
-def test_no_question_is_a_fault(filled: RunningService, cases: int) -> None:
+def test_no_question_is_an_error_of_the_service(filled: RunningService, cases: int) -> None:
     bodies = Bodies(seed=cases)
     kinds: list[tuple[str, Callable[[], Any]]] = [
         ("/traces/aggregate", bodies.aggregation),

@@ -3,12 +3,30 @@
 //! Source: `XPath` 1.0, 2.2, for the axes of a tree; `FOLLOWED_BY` and `PRECEDED_BY` are about time
 //! (`docs/reference/filter.md#axes`).
 
+mod narrowed;
+mod same;
+
 use std::iter;
 use std::ops::Range;
 
-use crate::filter::expr::Axis;
+use crate::filter::axis::Axis;
 use crate::span_table::{PlaceSet, SpanBlock};
 use crate::trace::view::TraceView;
+use narrowed::mark_narrowed;
+
+pub(super) use narrowed::Narrowing;
+pub(super) use same::{SameInTable, classes_of_trace};
+
+/// What holds of two spans that start at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ties {
+    /// The one that the tree shows first is first.
+    Ordered,
+    /// Each is before and after the other: their order is not known, and it may be so.
+    Count,
+    /// Neither is before the other: their order is not known, and it need not be so.
+    DoNotCount,
+}
 
 /// The spans of one trace, or of several one after the other, by their places: a parent stands before its children, and a
 /// subtree is a range of places.
@@ -27,6 +45,9 @@ pub(super) trait Places {
 
     /// Returns the end likewise; 0 if there is none yet.
     fn end(&self, place: usize) -> u64;
+
+    /// Returns what holds of two spans that start at the same time.
+    fn ties(&self) -> Ties;
 }
 
 impl Places for TraceView<'_> {
@@ -49,13 +70,17 @@ impl Places for TraceView<'_> {
     fn end(&self, place: usize) -> u64 {
         self.span(place).end
     }
+
+    fn ties(&self) -> Ties {
+        Ties::Ordered
+    }
 }
 
 /// The spans of a block of a table.
 pub(super) struct BlockPlaces<'b> {
     pub(super) block: &'b SpanBlock<'b>,
-    /// Microseconds that an end is moved by: 1 if spans that touch within a microsecond do not count as ordered.
-    pub(super) delay: u64,
+    /// What holds of two times in the same microsecond.
+    pub(super) ties: Ties,
 }
 
 impl Places for BlockPlaces<'_> {
@@ -77,14 +102,31 @@ impl Places for BlockPlaces<'_> {
 
     fn end(&self, place: usize) -> u64 {
         let end = self.block.end(place);
-        if end == 0 { 0 } else { end + self.delay }
+        if end == 0 { 0 } else { end + u64::from(self.ties == Ties::DoNotCount) }
+    }
+
+    fn ties(&self) -> Ties {
+        self.ties
     }
 }
 
 /// Returns which of the places that are `asked` have a place of `targets` on the axis.
-pub(super) fn related(axis: Axis, spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet) -> PlaceSet {
+pub(super) fn related(
+    (axis, narrowing): (Axis, &Narrowing),
+    spans: &impl Places,
+    asked: &PlaceSet,
+    targets: &PlaceSet,
+) -> PlaceSet {
     let all = asked.places();
     let mut found = PlaceSet::none(all.clone());
+    if !narrowing.is_plain() {
+        for trace in spans.traces() {
+            if asked.has_any(trace.clone()) && targets.has_any(trace.clone()) {
+                mark_narrowed((axis, narrowing), spans, (trace, asked, targets), &mut found);
+            }
+        }
+        return found;
+    }
     match axis {
         Axis::Parent => {
             let has = |place: &usize| spans.parent(*place).is_some_and(|parent| targets.contains(parent));
@@ -109,6 +151,7 @@ pub(super) fn related(axis: Axis, spans: &impl Places, asked: &PlaceSet, targets
             let has = |place: &usize| targets.has_any(place + 1..spans.end_of_subtree(*place));
             asked.iter(all).filter(has).for_each(|place| found.insert(place));
         }
+        Axis::Sibling => siblings(spans, asked, targets, &mut found),
         Axis::FollowedBy | Axis::PrecededBy => {
             for trace in spans.traces() {
                 if asked.has_any(trace.clone()) {
@@ -118,6 +161,22 @@ pub(super) fn related(axis: Axis, spans: &impl Places, asked: &PlaceSet, targets
         }
     }
     found
+}
+
+/// Adds the asked places that have the parent of a target, and are not this alone.
+fn siblings(spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet, found: &mut PlaceSet) {
+    let all = asked.places();
+    let (mut one, mut several) = (PlaceSet::none(all.clone()), PlaceSet::none(all.clone()));
+    for parent in targets.iter(all.clone()).filter_map(|place| spans.parent(place)) {
+        let more = if one.contains(parent) { &mut several } else { &mut one };
+        more.insert(parent);
+    }
+    for place in asked.iter(all) {
+        let has = |parent| several.contains(parent) || (one.contains(parent) && !targets.contains(place));
+        if spans.parent(place).is_some_and(has) {
+            found.insert(place);
+        }
+    }
 }
 
 /// Adds the asked places of one trace that a target elsewhere in the tree follows, or precedes.

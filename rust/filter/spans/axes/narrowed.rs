@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Places, Ties};
+use super::places::{Places, Ties};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::span_table::PlaceSet;
 
@@ -98,7 +98,7 @@ impl<P: Places> Group<'_, P> {
             let range = if self.asked.contains(place) { self.range(place, &times) } else { 0..0 };
             let before = seen.between(&range) - above.between(&range);
             open.push(Open { place, end: self.spans.end_of_subtree(place), range, before, rank });
-            for rank in rank {
+            if let Some(rank) = rank {
                 seen.add(rank, 1);
                 above.add(rank, 1);
             }
@@ -209,7 +209,7 @@ struct Open {
 impl Open {
     /// Leaves its subtree: the targets that were not seen yet stand after it.
     fn close(&self, seen: &Counts, above: &mut Counts, found: &mut PlaceSet) {
-        for rank in self.rank {
+        if let Some(rank) = self.rank {
             above.add(rank, -1);
         }
         let all = i64::try_from(self.range.len()).unwrap_or(i64::MAX);

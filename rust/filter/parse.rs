@@ -16,8 +16,8 @@
 //! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing and repeated
 //! members are rejected. See `docs/reference/filter.md#filter-expression`.
 
-use super::error::LocatedError;
 use super::axis::{Axis, AxisOptions};
+use super::error::LocatedError;
 use super::expr::{AxisExpr, Condition, Expr, Operand, SpanExpr};
 use super::json::{Json, excerpt};
 use crate::error::FilterError;

@@ -47,7 +47,10 @@ function readPlainSpan(expression: Expression): SpanNode | null {
   return bounds.most !== null && bounds.most < bounds.least ? null : { name, ...bounds, where };
 }
 
-/** Reads a condition that there is a span on an axis, or that there is none; null for anything else, also with options. */
+/**
+ * Reads a condition that there is a span on an axis, or that there is none; null for anything else. An axis with options is
+ * no such condition: it is said as JSON, so that none of them is lost.
+ */
 export function readAxis(expression: Expression): AxisNode | null {
   const outer = readNode(expression);
   const negated = outer.kind === 'negation';

@@ -1,4 +1,4 @@
-//! Axes between the spans of a trace, each in time about linear in the spans.
+//! Axes between the spans of a trace, each in time about linear in the spans; with options, in `n log n` ([`narrowed`]).
 //!
 //! Source: `XPath` 1.0, 2.2, for the axes of a tree; `FOLLOWED_BY` and `PRECEDED_BY` are about time
 //! (`docs/reference/filter.md#axes`).

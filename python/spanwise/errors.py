@@ -155,7 +155,7 @@ class UnavailableError(SpanwiseError):
 
 
 class StoreStoppedError(UnavailableError):
-    """The store accepts no spans until it is reopened; searches still work."""
+    """The store accepts no spans until it is reopened. If another process holds it, it is not searched either."""
 
 
 class StoreClosedError(UnavailableError):

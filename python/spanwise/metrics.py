@@ -42,6 +42,10 @@ STORE_GAUGES = {
     "wal_folded_through": ("spanwise_store_wal_checkpoint", "Number of the last write-ahead log object in segments."),
     "manifest": ("spanwise_store_manifest_version", "Number of the newest manifest."),
     "is_acknowledging": ("spanwise_store_is_writable", "1 if the store accepts spans, 0 if it must be reopened first."),
+    "unsearchable": (
+        "spanwise_store_is_unsearchable",
+        "1 while searches are rejected: another process holds the store, or that is not known.",
+    ),
     "is_merging": ("spanwise_store_is_merging", "1 while segments are being merged."),
     "seal_fault": ("spanwise_store_is_seal_failing", "1 while sealing the head fails; it is retried."),
     "merge_fault": ("spanwise_store_is_merge_failing", "1 if a merge failed, or leaves out a damaged segment."),

@@ -38,7 +38,7 @@ impl PyAggregation {
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPreparedAggregation> {
         let token = token_of(cancel);
-        detached(py, || PreparedAggregation::new(&store.snapshot(), &self.aggregation, &token))
+        detached(py, || PreparedAggregation::new(store.opened.present()?.as_ref(), &self.aggregation, &token))
             .map(|prepared| PyPreparedAggregation { prepared })
     }
 }

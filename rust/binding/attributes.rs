@@ -46,7 +46,8 @@ pub(super) fn attribute_keys(
     cancel: Option<Bound<'_, PyCancellationToken>>,
 ) -> PyResult<PyAttributeKeys> {
     let token = token_of(cancel);
-    let keys =
-        detached(py, || search::attribute_keys(&store.snapshot(), &filter.filter, (prefix, limit), &token));
+    let keys = detached(py, || {
+        search::attribute_keys(store.opened.present()?.as_ref(), &filter.filter, (prefix, limit), &token)
+    });
     keys.map(PyAttributeKeys)
 }

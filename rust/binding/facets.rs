@@ -38,7 +38,7 @@ impl PyFacetPlan {
             if let Some((key, text)) = &prefix {
                 request = request.with_prefix(key, text)?;
             }
-            FacetPlan::new(store.snapshot(), &filter.filter, request)
+            FacetPlan::new(store.opened.present()?, &filter.filter, request)
         })?;
         Ok(Self { plan })
     }

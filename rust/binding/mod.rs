@@ -10,6 +10,7 @@ mod detach;
 mod errors;
 mod facets;
 mod filter;
+mod open_store;
 mod otlp;
 mod page;
 mod store;

@@ -8,13 +8,14 @@ use pyo3_arrow::PyRecordBatchReader;
 use super::bulk::{PyDownload, import_all};
 use super::detach::detached;
 use super::filter::{PyFilter, PySpanFilter};
+use super::open_store::OpenStore;
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
 use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
 use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
-use crate::storage::{Changes, LogIngestReport, Options, Snapshot, TraceStore};
+use crate::storage::{LogIngestReport, Options, TraceStore};
 use crate::trace::values::ValuePart;
 use crate::trace::{conventions, cost};
 
@@ -41,39 +42,7 @@ impl PyCancellationToken {
 /// A durable store of traces with a single writer.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
 pub(super) struct PyTraceStore {
-    opened: OpenStore,
-}
-
-/// How the store is open.
-enum OpenStore {
-    /// As its single writer.
-    Writer(TraceStore),
-    /// As a snapshot, which another process may have moved past.
-    Reader(Arc<Snapshot>),
-}
-
-impl PyTraceStore {
-    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        match &self.opened {
-            OpenStore::Writer(store) => store.snapshot(),
-            OpenStore::Reader(snapshot) => snapshot.clone(),
-        }
-    }
-
-    /// Returns which traces change; none do in a store that is open for reading.
-    pub(super) fn changes(&self) -> Arc<Changes> {
-        match &self.opened {
-            OpenStore::Writer(store) => store.changes(),
-            OpenStore::Reader(_) => Arc::default(),
-        }
-    }
-
-    pub(super) fn store(&self) -> crate::error::Result<&TraceStore> {
-        match &self.opened {
-            OpenStore::Writer(store) => Ok(store),
-            OpenStore::Reader(_) => Err(Error::Options("the store was opened for reading only".into())),
-        }
-    }
+    pub(super) opened: OpenStore,
 }
 
 #[pymethods]
@@ -127,7 +96,7 @@ impl PyTraceStore {
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
-            let ingested = self.store()?.ingest_body(body, content_type, content_encoding)?;
+            let ingested = self.opened.writer()?.ingest_body(body, content_type, content_encoding)?;
             Ok(PyIngestReport {
                 accepted_spans: ingested.accepted,
                 rejected_spans: ingested.rejected,
@@ -150,7 +119,7 @@ impl PyTraceStore {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
             let LogIngestReport { stored, dropped } =
-                self.store()?.ingest_log_body(body, content_type, content_encoding)?;
+                self.opened.writer()?.ingest_log_body(body, content_type, content_encoding)?;
             Ok(PyLogIngestReport {
                 kept_records: stored.accepted,
                 dropped_records: dropped,
@@ -186,7 +155,7 @@ impl PyTraceStore {
             let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
             let view = RunView { detail: Detail::from_word(detail)?, with_matches: matches };
             let search = if ends_when_full { search::newest_runs } else { search::runs };
-            search(&self.snapshot(), &filter.filter, request, view, &token)
+            search(self.opened.present()?.as_ref(), &filter.filter, request, view, &token)
         })
         .map(PyPage::new)
     }
@@ -202,8 +171,15 @@ impl PyTraceStore {
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
-        detached(py, || search::ids(&self.snapshot(), &filter.filter, PageRequest::new(page, limit)?, &token))
-            .map(PyPage::new)
+        detached(py, || {
+            search::ids(
+                self.opened.present()?.as_ref(),
+                &filter.filter,
+                PageRequest::new(page, limit)?,
+                &token,
+            )
+        })
+        .map(PyPage::new)
     }
 
     /// Returns one page of sessions, the one with the newest last trace first.
@@ -218,7 +194,12 @@ impl PyTraceStore {
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || {
-            search::sessions(&self.snapshot(), &filter.filter, PageRequest::new(page, limit)?, &token)
+            search::sessions(
+                self.opened.present()?.as_ref(),
+                &filter.filter,
+                PageRequest::new(page, limit)?,
+                &token,
+            )
         })
         .map(PyPage::new)
     }
@@ -240,7 +221,7 @@ impl PyTraceStore {
         detached(py, || {
             let search = if ends_when_full { search::newest_spans } else { search::spans };
             let filters = (&*filter.filter, &spans.filter);
-            search(&self.snapshot(), filters, PageRequest::new(page, limit)?, &token)
+            search(self.opened.present()?.as_ref(), filters, PageRequest::new(page, limit)?, &token)
         })
         .map(PyPage::new)
     }
@@ -256,7 +237,12 @@ impl PyTraceStore {
     ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::trace(&self.snapshot(), trace_id, &filter.filter, Detail::from_word(detail)?)
+            search::trace(
+                self.opened.present()?.as_ref(),
+                trace_id,
+                &filter.filter,
+                Detail::from_word(detail)?,
+            )
         })
     }
 
@@ -271,7 +257,12 @@ impl PyTraceStore {
     ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::damaged_trace(&self.snapshot(), trace_id, &filter.filter, Detail::from_word(detail)?)
+            search::damaged_trace(
+                self.opened.present()?.as_ref(),
+                trace_id,
+                &filter.filter,
+                Detail::from_word(detail)?,
+            )
         })
     }
 
@@ -289,7 +280,7 @@ impl PyTraceStore {
         detached(py, || {
             let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
             let Some((trace_id, span_id)) = ids else { return Ok(None) };
-            search::span(&self.snapshot(), trace_id, span_id, &filter.filter, max_bytes)
+            search::span(self.opened.present()?.as_ref(), trace_id, span_id, &filter.filter, max_bytes)
         })
     }
 
@@ -306,26 +297,30 @@ impl PyTraceStore {
             let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
             let Some((trace_id, span_id)) = ids else { return Ok(None) };
             let wanted = ValuePart { path: part.0, from: part.1, max_bytes: part.2 };
-            search::value(&self.snapshot(), trace_id, span_id, &filter.filter, &wanted)
+            search::value(self.opened.present()?.as_ref(), trace_id, span_id, &filter.filter, &wanted)
         })
     }
 
     /// Returns the rows of the matching traces as a stream of Arrow batches.
     fn scan(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyRecordBatchReader> {
-        detached(py, || Ok(bulk::scan(self.snapshot(), filter.filter.as_ref().clone())))
+        detached(py, || Ok(bulk::scan(self.opened.present()?, filter.filter.as_ref().clone())))
             .map(|scan| PyRecordBatchReader::new(Box::new(scan)))
     }
 
     /// Returns the spans of the matching traces as a stream of Arrow batches.
     fn export_spans(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyRecordBatchReader> {
-        detached(py, || Ok(bulk::spans(self.snapshot(), filter.filter.as_ref().clone())))
+        detached(py, || Ok(bulk::spans(self.opened.present()?, filter.filter.as_ref().clone())))
             .map(|spans| PyRecordBatchReader::new(Box::new(spans)))
     }
 
     /// Returns the matching traces as the bytes of a file, in chunks.
     fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyDownload> {
         detached(py, || {
-            bulk::Download::new(self.snapshot(), filter.filter.as_ref().clone(), Format::from_word(format)?)
+            bulk::Download::new(
+                self.opened.present()?,
+                filter.filter.as_ref().clone(),
+                Format::from_word(format)?,
+            )
         })
         .map(PyDownload::new)
     }
@@ -334,30 +329,30 @@ impl PyTraceStore {
     #[pyo3(signature = (stream, source = ""))]
     fn import_spans(&self, py: Python<'_>, stream: PyRecordBatchReader, source: &str) -> PyResult<Vec<u8>> {
         let reader = stream.into_reader()?;
-        detached(py, || import_all(self.store()?, reader, source))
+        detached(py, || import_all(self.opened.writer()?, reader, source))
     }
 
     /// Deletes the matching traces and returns their number; a dry run only counts them.
     #[pyo3(signature = (filter, dry_run = false))]
     fn delete(&self, py: Python<'_>, filter: &PyFilter, dry_run: bool) -> PyResult<u64> {
-        detached(py, || self.store()?.delete(&filter.filter, dry_run))
+        detached(py, || self.opened.writer()?.delete(&filter.filter, dry_run))
     }
 
     /// Seals the head.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.store()?.flush())
+        detached(py, || self.opened.writer()?.flush())
     }
 
     /// Seals the head and compacts all segments; a purge also removes everything deleted from disk.
     #[pyo3(signature = (purge = false))]
     fn compact(&self, py: Python<'_>, purge: bool) -> PyResult<()> {
-        detached(py, || self.store()?.compact(purge))
+        detached(py, || self.opened.writer()?.compact(purge))
     }
 
     /// Returns counts and sizes as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || {
-            serde_json::to_vec(&self.store()?.stats()).map_err(|error| Error::storage("stats", error))
+            serde_json::to_vec(&self.opened.writer()?.stats()).map_err(|error| Error::storage("stats", error))
         })
     }
 

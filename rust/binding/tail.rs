@@ -45,20 +45,20 @@ pub(super) struct PyTailFeed {
 impl PyTailFeed {
     #[new]
     fn new(store: Py<PyTraceStore>) -> Self {
-        let changes = store.get().changes();
+        let changes = store.get().opened.changes();
         Self { store, changes }
     }
 
     /// Returns a number that grows when a trace changes.
     #[getter]
     fn position(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, || Ok(self.store.get().snapshot().changes()))
+        detached(py, || Ok(self.store.get().opened.known().changes()))
     }
 
     /// Returns a reader of what is committed from now on.
     fn open(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyTail> {
         let tail = detached(py, || {
-            Ok(Tail::new(filter.filter.as_ref().clone(), self.store.get().snapshot().changes()))
+            Ok(Tail::new(filter.filter.as_ref().clone(), self.store.get().opened.present()?.changes()))
         })?;
         Ok(PyTail { tail })
     }
@@ -74,7 +74,7 @@ impl PyTailFeed {
         let Polled { events, has_deferred, errors } = detached(py, || {
             let readers: Vec<(&Tail, usize)> =
                 readers.iter().map(|(reader, count)| (&reader.get().tail, *count)).collect();
-            tail::poll(&self.store.get().snapshot(), &self.changes, &readers, Instant::now())
+            tail::poll(self.store.get().opened.present()?.as_ref(), &self.changes, &readers, Instant::now())
         })?;
         let events = events.into_iter().map(|of_reader| {
             of_reader.into_iter().map(|event| (event.number, event.kind.word(), event.body)).collect()

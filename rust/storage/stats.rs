@@ -43,6 +43,8 @@ pub struct Stats {
     pub is_acknowledging: bool,
     /// Why they are not, until the store is opened again.
     pub stopped: Option<String>,
+    /// Why searches are rejected: another process holds the store, or that is not known.
+    pub unsearchable: Option<String>,
     /// Why the last seal failed; it is retried.
     #[serde(rename = "seal_fault")]
     pub seal_error: Option<String>,
@@ -90,6 +92,7 @@ impl Stats {
             manifest: progress.manifest,
             is_acknowledging: is_running && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
+            unsearchable: published.holding.doubt(),
             seal_error: progress.seal_error.clone(),
             is_merging: progress.is_merging,
             merge_error: progress.merge_error.clone(),

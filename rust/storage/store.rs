@@ -141,9 +141,22 @@ impl TraceStore {
         progress.imports.iter().find(|record| record.source == source).cloned()
     }
 
-    /// Returns the present state.
+    /// Returns the state as this process knows it, whoever holds the store.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.inner.published.snapshot.load_full()
+    }
+
+    /// Returns the present state, unless it may not be the present one any more because another process holds the store.
+    /// Waits for a look at the storage if the last one began more than 2 s ago.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if another process holds the store, or its folder was moved; [`Error::Busy`] if that cannot
+    /// be told in time.
+    pub fn present(&self) -> Result<Arc<Snapshot>> {
+        if !self.inner.is_closed.load(Ordering::Acquire) {
+            self.inner.published.holding.expect()?;
+        }
+        Ok(self.snapshot())
     }
 
     /// Returns which traces requests have changed since the store was opened.
@@ -170,7 +183,7 @@ impl TraceStore {
     /// [`Error::Storage`]: nothing was deleted, try again later. Otherwise as [`TraceStore::ingest`].
     pub fn delete(&self, filter: &Filter, dry_run: bool) -> Result<u64> {
         self.inner.expect_open()?;
-        let snapshot = self.snapshot();
+        let snapshot = self.present()?;
         let matching = count(&snapshot, filter)?;
         if dry_run || matching == 0 {
             return Ok(matching);

@@ -17,7 +17,7 @@ use crate::storage::snapshot::published::Published;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::Command;
-use crate::storage::workers::{compact, flush, index, reclaim, retention, wal_writer};
+use crate::storage::workers::{claim_watch, compact, flush, index, reclaim, retention, wal_writer};
 
 /// What runs until the store is closed.
 #[derive(Debug)]
@@ -64,6 +64,8 @@ impl Threads {
         let (reclaiming, reclaimer) = reclaim::start(storage)?;
         let workers = Workers { seals, merges, wal_writer, reclaimer };
         let watching_options = options.clone();
+        let claim_watching =
+            claim_watch::start(objects.clone(), &opened.0, published.clone(), closing.clone())?;
         let committer = Committer::new(objects, options, opened, published.clone(), workers);
         let retaining =
             retention::start(&watching_options, published.clone(), commands.clone(), closing.clone())?;
@@ -75,7 +77,10 @@ impl Threads {
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&received))?;
-        let others = [writing, sealing, merging, retaining].into_iter().chain(reclaiming).chain(indexing);
+        let others = [writing, sealing, merging, retaining, claim_watching]
+            .into_iter()
+            .chain(reclaiming)
+            .chain(indexing);
         Ok((Self { committer, others: others.collect(), is_closing, watching }, commands))
     }
 

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
-from spanwise.traces.store_options import ingest_obstacle, open_store
+from spanwise.traces.store_options import not_ready, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +40,10 @@ class LazyStore:
         """Returns whether the store is open."""
         return self._store is not None and not self._closed
 
-    async def ingest_obstacle(self) -> str | None:
-        """Returns why the store, which is open, acknowledges no ingested spans now; None if it does."""
+    async def not_ready(self) -> str | None:
+        """Returns what the store, which is open, does not serve now, and why; None if it serves everything."""
         assert self._store is not None  # noqa: S101  # it is open
-        return await asyncio.to_thread(ingest_obstacle, self._store, self._url, self._settings)
+        return await asyncio.to_thread(not_ready, self._store, self._url, self._settings)
 
     async def open(self) -> None:
         """Opens the store and replays its write-ahead log; a no-op when it is open.

@@ -67,12 +67,12 @@ class Traces:
         return tuple(self._stores)
 
     async def not_ready(self) -> str | None:
-        """Returns what cannot be served now and why; None if every store is open and acknowledges ingested spans."""
+        """Returns what cannot be served now and why; None if every store is open, answers and acknowledges."""
         if not all(store.is_open for store in self._stores.values()):
             return "search and ingest: a store is not open"
         for store in self._stores.values():
-            if (obstacle := await store.ingest_obstacle()) is not None:
-                return f"ingest: {obstacle}; searches are served"
+            if (reason := await store.not_ready()) is not None:
+                return reason
         return None
 
     async def open(self) -> None:

@@ -44,6 +44,7 @@ class _QuarantinedWal(msgspec.Struct, frozen=True, rename={"error": "fault"}):
 
 class _Stats(msgspec.Struct, frozen=True, rename={"quarantined": "aside", "quarantined_wal": "wal_aside"}):
     is_acknowledging: bool
+    unsearchable: str | None
     quarantined: list[_QuarantinedSegment]
     quarantined_wal: list[_QuarantinedWal]
 
@@ -105,15 +106,24 @@ def _warn_if_open(folder: Path, unwanted: int) -> None:
         _log.warning("other users may use the data folder `%s`: its mode is %04o, expected 0700", folder, mode)
 
 
-def ingest_obstacle(store: TraceStore, url: str | None, settings: Settings) -> str | None:
-    """Returns why the store acknowledges no ingested spans now; None if it does. Blocks.
+def not_ready(store: TraceStore, url: str | None, settings: Settings) -> str | None:
+    """Returns what the store does not serve now, and why; None if it serves everything. Blocks.
 
     Args:
         store: the open store.
         url: the path of its folder, or the URL of its bucket; None if it is not known.
         settings: the options it was opened with.
     """
-    if not _stats(store).is_acknowledging:
+    stats = _stats(store)
+    if stats.unsearchable is not None:
+        return f"search and ingest: {stats.unsearchable}"
+    obstacle = _ingest_obstacle(stats, url, settings)
+    return obstacle and f"ingest: {obstacle}; searches are served"
+
+
+def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str | None:
+    """Returns why the store acknowledges no ingested spans now; None if it does."""
+    if not stats.is_acknowledging:
         return "a store accepts no spans until it is reopened"
     if url is None or is_bucket(url):
         return None

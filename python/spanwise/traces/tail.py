@@ -32,6 +32,8 @@ MAX_TAILS = 64
 """Readers at once."""
 POLL_SECONDS = 0.1
 """How often a store with readers is asked for changes."""
+MAX_SILENCE_SECONDS = 1.0
+"""How long it may take until a store that does not change any more is asked whether it is still this process's own."""
 MAX_TAKEN_TRACES = 256
 """The most traces that a reader takes in one poll."""
 MAX_HELD = 32
@@ -162,11 +164,13 @@ class _Feed:
         self._is_due = True
 
     async def _poll_repeatedly(self) -> None:
-        position = -1
+        position, polled_at = -1, 0.0
         while self._connections:
             await asyncio.sleep(POLL_SECONDS)
-            if self._is_due or self.engine.position != position:
-                position, self._is_due = self.engine.position, False
+            # A store that another process holds does not change any more; polling tells.
+            is_overdue = time.monotonic() - polled_at > MAX_SILENCE_SECONDS
+            if self._is_due or is_overdue or self.engine.position != position:
+                position, self._is_due, polled_at = self.engine.position, False, time.monotonic()
                 try:
                     await self._poll()
                 except Exception:  # noqa: BLE001  # whatever it is, readers must not wait for what never comes

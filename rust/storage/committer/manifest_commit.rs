@@ -52,9 +52,7 @@ impl Committer {
         match self.put_until_known(&path, &next.encode().into()) {
             PutOutcome::Created => self.expect_newest(&next)?,
             PutOutcome::NotCreated(error) => return Err(error),
-            PutOutcome::Conflict => {
-                return Err(self.stop(format!("another writer holds the store, found by `{path}`")));
-            }
+            PutOutcome::Conflict => return Err(self.stop_superseded(&path)),
             PutOutcome::Unknown(error) => {
                 return Err(self.stop(format!("it is not known whether `{path}` is durable: {error}")));
             }
@@ -140,7 +138,7 @@ impl Committer {
             Ok(newest) if newest == Some(put.number) => Ok(()),
             Ok(newest) => {
                 let newest = newest.map_or("none".into(), manifest::path);
-                Err(self.stop(format!("another writer holds the store, found by `{newest}`")))
+                Err(self.stop_superseded(&newest))
             }
             Err(error) => {
                 Err(self.stop(format!("it is not known whether another writer holds the store: {error}")))

@@ -134,8 +134,8 @@ impl Committer {
 
     /// Returns why no spans are accepted now, if none are.
     fn rejection(&self) -> Option<Error> {
-        if let Some(reason) = &self.stopped {
-            return Some(Error::Stopped(reason.clone()));
+        if let Some(reason) = self.stopped.clone().or_else(|| self.published.holding.lost()) {
+            return Some(Error::Stopped(reason));
         }
         if self.is_head_full() {
             let (bytes, objects) = self.state.unsealed();
@@ -168,6 +168,14 @@ impl Committer {
             Ok(_) => None,
             Err(error) => Some(Error::Busy(error.to_string())),
         }
+    }
+
+    /// Acknowledges and answers nothing from here on: the object at `path` is that of another writer, which holds the
+    /// store. Returns the error that says so.
+    fn stop_superseded(&mut self, path: &str) -> Error {
+        let reason = format!("another writer holds the store, found by `{path}`");
+        self.published.holding.lose(&reason);
+        self.stop(reason)
     }
 
     /// Acknowledges nothing from here on. Returns the error that says so.

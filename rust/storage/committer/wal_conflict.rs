@@ -33,9 +33,7 @@ impl Committer {
                 self.publish();
                 Err(Error::Busy("nothing was stored: a write that was given up arrived late".into()))
             }
-            Ok((false, false)) => {
-                Err(self.stop(format!("another writer holds the store, found by `{path}`")))
-            }
+            Ok((false, false)) => Err(self.stop_superseded(&path)),
             Err(error) if self.objects.reads_are_durable() => {
                 Err(Error::Busy(format!("nothing was stored: {error}")))
             }

@@ -169,6 +169,11 @@ fn identity(folder: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
+/// Whether a look at a path failed because nothing has that name.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 impl Objects for LocalFolder {
     fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError> {
         self.check_not_moved(path).map_err(PutError::Failed)?;
@@ -238,6 +243,16 @@ impl Objects for LocalFolder {
             let _still_in_use = fs::remove_dir(parent);
         }
         Ok(())
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        let failed = |error| Error::storage(self.root.display().to_string(), error);
+        let opened = self.handle.metadata().map_err(failed)?;
+        match identity(&self.root) {
+            Ok(present) => Ok(present == (opened.dev(), opened.ino())),
+            Err(error) if is_absence(&error) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {

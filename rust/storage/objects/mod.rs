@@ -87,6 +87,14 @@ pub trait Objects: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// Whether the storage is still where it was opened: what is created now is beside what was created then.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if that is not known.
+    fn is_in_place(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Returns the minimum interval between two group commits.
     fn commit_interval(&self) -> Duration {
         Duration::ZERO

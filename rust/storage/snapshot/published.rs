@@ -9,6 +9,7 @@ use crate::storage::changes::Changes;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::snapshot::Snapshot;
+use crate::storage::state::holding::Holding;
 
 /// The newest durable state of the store, and how its background work is doing.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Published {
     /// Never behind the snapshot.
     pub(crate) changes: Arc<Changes>,
     pub(crate) progress: ArcSwap<Progress>,
+    /// Whether this process still holds the store.
+    pub(crate) holding: Holding,
     /// Why retention failed last, if it did.
     pub(crate) retention_error: ArcSwapOption<String>,
     /// Why a segment could not be indexed last, if so.

@@ -1,5 +1,6 @@
 //! The threads beside the committer: they write, seal, merge, retain and reclaim for it.
 
+pub(crate) mod claim_watch;
 pub(crate) mod compact;
 pub(crate) mod flush;
 pub(crate) mod index;

@@ -18,6 +18,10 @@ pub(crate) trait Intercept: Debug + Send + Sync {
         inner.put_new(path, content)
     }
 
+    fn list(&self, inner: &dyn Objects, folder: &str) -> Result<Vec<ListedObject>> {
+        inner.list(folder)
+    }
+
     fn create(&self, inner: &dyn Objects, path: &str) -> Result<Box<dyn ObjectWriter>> {
         inner.create(path)
     }
@@ -48,7 +52,7 @@ impl<I: Intercept, O: Objects> Objects for Layer<I, O> {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<ListedObject>> {
-        self.inner.list(folder)
+        self.intercept.list(&self.inner, folder)
     }
 
     fn delete(&self, path: &str) -> Result<()> {

@@ -1,10 +1,12 @@
 //! One writer: claiming a store stops the previous writer, and nothing acknowledged is lost.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
 
 use spanwise::error::Error;
-use spanwise::storage::objects::{Objects, PutError, PutPayload};
+use spanwise::storage::objects::{ListedObject, Objects, PutError, PutPayload};
 use spanwise::storage::{LocalFolder, Options, TraceStore};
 use tempfile::TempDir;
 
@@ -20,7 +22,7 @@ fn claim(folder: &TempDir) -> TraceStore {
 }
 
 #[test]
-fn a_replaced_writer_stops_and_still_serves_searches() {
+fn a_replaced_writer_acknowledges_and_answers_nothing_more() {
     for flushes_first in [false, true] {
         let folder = TempDir::new().expect("a folder");
         let first = claim(&folder);
@@ -37,13 +39,85 @@ fn a_replaced_writer_stops_and_still_serves_searches() {
         let stats = first.stats();
         assert!(!stats.is_acknowledging);
         assert!(stats.stopped.is_some_and(|reason| reason.contains("another writer holds the store")));
-        assert_eq!(contents(&first.snapshot()).len(), 1);
+        // At once, before the next look at the claim.
+        assert!(matches!(first.present(), Err(Error::Stopped(_))));
+        assert!(matches!(first.delete(&traces_in(&[1]), true), Err(Error::Stopped(_))));
         second.ingest(request(&[span(1, 2, 0)])).expect("ingested");
         let before = contents(&second.snapshot());
         assert_eq!(before.len(), 2 + usize::from(flushes_first));
         drop((first, second));
         assert_eq!(contents(&claim(&folder).snapshot()), before);
     }
+}
+
+/// Returns how long it takes until `store` answers nothing more.
+fn time_until_it_stops(store: &TraceStore) -> Duration {
+    let began = Instant::now();
+    while store.present().is_ok() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it still answers");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(matches!(store.present(), Err(Error::Stopped(_))), "{:?}", store.present());
+    assert!(store.stats().unsearchable.is_some());
+    began.elapsed()
+}
+
+#[test]
+fn a_replaced_writer_that_nobody_writes_to_stops_answering() {
+    let memory = Memory::default();
+    let first = filled(&memory);
+    let second = claim_in(&memory);
+    time_until_it_stops(&first);
+    assert!(matches!(first.ingest(request(&[span(9, 1, 0)])), Err(Error::Stopped(_))));
+    assert_eq!(contents(&second.present().expect("the holder answers")).len(), 3);
+}
+
+#[test]
+fn a_store_whose_folder_was_moved_stops_answering() {
+    for is_replaced in [false, true] {
+        let parent = TempDir::new().expect("a folder");
+        let (place, elsewhere) = (parent.path().join("traces"), parent.path().join("elsewhere"));
+        let address = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+        let store = TraceStore::open(&address(&place), Options::default()).expect("a store");
+        store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
+        std::fs::rename(&place, &elsewhere).expect("moved");
+        let other = is_replaced
+            .then(|| TraceStore::open(&address(&place), Options::default()).expect("another store"));
+        time_until_it_stops(&store);
+        assert!(matches!(store.ingest(request(&[span(2, 1, 0)])), Err(Error::Stopped(_))));
+        drop((store, other));
+        let found = TraceStore::open(&address(&elsewhere), Options::default()).expect("the store");
+        assert_eq!(contents(&found.snapshot()).len(), 1);
+    }
+}
+
+/// Object storage that cannot be listed for a while.
+#[derive(Debug, Default)]
+struct Unreachable(Arc<AtomicBool>);
+
+impl Intercept for Unreachable {
+    fn list(&self, inner: &dyn Objects, folder: &str) -> spanwise::error::Result<Vec<ListedObject>> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err(Error::Storage { object: folder.into(), message: "no route to the bucket".into() });
+        }
+        inner.list(folder)
+    }
+}
+
+#[test]
+fn a_writer_that_cannot_look_at_its_claim_answers_nothing_until_it_can() {
+    let is_away = Arc::new(AtomicBool::new(false));
+    let unreachable = Layer { intercept: Unreachable(is_away.clone()), inner: Memory::default() };
+    let store = TraceStore::open_in(Arc::new(unreachable), Options::default()).expect("a store that opens");
+    store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
+    is_away.store(true, Ordering::Relaxed);
+    while store.stats().unsearchable.is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let error = store.present().expect_err("nobody can tell who holds the store");
+    assert!(matches!(&error, Error::Busy(why) if why.contains("no route to the bucket")), "{error}");
+    is_away.store(false, Ordering::Relaxed);
+    assert_eq!(contents(&store.present().expect("it answers again")).len(), 1);
 }
 
 #[test]

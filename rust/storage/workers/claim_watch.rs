@@ -1,0 +1,83 @@
+//! The watching thread: looks whether this process still holds the store.
+//!
+//! In a bucket whoever claims the store next puts a newer manifest. A folder is locked, so that nobody else can claim it;
+//! but it may be moved or removed, and what is then at its place is another store.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+use crate::error::{Error, Result};
+use crate::storage::manifest::{self, Manifest};
+use crate::storage::objects::Objects;
+use crate::storage::snapshot::published::Published;
+use crate::storage::state::claim::Claim;
+
+/// The time between two looks. With the time that a look takes it stays below
+/// [`crate::storage::state::holding::MAX_AGE`].
+const INTERVAL: Duration = Duration::from_millis(750);
+
+/// Starts the watching thread. It ends when the other end of `closing` is dropped, or the store is lost.
+pub(crate) fn start(
+    objects: Arc<dyn Objects>,
+    claim: &Claim,
+    published: Arc<Published>,
+    closing: Receiver<()>,
+) -> std::io::Result<JoinHandle<()>> {
+    let watch =
+        ClaimWatch { objects, writer: claim.writer.to_string(), is_locked: claim.is_locked, published };
+    let run = move || {
+        let mut wait = Duration::ZERO;
+        while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            wait = INTERVAL;
+            let (began, holding) = (Instant::now(), &watch.published.holding);
+            match watch.look() {
+                Ok(None) => holding.confirm(began),
+                Ok(Some(reason)) => return holding.lose(&reason),
+                Err(error) => holding.fail(&error),
+            }
+        }
+    };
+    std::thread::Builder::new().name("spanwise-watch".into()).spawn(run)
+}
+
+struct ClaimWatch {
+    objects: Arc<dyn Objects>,
+    writer: String,
+    /// Whether the operating system keeps other writers out.
+    is_locked: bool,
+    published: Arc<Published>,
+}
+
+impl ClaimWatch {
+    /// Returns how it was found that this process does not hold the store any more; `None` if it does.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] or [`Error::Damage`]: it is not known.
+    fn look(&self) -> Result<Option<String>> {
+        if !self.objects.is_in_place()? {
+            return Ok(Some("the folder of the store was moved or removed since it was opened".into()));
+        }
+        if self.is_locked {
+            return Ok(None);
+        }
+        let known = self.published.progress.load().manifest;
+        match Manifest::newest_number(self.objects.as_ref())? {
+            Some(newest) if newest == known => Ok(None),
+            Some(newest) if newest > known => self.look_at(newest),
+            _ => Ok(Some(format!("`{}` was removed from the storage", manifest::path(known)))),
+        }
+    }
+
+    /// Looks at a manifest that is newer than what is published: our own, or that of another claim.
+    fn look_at(&self, number: u64) -> Result<Option<String>> {
+        let path = manifest::path(number);
+        let Some(content) = self.objects.get(&path)? else {
+            return Err(Error::storage(&path, "it was replaced while it was looked at"));
+        };
+        let is_own = Manifest::decode(number, &content)?.writer == self.writer;
+        Ok((!is_own).then(|| format!("another writer holds the store, found by `{path}`")))
+    }
+}

@@ -99,9 +99,10 @@ impl SameInTable {
         let words = table.words_of_combinations(field);
         let mut classes = Classes::new();
         let before = self.words.take().unwrap_or_else(|| vec![1; words.len()]);
-        let joined = before.into_iter().zip(words).map(|(class, word)| {
-            classes.class(word.filter(|_| class > 0).map(|word| (class, word)))
-        });
+        let joined = before
+            .into_iter()
+            .zip(words)
+            .map(|(class, word)| classes.class(word.filter(|_| class > 0).map(|word| (class, word))));
         self.words = Some(joined.collect());
     }
 

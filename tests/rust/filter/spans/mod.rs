@@ -239,8 +239,22 @@ fn attribute() -> impl Strategy<Value = Value> {
 /// Returns values of some options of axes, of which each axis takes its own.
 fn options(part: impl Strategy<Value = Value>) -> impl Strategy<Value = BTreeMap<&'static str, Value>> {
     let fields = vec![
-        "name", "type", "status", "duration_ms", "start_time", "is_root", "depth", "child_count", "model",
-        "tool_name", "input_tokens", "cost", "input", "output", "error", "text",
+        "name",
+        "type",
+        "status",
+        "duration_ms",
+        "start_time",
+        "is_root",
+        "depth",
+        "child_count",
+        "model",
+        "tool_name",
+        "input_tokens",
+        "cost",
+        "input",
+        "output",
+        "error",
+        "text",
     ];
     let from = prop::option::of(prop::sample::select(vec!["start", "end"]));
     let scope = prop::option::weighted(0.3, prop::sample::select(vec!["siblings", "trace"]));

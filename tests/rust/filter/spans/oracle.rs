@@ -192,9 +192,9 @@ impl SeenTrace {
                 return Some(span.parent.is_none().to_string());
             }
             match channel(key) {
-                Some(channel) => {
-                    Some(span.said(channel)).filter(|texts| !texts.is_empty()).map(|texts| format!("{texts:?}"))
-                }
+                Some(channel) => Some(span.said(channel))
+                    .filter(|texts| !texts.is_empty())
+                    .map(|texts| format!("{texts:?}")),
                 None => span.cells.get(key).map(|cell| format!("{cell:?}")),
             }
         };

@@ -27,6 +27,7 @@ class FilterSchema(Struct, frozen=True):
     logical_operators: list[str]
     span_fields: Annotated[list[FilterField], Meta(description="The fields inside of `SPAN`.")]
     axes: Annotated[list[str], Meta(description="How a span inside of `SPAN` is related to another.")]
+    axis_options: Annotated[dict[str, list[str]], Meta(description="The members that narrow each axis.")]
 
 
 class MatchedSpans(Struct, frozen=True):

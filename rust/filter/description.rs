@@ -1,8 +1,10 @@
 //! What filters may ask, as JSON: the body of `/traces/filter-schema`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::expr::Axis;
+use super::axis::Axis;
 use super::spans::CONTENT_FIELDS;
 use crate::schema::{FIELDS, FieldType, STATUSES};
 use crate::trace::cost::CostField;
@@ -15,11 +17,13 @@ pub fn filter_schema_json() -> String {
     let content = CONTENT_FIELDS.iter().filter_map(|key| SpanField::from_key(key)).map(of_span);
     let fields: Vec<Value> = of_traces.chain(costs).chain(content).collect();
     let span_fields: Vec<Value> = SPAN_FIELDS.iter().map(of_span).collect();
+    let axis_options: BTreeMap<_, _> = Axis::all().map(|axis| (axis.word(), axis.options())).collect();
     json!({
         "fields": fields,
         "logical_operators": ["AND", "OR", "NOT"],
         "span_fields": span_fields,
-        "axes": Axis::WORDS.map(|(word, _)| word),
+        "axes": Axis::all().map(Axis::word).collect::<Vec<_>>(),
+        "axis_options": axis_options,
     })
     .to_string()
 }

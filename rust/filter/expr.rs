@@ -1,11 +1,12 @@
 //! The filter expression: plain data, comparable and printable as canonical JSON, with no execution in it.
 //!
 //! Printing uses one spelling for each shape: members in the order `op`, `key`, `value` or `values`, `ignore_case`;
-//! `IN` with `values`; `NOT` with `condition`; `SPAN` and axes with `op`, `as`, the bounds, `where`. Parsing the printed form gives the expression back.
+//! `IN` with `values`; `NOT` with `condition`; `SPAN` and axes with `op`, `as`, the bounds or options, `where`. Parsing the printed form gives the expression back.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::axis::{Axis, AxisOptions};
 use super::json::{Json, write_array, write_text};
 use crate::schema::Operator;
 
@@ -46,42 +47,12 @@ pub struct AxisExpr {
     pub axis: Axis,
     /// What the answer calls the span, if the source says so.
     pub name: Option<String>,
+    /// What narrows the axis.
+    pub options: AxisOptions,
+    /// `without`: no span between the two of which this is true.
+    pub without: Option<Expr>,
     /// The condition on it.
     pub condition: Expr,
-}
-
-/// How a span is related to another (`docs/reference/filter.md#axes`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Axis {
-    /// The span it belongs to.
-    Parent,
-    /// A span that belongs to it.
-    Child,
-    /// A span above it.
-    Ancestor,
-    /// A span below it.
-    Descendant,
-    /// A span elsewhere in the tree that starts once it has ended.
-    FollowedBy,
-    /// A span elsewhere in the tree that has ended when it starts.
-    PrecededBy,
-}
-
-impl Axis {
-    /// Every axis with its name in filters.
-    pub const WORDS: [(&'static str, Self); 6] = [
-        ("PARENT", Self::Parent),
-        ("CHILD", Self::Child),
-        ("ANCESTOR", Self::Ancestor),
-        ("DESCENDANT", Self::Descendant),
-        ("FOLLOWED_BY", Self::FollowedBy),
-        ("PRECEDED_BY", Self::PrecededBy),
-    ];
-
-    /// Returns the axis's name in filters.
-    pub fn word(self) -> &'static str {
-        Self::WORDS[self as usize].0
-    }
 }
 
 /// A comparison of one field with an operand.
@@ -163,7 +134,9 @@ impl Expr {
             Self::Not(condition) => 1 + condition.conditions(),
             Self::Condition(_) => 1,
             Self::Span(span) => 1 + span.condition.conditions(),
-            Self::Axis(axis) => 1 + axis.condition.conditions(),
+            Self::Axis(axis) => {
+                1 + axis.condition.conditions() + axis.without.as_ref().map_or(0, Self::conditions)
+            }
         }
     }
 }
@@ -189,6 +162,8 @@ impl fmt::Display for Expr {
             Self::Axis(axis) => {
                 write!(f, r#"{{"op":"{}"#, axis.axis.word())?;
                 fmt_name(f, axis.name.as_deref())?;
+                write!(f, "{}", axis.options)?;
+                axis.without.as_ref().map_or(Ok(()), |without| write!(f, r#","without":{without}"#))?;
                 write!(f, r#","where":{}"#, axis.condition)?;
             }
         }

@@ -20,6 +20,7 @@
 //! makes a filter match it.
 //! See `docs/reference/filter.md#filter-expression`.
 
+mod axis;
 mod bind;
 mod columns;
 mod description;
@@ -41,8 +42,9 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 
+pub use axis::{Axis, AxisOptions, OrderFrom, OrderScope};
 pub use description::filter_schema_json;
-pub use expr::{Axis, AxisExpr, Condition, Expr, Operand, SpanExpr};
+pub use expr::{AxisExpr, Condition, Expr, Operand, SpanExpr};
 pub use json::Json;
 pub use matches::{MatchedSpans, MatchedText, Matcher, Matches};
 pub use parse::{

@@ -9,14 +9,16 @@
 //!           | {"op": "AND" | "OR", "conditions": [condition, ...]}        (one or more)
 //!           | {"op": "NOT", "condition": condition}
 //!           | {"op": "SPAN" [, "as": string] [, "at_least": count] [, "at_most": count], "where": condition}
-//!           | {"op": axis [, "as": string], "where": condition}           (inside of SPAN)
+//!           | {"op": axis [, "as": string] [, option ...], "where": condition}           (inside of SPAN)
+//! option    = "from": "end" | "start"  or  "scope": "trace" | "siblings"  or  "same": [field, ...]  or  "without": condition
 //! ```
 //! `IN` accepts its array as `value`, and `NOT` accepts its condition in `conditions`. `ignore_case` is allowed
 //! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing and repeated
 //! members are rejected. See `docs/reference/filter.md#filter-expression`.
 
+use super::axis::{Axis, AxisOptions};
 use super::error::LocatedError;
-use super::expr::{Axis, AxisExpr, Condition, Expr, Operand, SpanExpr};
+use super::expr::{AxisExpr, Condition, Expr, Operand, SpanExpr};
 use super::json::{Json, excerpt};
 use crate::error::FilterError;
 use crate::schema::Operator;
@@ -85,8 +87,8 @@ impl OpWord {
             "NOT" => Some(Self::Not),
             "SPAN" => Some(Self::Span),
             _ => {
-                let axis = Axis::WORDS.iter().find(|(word, _)| *word == text);
-                axis.map(|(_, axis)| Self::Axis(*axis)).or_else(|| Operator::from_word(text).map(Self::Field))
+                let axis = Axis::from_word(text).map(Self::Axis);
+                axis.or_else(|| Operator::from_word(text).map(Self::Field))
             }
         }
     }
@@ -98,7 +100,7 @@ impl OpWord {
             Self::And | Self::Or => &["op", "conditions"],
             Self::Not => &["op", "condition", "conditions"],
             Self::Span => &["op", "as", "at_least", "at_most", "where"],
-            Self::Axis(_) => &["op", "as", "where"],
+            Self::Axis(axis) => axis.members(),
             Self::Field(Exists) => &["op", "key"],
             Self::Field(In) => &["op", "key", "values", "value", "ignore_case"],
             Self::Field(Gt | Gte | Lt | Lte) => &["op", "key", "value"],
@@ -176,11 +178,13 @@ impl Parser {
         if around == MAX_AXES {
             return Err(in_op(format!("expected at most {MAX_AXES} axes in one another, got more")));
         }
-        let name = self.name(json)?;
+        let (name, options) = (self.name(json)?, AxisOptions::read(json)?);
         self.axes = Some(around + 1);
         let condition = self.related(json, level);
+        let without = self.without(json, level);
         self.axes = Some(around);
-        Ok(Expr::Axis(Box::new(AxisExpr { axis, name, condition: condition? })))
+        let (condition, without) = (condition?, without?);
+        Ok(Expr::Axis(Box::new(AxisExpr { axis, name, options, without, condition })))
     }
 
     /// Returns the condition in `where`.
@@ -191,6 +195,12 @@ impl Parser {
             return Err(LocatedError::new(message));
         }
         self.condition(required(json, "where")?, level + 1).map_err(|error| error.in_member("where"))
+    }
+
+    /// Returns the condition in `without`, if there is one.
+    fn without(&mut self, json: &Json, level: usize) -> Result<Option<Expr>, LocatedError> {
+        let Some(without) = json.member("without") else { return Ok(None) };
+        self.condition(without, level + 1).map(Some).map_err(|error| error.in_member("without"))
     }
 
     /// Returns the member `as`, which no two have in common.

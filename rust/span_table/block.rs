@@ -74,6 +74,17 @@ impl SpanBlock<'_> {
         [within, present]
     }
 
+    /// Returns the number of a column that a span has.
+    pub fn number(&self, column: usize, place: usize) -> Option<i64> {
+        let stored = self.table.numbers[column].signed(place);
+        (stored > 0).then(|| stored - 1)
+    }
+
+    /// Returns the combination of words of a span.
+    pub fn combination(&self, place: usize) -> usize {
+        self.table.codes.code(place) as usize
+    }
+
     /// Returns the places of spans without a parent.
     pub fn roots(&self) -> PlaceSet {
         let mut roots = PlaceSet::none(self.places());

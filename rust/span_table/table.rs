@@ -87,6 +87,13 @@ impl SpanTable {
         position.map(|position| self.words[position].of_combinations(decide)).unwrap_or_default()
     }
 
+    /// Returns the code of the word that each combination has of a field that is a [`SpanColumn::Word`]; `None` if it has none.
+    /// Empty for another field.
+    pub fn words_of_combinations(&self, field: &SpanField) -> Vec<Option<u32>> {
+        let position = fields(SpanColumn::Word).position(|own| own.key == field.key);
+        position.map(|position| self.words[position].codes()).unwrap_or_default()
+    }
+
     /// Returns the place of the column of a field that is a [`SpanColumn::Number`].
     pub fn number_column(field: &SpanField) -> Option<usize> {
         fields(SpanColumn::Number).position(|own| own.key == field.key)

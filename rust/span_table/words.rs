@@ -40,6 +40,13 @@ impl Words {
         by_word.push(decide(None));
         (0..self.combinations).map(|combination| by_word[self.codes.code(combination) as usize]).collect()
     }
+
+    /// Returns the code of the word of each combination; `None` of a missing one.
+    pub(super) fn codes(&self) -> Vec<Option<u32>> {
+        let words = self.offsets.len() - 1;
+        let code = |combination| Some(self.codes.code(combination)).filter(|code| (*code as usize) < words);
+        (0..self.combinations).map(code).collect()
+    }
 }
 
 /// Collects the words of one field.

@@ -2,9 +2,9 @@
 
 use super::attribute::AttributeTest;
 use super::content::Pattern;
-use super::predicate::{SpanPredicate, SpanTest};
+use super::predicate::{AxisPredicate, Relation, SpanPredicate, SpanTest};
 use crate::filter::error::LocatedError;
-use crate::filter::expr::{Condition, Expr, Operand, SpanExpr};
+use crate::filter::expr::{AxisExpr, Condition, Expr, Operand, SpanExpr};
 use crate::filter::json::{Json, excerpt};
 use crate::filter::leaf::{FieldShape, Leaf, bind_leaf, joined_words};
 use crate::schema::{Field, FieldType, Operator};
@@ -65,8 +65,9 @@ impl SpanBinder {
                 Ok(SpanPredicate::Not(Box::new(part)))
             }
             Expr::Axis(axis) => {
+                let relation = self.relation(axis)?;
                 let part = self.condition(&axis.condition).map_err(|error| error.in_member("where"))?;
-                Ok(SpanPredicate::Axis(axis.axis, Box::new(part)))
+                Ok(SpanPredicate::Axis(Box::new(AxisPredicate { relation, part })))
             }
             Expr::Span(_) => {
                 Err(LocatedError::new("`SPAN` inside of `SPAN`, expected a condition on a span")
@@ -78,6 +79,21 @@ impl SpanBinder {
                 Ok(if is_negated { SpanPredicate::Not(Box::new(leaf)) } else { leaf })
             }
         }
+    }
+
+    /// Returns an axis with what narrows it.
+    pub(super) fn relation(&mut self, axis: &AxisExpr) -> Result<Relation, LocatedError> {
+        let of_field = |(index, key): (usize, &String)| {
+            look_up(key).map_err(|error| error.in_element(index).in_member("same"))
+        };
+        let without = axis.without.as_ref().map(|without| self.condition(without)).transpose();
+        Ok(Relation {
+            axis: axis.axis,
+            from: axis.options.from.unwrap_or_default(),
+            scope: axis.options.scope.unwrap_or_default(),
+            same: axis.options.same.iter().enumerate().map(of_field).collect::<Result<_, _>>()?,
+            without: without.map_err(|error| error.in_member("without"))?,
+        })
     }
 
     /// Cheap parts come first: the order does not change the result.
@@ -94,7 +110,7 @@ impl SpanBinder {
         if let Some(test) = AttributeTest::bind(condition) {
             return test.map(SpanPredicate::Attribute);
         }
-        let field = look_up(&condition.key)?;
+        let field = look_up(&condition.key).map_err(|error| error.in_member("key"))?;
         match (field.channel(), self.pattern(field, condition)?) {
             (Some(channel), Some(pattern)) => Ok(SpanPredicate::Contains(channel, pattern)),
             (Some(channel), None) => Ok(SpanPredicate::Said(channel)),
@@ -138,6 +154,6 @@ fn look_up(key: &str) -> Result<&'static SpanField, LocatedError> {
         let unknown = if of_trace.is_empty() { "unknown field" } else { "field" };
         let found = excerpt(key);
         let message = format!("{unknown} `{found}`{of_trace}, expected a field of a span: {known}, `attributes.<key>` or `resource.<key>`");
-        LocatedError::new(message).in_member("key")
+        LocatedError::new(message)
     })
 }

@@ -4,12 +4,11 @@
 //! of spans for which it is still open; what they say of others is not used.
 
 use super::attribute::AttributeTest;
-use super::axes::related;
+use super::axes::{Narrowing, classes_of_trace, related};
 use super::content::Pattern;
-use super::predicate::{SpanPredicate, SpanTest};
+use super::predicate::{Relation, SpanPredicate, SpanTest};
 use super::truth::Truth;
 use crate::error::Result;
-use crate::filter::expr::Axis;
 use crate::filter::leaf::Leaf;
 use crate::span_table::PlaceSet;
 use crate::trace::view::{Channel, SpanField, SpanValue, TraceView};
@@ -87,9 +86,10 @@ fn truths(
         SpanPredicate::Not(part) => {
             Ok(truths(part, view, asked, Needed::Truth)?.into_iter().map(Truth::not).collect())
         }
-        SpanPredicate::Axis(axis, part) => {
-            let targets = true_of(part, view, &vec![true; view.len()])?;
-            Ok(on_axis(*axis, view, asked, &targets).into_iter().map(Truth::of).collect())
+        SpanPredicate::Axis(axis) => {
+            let targets = true_of(&axis.part, view, &vec![true; view.len()])?;
+            let found = on_axis(&axis.relation, view, asked, &targets)?;
+            Ok(found.into_iter().map(Truth::of).collect())
         }
         SpanPredicate::Field(field, leaf) => each(asked, |place| of_field(field, leaf, view, place)),
         SpanPredicate::Contains(channel, pattern) => {
@@ -103,14 +103,34 @@ fn truths(
 }
 
 /// Returns, by place, whether a span is asked and has one of `targets` on an axis.
-pub(super) fn on_axis(axis: Axis, view: &TraceView<'_>, asked: &[bool], targets: &[bool]) -> Vec<bool> {
+///
+/// # Errors
+/// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+pub(super) fn on_axis(
+    relation: &Relation,
+    view: &TraceView<'_>,
+    asked: &[bool],
+    targets: &[bool],
+) -> Result<Vec<bool>> {
     let places = |of: &[bool]| {
         let mut places = PlaceSet::none(0..of.len());
         (0..of.len()).filter(|place| of[*place]).for_each(|place| places.insert(place));
         places
     };
-    let found = related(axis, view, &places(asked), &places(targets));
-    (0..view.len()).map(|place| found.contains(place)).collect()
+    let narrowing = Narrowing {
+        from: relation.from,
+        scope: relation.scope,
+        classes: match relation.same.as_slice() {
+            [] => None,
+            fields => Some(classes_of_trace(fields, view, |place| asked[place] || targets[place])?),
+        },
+        without: match &relation.without {
+            None => None,
+            Some(without) => Some(places(&true_of(without, view, &vec![true; view.len()])?)),
+        },
+    };
+    let found = related((relation.axis, &narrowing), view, &places(asked), &places(targets));
+    Ok((0..view.len()).map(|place| found.contains(place)).collect())
 }
 
 /// Joins the truths of parts: `first` is that of no part, and the opposite of what decides.

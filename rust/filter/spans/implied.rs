@@ -38,7 +38,7 @@ fn texts(predicate: &SpanPredicate) -> Predicate {
     match predicate {
         SpanPredicate::And(parts) => Predicate::And(parts.iter().map(texts).collect()),
         SpanPredicate::Or(parts) => Predicate::Or(parts.iter().map(texts).collect()),
-        SpanPredicate::Axis(_, part) => texts(part),
+        SpanPredicate::Axis(axis) => texts(&axis.part),
         SpanPredicate::Contains(channel, pattern) => {
             Predicate::Spans(Arc::new(SpanTest::Contains(*channel, pattern.clone())))
         }
@@ -61,7 +61,7 @@ fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
         SpanPredicate::And(parts) => Predicate::And(parts.iter().map(|part| implied(part, count)).collect()),
         // Each part may be true of only some of them.
         SpanPredicate::Or(parts) => Predicate::Or(parts.iter().map(|part| implied(part, 1)).collect()),
-        SpanPredicate::Axis(_, part) => implied(part, 1),
+        SpanPredicate::Axis(axis) => implied(&axis.part, 1),
         SpanPredicate::Field(field, leaf) => match (field.key, leaf) {
             ("status", Leaf::Text(matcher)) if !matcher.matches("OK", &mut String::new()) => {
                 at_least(Field::ErrorCount, count.into())

@@ -10,10 +10,10 @@ use super::bind::SpanBinder;
 use super::content::Pattern;
 use super::evaluate::{on_axis, true_of};
 use super::excerpt::Excerpt;
-use super::predicate::{SpanPredicate, SpanTest};
+use super::predicate::{Relation, SpanPredicate, SpanTest};
 use crate::error::Result;
 use crate::filter::error::LocatedError;
-use crate::filter::expr::{Axis, Condition, Expr, SpanExpr};
+use crate::filter::expr::{Condition, Expr, SpanExpr};
 use crate::trace::view::{Channel, TraceView};
 
 /// Maximum number of pieces of text that one condition finds.
@@ -46,6 +46,7 @@ impl Names {
                 Expr::Axis(axis) => {
                     given.extend(axis.name.clone());
                     open.push(&axis.condition);
+                    open.extend(&axis.without);
                 }
                 Expr::Condition(_) => {}
             }
@@ -184,7 +185,8 @@ enum Part {
 
 #[derive(Debug)]
 struct AxisPart {
-    axis: Axis,
+    /// How a span stands to those that are on the axis of it.
+    converse: Relation,
     name: Option<String>,
     predicate: SpanPredicate,
     part: Part,
@@ -209,8 +211,10 @@ impl Part {
                 if expr.name.is_none() && part.is_nothing() {
                     return Ok(Self::Nothing);
                 }
-                let (axis, name) = (expr.axis, expr.name.clone());
-                Self::Axis(Box::new(AxisPart { axis, name, predicate: bind(&expr.condition)?, part }))
+                let mut converse = SpanBinder::default().relation(expr)?;
+                converse.axis = converse.axis.converse();
+                let (name, predicate) = (expr.name.clone(), bind(&expr.condition)?);
+                Self::Axis(Box::new(AxisPart { converse, name, predicate, part }))
             }
             Expr::Condition(_) => match bind(expr)? {
                 SpanPredicate::Contains(channel, pattern) => Self::Pattern(PatternMatcher(channel, pattern)),
@@ -236,7 +240,7 @@ impl Part {
                 .try_for_each(|(predicate, part)| part.find(view, &true_of(predicate, view, spans)?, found)),
             Self::Axis(axis) => {
                 let all = vec![true; view.len()];
-                let reached = on_axis(converse(axis.axis), view, &all, spans);
+                let reached = on_axis(&axis.converse, view, &all, spans)?;
                 let targets = true_of(&axis.predicate, view, &reached)?;
                 found.spans.extend(axis.name.clone().map(|name| (name, places(&targets))));
                 axis.part.find(view, &targets, found)
@@ -249,16 +253,4 @@ impl Part {
 
 fn places(spans: &[bool]) -> Vec<usize> {
     (0..spans.len()).filter(|place| spans[*place]).collect()
-}
-
-/// Returns the axis on which a span stands from those that are on `axis` of it.
-fn converse(axis: Axis) -> Axis {
-    match axis {
-        Axis::Parent => Axis::Child,
-        Axis::Child => Axis::Parent,
-        Axis::Ancestor => Axis::Descendant,
-        Axis::Descendant => Axis::Ancestor,
-        Axis::FollowedBy => Axis::PrecededBy,
-        Axis::PrecededBy => Axis::FollowedBy,
-    }
 }

@@ -45,7 +45,12 @@ impl Numbers {
     }
 
     /// Calls `visit` with the places that are `asked`, and with their numbers.
-    fn for_each(self, block: &SpanBlock<'_>, asked: &PlaceSet, mut visit: impl FnMut(usize, Option<i64>)) {
+    pub(super) fn for_each(
+        self,
+        block: &SpanBlock<'_>,
+        asked: &PlaceSet,
+        mut visit: impl FnMut(usize, Option<i64>),
+    ) {
         let places = block.places();
         let all = match self {
             Self::Depth => block.depths(),
@@ -59,9 +64,8 @@ impl Numbers {
                     match self {
                         Self::Duration => block.duration_ms(place),
                         Self::Start => Some(block.start_micros(row, place)),
-                        Self::Column(_) | Self::Depth | Self::ChildCount => {
-                            all.get(place - places.start).copied()
-                        }
+                        Self::Column(column) => block.number(column, place),
+                        Self::Depth | Self::ChildCount => all.get(place - places.start).copied(),
                     },
                 );
             }

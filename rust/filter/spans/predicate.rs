@@ -3,7 +3,7 @@
 use super::attribute::AttributeTest;
 use super::content::Pattern;
 use super::truth::Truth;
-use crate::filter::expr::Axis;
+use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::filter::leaf::{Leaf, NumberSet};
 use crate::trace::cost::{CostField, TraceCost};
 use crate::trace::view::{Channel, SpanField};
@@ -80,7 +80,27 @@ pub(in crate::filter) enum SpanPredicate {
     /// A condition on an attribute.
     Attribute(AttributeTest),
     /// A span on the axis for which the part is true. True or false, never unknown.
-    Axis(Axis, Box<SpanPredicate>),
+    Axis(Box<AxisPredicate>),
+}
+
+/// A condition that there is a span on an axis.
+#[derive(Debug, Clone)]
+pub(in crate::filter) struct AxisPredicate {
+    pub(super) relation: Relation,
+    /// What is true of the span on the axis.
+    pub(super) part: SpanPredicate,
+}
+
+/// An axis with what narrows it.
+#[derive(Debug, Clone)]
+pub(in crate::filter) struct Relation {
+    pub(super) axis: Axis,
+    pub(super) from: OrderFrom,
+    pub(super) scope: OrderScope,
+    /// The fields in which both spans are the same.
+    pub(super) same: Vec<&'static SpanField>,
+    /// What is true of no span that starts between the two.
+    pub(super) without: Option<SpanPredicate>,
 }
 
 impl SpanPredicate {
@@ -91,7 +111,12 @@ impl SpanPredicate {
             Self::Not(part) => part.cost(),
             Self::Field(_, _) => 1,
             Self::Attribute(_) => 4,
-            Self::Axis(_, part) => 2 + part.cost(),
+            Self::Axis(axis) => {
+                let without = axis.relation.without.as_ref().map_or(0, Self::cost);
+                // What was said is compared whole.
+                let asks_texts = axis.relation.same.iter().any(|field| field.channel().is_some());
+                2 + axis.part.cost() + without + if asks_texts { 1_000 } else { 0 }
+            }
             Self::Contains(_, _) | Self::Said(_) => 1_000,
         }
     }

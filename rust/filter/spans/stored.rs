@@ -84,7 +84,7 @@ impl SpanPredicate {
         match self {
             Self::And(parts) => parts.iter().all(|part| part.may_hold(may_be)),
             Self::Or(parts) => parts.iter().any(|part| part.may_hold(may_be)),
-            Self::Axis(_, part) => part.may_hold(may_be),
+            Self::Axis(axis) => axis.part.may_hold(may_be),
             Self::Contains(_, pattern) => may_be(pattern),
             Self::Not(_) | Self::Field(_, _) | Self::Said(_) | Self::Attribute(_) => true,
         }

@@ -4,13 +4,13 @@
 //! holds at least, as if every open question were answered against it, and what may hold. Where they differ, the trace
 //! itself is looked at. Both are sets of places, as bitmaps.
 
-use super::axes::{BlockPlaces, related};
+use super::axes::{BlockPlaces, Narrowing, SameInTable, Ties, related};
 use super::evaluate::of_text;
 use super::numbers::{NumberTest, Numbers};
-use super::predicate::{SpanPredicate, SpanTest};
+use super::predicate::{AxisPredicate, SpanPredicate, SpanTest};
 use super::truth::{Truth, Truths};
 use crate::attribute_index::{AttributeIndex, MarkedAttribute};
-use crate::filter::expr::Axis;
+use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::filter::leaf::Leaf;
 use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField};
@@ -81,7 +81,18 @@ enum Node<'t> {
     Attribute(MarkedAttribute<'t>),
     /// A question that is not answered here.
     Open,
-    Axis(Axis, Box<Node<'t>>),
+    Axis(Box<AxisNode<'t>>),
+}
+
+/// An axis in terms of one table.
+#[derive(Debug)]
+struct AxisNode<'t> {
+    axis: Axis,
+    from: OrderFrom,
+    scope: OrderScope,
+    same: Option<SameInTable>,
+    without: Option<Node<'t>>,
+    part: Node<'t>,
 }
 
 impl SpanTest {
@@ -195,7 +206,7 @@ impl<'t> Node<'t> {
             SpanPredicate::And(parts) => join(parts, false),
             SpanPredicate::Or(parts) => join(parts, true),
             SpanPredicate::Not(part) => Self::Not(Box::new(Self::of(part, indexes))),
-            SpanPredicate::Axis(axis, part) => Self::Axis(*axis, Box::new(Self::of(part, indexes))),
+            SpanPredicate::Axis(axis) => Self::Axis(Box::new(AxisNode::of(axis, indexes))),
             SpanPredicate::Field(field, leaf) => Self::of_field(field, leaf, indexes.table),
             SpanPredicate::Attribute(test) => {
                 let marked = indexes.attributes.and_then(|attributes| test.marked(attributes));
@@ -240,10 +251,8 @@ impl<'t> Node<'t> {
     fn is_decided(&self, table: &SpanTable) -> bool {
         match self {
             Self::Join { parts, .. } => parts.iter().all(|part| part.is_decided(table)),
-            Self::Axis(Axis::FollowedBy | Axis::PrecededBy, part) => {
-                table.has_whole_times() && part.is_decided(table)
-            }
-            Self::Not(part) | Self::Axis(_, part) => part.is_decided(table),
+            Self::Axis(axis) => axis.is_decided(table),
+            Self::Not(part) => part.is_decided(table),
             Self::Words(_) | Self::Numbers(_, _) | Self::IsRoot(_) => true,
             Self::Attribute(marked) => marked.is_decided(),
             Self::Open => false,
@@ -258,7 +267,7 @@ impl<'t> Node<'t> {
             Self::Open => 0,
             Self::Words(_) | Self::IsRoot(_) | Self::Numbers(Numbers::Column(_), _) => 1,
             Self::Numbers(_, _) | Self::Attribute(_) => 4,
-            Self::Axis(_, part) => 8 + part.cost(),
+            Self::Axis(axis) => 8 + axis.part.cost() + axis.without.as_ref().map_or(0, Self::cost),
         }
     }
 
@@ -287,13 +296,61 @@ impl<'t> Node<'t> {
                 let none = PlaceSet::none(asked.places());
                 Truths { yes: asked.clone(), no: none }.negated_if(bound == Bound::Least)
             }
-            Self::Axis(axis, part) => {
-                let targets = part.truths(block, &PlaceSet::all(block.places()), bound).yes;
-                let is_delayed = bound == Bound::Least && !block.has_whole_times();
-                let spans = BlockPlaces { block, delay: u64::from(is_delayed) };
-                Truths::two_valued(asked, related(*axis, &spans, asked, &targets))
-            }
+            Self::Axis(axis) => Truths::two_valued(asked, axis.found(block, asked, bound)),
         }
+    }
+}
+
+impl<'t> AxisNode<'t> {
+    fn of(predicate: &AxisPredicate, indexes: SpanIndexes<'t>) -> Self {
+        let AxisPredicate { relation, part } = predicate;
+        let fields = Some(&relation.same).filter(|fields| !fields.is_empty());
+        Self {
+            axis: relation.axis,
+            from: relation.from,
+            scope: relation.scope,
+            same: fields.map(|fields| SameInTable::of(fields, indexes.table)),
+            without: relation.without.as_ref().map(|without| Node::of(without, indexes)),
+            part: Node::of(part, indexes),
+        }
+    }
+
+    /// Whether the table answers every question.
+    fn is_decided(&self, table: &SpanTable) -> bool {
+        let is_of_times = matches!(self.axis, Axis::FollowedBy | Axis::PrecededBy);
+        (table.has_whole_times() || !is_of_times)
+            && self.same.as_ref().is_none_or(|same| same.is_decided)
+            && self.without.as_ref().is_none_or(|without| without.is_decided(table))
+            && self.part.is_decided(table)
+    }
+
+    /// Returns which of the places that are `asked` have a span on the axis.
+    fn found(&self, block: &SpanBlock<'_>, asked: &PlaceSet, bound: Bound) -> PlaceSet {
+        let all = PlaceSet::all(block.places());
+        let is_least = bound == Bound::Least;
+        // Fields that the table lacks may be equal or not; so may times of which it has only the microsecond.
+        let lacks_fields = self.same.as_ref().is_some_and(|same| !same.is_decided);
+        let lacks_times = self.without.is_some() && !block.has_whole_times();
+        if is_least && (lacks_fields || lacks_times) {
+            return PlaceSet::none(block.places());
+        }
+        let targets = self.part.truths(block, &all, bound).yes;
+        let mut members = asked.clone();
+        members.unite(&targets);
+        let without = self.without.as_ref().filter(|_| !lacks_times);
+        let narrowing = Narrowing {
+            from: self.from,
+            scope: self.scope,
+            classes: self.same.as_ref().map(|same| same.classes(block, &members)),
+            // The fewer spans are between, the more are related.
+            without: without.map(|without| without.truths(block, &all, bound.other()).yes),
+        };
+        let ties = match (block.has_whole_times(), bound) {
+            (true, _) => Ties::Ordered,
+            (false, Bound::Least) => Ties::DoNotCount,
+            (false, Bound::Most) => Ties::Count,
+        };
+        related((self.axis, &narrowing), &BlockPlaces { block, ties }, asked, &targets)
     }
 }
 

@@ -343,7 +343,10 @@ def test_the_filter_schema_is_served_as_it_is_described(service: RunningService)
     described = msgspec.json.decode(response.content, type=FilterSchema, strict=True)
     for fields in (described.fields, described.span_fields):
         assert len({field.key for field in fields}) == len(fields) > 20
-    assert len(set(described.axes)) == len(described.axes) == 6
+    assert len(set(described.axes)) == len(described.axes) == 7
+    assert described.axis_options.keys() == set(described.axes)
+    assert described.axis_options["FOLLOWED_BY"] == ["from", "scope", "same", "without"]
+    assert described.axis_options["CHILD"] == []
     assert set(described.logical_operators) == {"AND", "OR", "NOT"}
     for field in described.fields:
         assert "EXISTS" in field.operators

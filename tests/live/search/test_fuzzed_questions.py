@@ -22,7 +22,7 @@ IDS = ("user_id", "session_id", "run_id", "agent_id", "team_id", "trace_id", "wo
 TEXT_KEYS = ("status", "name", "service", *IDS)
 CONTENT_KEYS = ("input", "output", "error", "text", "attributes.llm.model_name", "resource.service.name")
 SPAN_KEYS = ("name", "type", "model", "tool_name", "attributes.session.id")
-AXES = ("PARENT", "CHILD", "ANCESTOR", "DESCENDANT", "FOLLOWED_BY", "PRECEDED_BY")
+AXES = ("PARENT", "CHILD", "ANCESTOR", "DESCENDANT", "FOLLOWED_BY", "PRECEDED_BY", "SIBLING")
 NUMBER_KEYS = ("duration_ms", "total_spans", "error_count", "input_tokens", "total_tokens", "tool_calls")
 WRONG_KEYS = ("start_time", "created_at", "nope", "", "__proto__", None)
 TEXTS = ("OK", "ERROR", "e", "", "\0", "\u00e9", "\U0001f600", "x" * 3_000, "2026-01-01T00:00:00Z")
@@ -83,12 +83,22 @@ class Bodies:
 
     def of_span(self, depth: int) -> Any:
         if depth and self._draw.randrange(3) == 0:
-            return {"op": self.pick(AXES, ["SPAN", "SIBLING"]), "where": self.of_span(depth - 1)}
+            return {"op": self.pick(AXES, ["SPAN", "COUSIN"]), "where": self.of_span(depth - 1), **self.option(depth)}
         if depth and self._draw.randrange(3) == 0:
             conditions = [self.of_span(depth - 1) for _ in range(self.pick([1, 2], [0]))]
             return {"op": self.pick(["AND", "OR"], ["NOT"]), "conditions": conditions}
         op = self.pick(["EQ", "NEQ", "CONTAINS", "GT"], ["", None])
         return {"op": op, "key": self.pick(SPAN_KEYS, WRONG_KEYS), "value": self.pick(TEXTS, NUMBERS)}
+
+    def option(self, depth: int) -> dict[str, Any]:
+        options = [
+            {},
+            {"from": self.pick(["end", "start"], ["", None])},
+            {"scope": self.pick(["trace", "siblings"], ["span"])},
+            {"same": self.pick([["name"], ["type", "input"]], [[], ["nope"], "name"])},
+            {"without": self.of_span(depth - 1)},
+        ]
+        return self._draw.choice(options)
 
     def measure(self, number: int) -> Any:
         op = self.pick(["COUNT", "COUNT_DISTINCT", "SUM", "AVG", "MIN", "MAX", "QUANTILE", "HISTOGRAM"], ["MEDIAN"])

@@ -102,6 +102,9 @@ MADE: dict[str, list[Span]] = {
         model((2, 1, 3, 4), gen_ai__request__temperature=1.5),
     ],
     "elsewhere": [span("AGENT", "Shop.run", RUN), tool("look", (2, 1, 1, 2)), model((3, 1, 3, 4))],
+    "looping": [span("AGENT", "Shop.run", RUN)]
+    + [tool("look", (number, 1, number, number + 1), input__value='{"id": 7}') for number in range(2, 5)]
+    + [tool("look", (5, 1, 5, 6), input__value='{"id": 8}'), model((6, 1, 90, 95))],
     "costly": [
         span("AGENT", "Shop.run", RUN),
         tool("look", (2, 1, 1, 2)),
@@ -114,6 +117,7 @@ EXPECTED = {
     "which runs called the search tool five times or more?": {"five"},
     "which LLM calls took more than 4,000 tokens?": {"expensive"},
     "where did a tool fail, and the model was called again?": {"retried"},
+    "which runs called the same tool with the same arguments, three times?": {"looping"},
     "which refunds had no approval before?": {"unapproved"},
     "where does a cascade of errors begin in a tool?": {"cascade"},
     "which agent called this tool?": {"supported"},

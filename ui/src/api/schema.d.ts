@@ -2051,6 +2051,10 @@ export interface components {
             span_fields: components["schemas"]["FilterField"][];
             /** @description How a span inside of `SPAN` is related to another. */
             axes: string[];
+            /** @description The members that narrow each axis. */
+            axis_options: {
+                [key: string]: string[];
+            };
         };
         /**
          * Group

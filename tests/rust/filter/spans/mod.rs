@@ -9,11 +9,12 @@ mod rows;
 mod said;
 mod stored;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spanwise::filter::Filter;
+use spanwise::filter::{Axis, Filter};
 use spanwise::otlp::TraceId;
 use spanwise::otlp::proto::{self, any_value};
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
@@ -235,6 +236,40 @@ fn attribute() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Returns values of some options of axes, of which each axis takes its own.
+fn options(part: impl Strategy<Value = Value>) -> impl Strategy<Value = BTreeMap<&'static str, Value>> {
+    let fields = vec![
+        "name",
+        "type",
+        "status",
+        "duration_ms",
+        "start_time",
+        "is_root",
+        "depth",
+        "child_count",
+        "model",
+        "tool_name",
+        "input_tokens",
+        "cost",
+        "input",
+        "output",
+        "error",
+        "text",
+    ];
+    let from = prop::option::of(prop::sample::select(vec!["start", "end"]));
+    let scope = prop::option::weighted(0.3, prop::sample::select(vec!["siblings", "trace"]));
+    let same = prop::option::weighted(0.4, prop::sample::subsequence(fields, 1..=2));
+    (from, scope, same, prop::option::weighted(0.4, part)).prop_map(|(from, scope, same, without)| {
+        let given = [
+            ("from", from.map(Value::from)),
+            ("scope", scope.map(Value::from)),
+            ("same", same.map(Value::from)),
+            ("without", without),
+        ];
+        given.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
+    })
+}
+
 fn of_span() -> impl Strategy<Value = Value> {
     let number = || (prop::sample::select(vec!["EQ", "GT", "GTE", "LT", "NEQ"]), 0..4_i64);
     let field = prop_oneof![
@@ -256,19 +291,18 @@ fn of_span() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![6 => field, 1 => content(), 3 => attribute()];
     leaf.prop_recursive(3, 8, 2, |part| {
         let parts = || prop::collection::vec(part.clone(), 1..3);
-        let axis = prop::sample::select(vec![
-            "PARENT",
-            "CHILD",
-            "ANCESTOR",
-            "DESCENDANT",
-            "FOLLOWED_BY",
-            "PRECEDED_BY",
-        ]);
+        let axis = prop::sample::select(Axis::all().collect::<Vec<_>>());
         prop_oneof![
             parts().prop_map(|parts| json!({"op": "AND", "conditions": parts})),
             parts().prop_map(|parts| json!({"op": "OR", "conditions": parts})),
             part.clone().prop_map(|part| json!({"op": "NOT", "condition": part})),
-            (axis, part.clone()).prop_map(|(axis, part)| json!({"op": axis, "where": part})),
+            (axis, options(part.clone()), part.clone()).prop_map(|(axis, options, part)| {
+                let mut filter = json!({"op": axis.word(), "where": part});
+                for option in axis.options() {
+                    options.get(*option).into_iter().for_each(|value| filter[*option] = value.clone());
+                }
+                filter
+            }),
         ]
     })
     .prop_filter("within the limits", |part| {

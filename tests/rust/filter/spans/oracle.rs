@@ -116,8 +116,7 @@ impl SeenTrace {
         kleene(filter, &|leaf| {
             let span = &self.spans[place];
             let Some(key) = leaf["key"].as_str() else {
-                let axis = leaf["op"].as_str().expect("an axis");
-                let mut others = (0..self.spans.len()).filter(|other| self.is_on(axis, place, *other));
+                let mut others = (0..self.spans.len()).filter(|other| self.is_on(leaf, place, *other));
                 return Some(others.any(|other| self.span_truth(&leaf["where"], other) == Some(true)));
             };
             if let Some((scope, key)) = scoped(key) {
@@ -137,7 +136,10 @@ impl SeenTrace {
         })
     }
 
-    fn is_on(&self, axis: &str, place: usize, other: usize) -> bool {
+    /// Whether a span is on the axis of a leaf with options, seen from another.
+    fn is_on(&self, leaf: &Value, place: usize, other: usize) -> bool {
+        let axis = leaf["op"].as_str().expect("an axis");
+        let (earlier, later) = if axis == "FOLLOWED_BY" { (place, other) } else { (other, place) };
         let above =
             |place: usize| std::iter::successors(self.spans[place].parent, |at| self.spans[*at].parent);
         let is_above = |one: usize, other: usize| above(other).any(|above| above == one);
@@ -148,10 +150,58 @@ impl SeenTrace {
             "CHILD" => target.parent == Some(place),
             "ANCESTOR" => is_above(other, place),
             "DESCENDANT" => is_above(place, other),
-            "FOLLOWED_BY" => is_elsewhere && span.end != 0 && target.start >= span.end,
-            "PRECEDED_BY" => is_elsewhere && target.end != 0 && target.end <= span.start,
+            "SIBLING" => self.are_siblings(place, other) && self.are_same(&leaf["same"], place, other),
+            "FOLLOWED_BY" | "PRECEDED_BY" => {
+                is_elsewhere
+                    && (leaf["scope"] != "siblings" || self.are_siblings(place, other))
+                    && self.are_same(&leaf["same"], place, other)
+                    && self.begins_after(leaf, earlier, later)
+                    && (leaf["without"].is_null() || !self.has_between(leaf, earlier, later))
+            }
             other => panic!("no axis {other}"),
         }
+    }
+
+    fn are_siblings(&self, one: usize, other: usize) -> bool {
+        one != other && self.spans[one].parent.is_some() && self.spans[one].parent == self.spans[other].parent
+    }
+
+    /// Whether a span starts once another has ended, or started, as `from` says.
+    fn begins_after(&self, leaf: &Value, earlier: usize, later: usize) -> bool {
+        let (one, next) = (&self.spans[earlier], &self.spans[later]);
+        if leaf["from"] == "start" {
+            (next.start, later) > (one.start, earlier)
+        } else {
+            one.end != 0 && next.start >= one.end
+        }
+    }
+
+    fn has_between(&self, leaf: &Value, earlier: usize, later: usize) -> bool {
+        (0..self.spans.len()).filter(|place| *place != earlier && *place != later).any(|place| {
+            self.begins_after(leaf, earlier, place)
+                && (self.spans[place].start, place) < (self.spans[later].start, later)
+                && self.span_truth(&leaf["without"], place) == Some(true)
+        })
+    }
+
+    /// Whether two spans have equal values in each of these fields.
+    fn are_same(&self, fields: &Value, one: usize, other: usize) -> bool {
+        let value = |key: &str, place: usize| {
+            let span = &self.spans[place];
+            if key == "is_root" {
+                return Some(span.parent.is_none().to_string());
+            }
+            match channel(key) {
+                Some(channel) => Some(span.said(channel))
+                    .filter(|texts| !texts.is_empty())
+                    .map(|texts| format!("{texts:?}")),
+                None => span.cells.get(key).map(|cell| format!("{cell:?}")),
+            }
+        };
+        fields.as_array().into_iter().flatten().all(|field| {
+            let key = field.as_str().expect("a field");
+            value(key, one).is_some_and(|own| value(key, other) == Some(own))
+        })
     }
 }
 
@@ -210,11 +260,11 @@ impl SeenTrace {
             });
         }
         for (leaf, places) in leaves {
-            let Some(axis) = leaf["op"].as_str().filter(|_| leaf["where"].is_object()) else {
+            if !leaf["where"].is_object() {
                 self.add_texts(&leaf, &places, seen);
                 continue;
-            };
-            let is_reached = |other: &usize| places.iter().any(|place| self.is_on(axis, *place, *other));
+            }
+            let is_reached = |other: &usize| places.iter().any(|place| self.is_on(&leaf, *place, *other));
             let reached: Vec<usize> = (0..self.spans.len()).filter(is_reached).collect();
             self.add_spans(&leaf, &reached, seen);
         }

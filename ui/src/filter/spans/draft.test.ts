@@ -60,7 +60,10 @@ test.each([
   ['values of two types', { op: 'IN', key: 'attributes.tier', values: ['gold', 7] }],
   ['an attribute without a key', { op: 'EQ', key: 'resource.', value: 'gold' }],
   ['a field of traces', { op: 'EQ', key: 'agent_id', value: 'support' }],
-  ['an unknown member', { op: 'FOLLOWED_BY', from: 'start', where: LLM }],
+  ['an option of an axis', { op: 'FOLLOWED_BY', from: 'start', where: LLM }],
+  ['fields that are the same', { op: 'SIBLING', same: ['name'], where: LLM }],
+  ['what must not be between', { op: 'PRECEDED_BY', without: TOOL, where: LLM }],
+  ['an unknown member', { op: 'FOLLOWED_BY', until: 'start', where: LLM }],
   ['a span in a span', { op: 'SPAN', where: LLM }],
 ])('no form shows %s', (_, where) => {
   expect(spanDraftOf({ op: 'SPAN', where } as unknown as Expression, SPAN_FIELDS)).toBeNull();

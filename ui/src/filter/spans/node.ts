@@ -3,7 +3,7 @@ import type { Expression } from '../expression';
 import { readNode } from '../tree';
 
 /** How one span is related to another, in the order in which they are offered. */
-export const AXES = ['FOLLOWED_BY', 'PRECEDED_BY', 'PARENT', 'ANCESTOR', 'CHILD', 'DESCENDANT'] as const;
+export const AXES = ['FOLLOWED_BY', 'PRECEDED_BY', 'PARENT', 'ANCESTOR', 'CHILD', 'DESCENDANT', 'SIBLING'] as const;
 export type Axis = (typeof AXES)[number];
 
 /** `SPAN`: from `least` to `most` spans of a trace are as `where` says; without a `most` any number more. */
@@ -47,7 +47,10 @@ function readPlainSpan(expression: Expression): SpanNode | null {
   return bounds.most !== null && bounds.most < bounds.least ? null : { name, ...bounds, where };
 }
 
-/** Reads a condition that there is a span on an axis, or that there is none; null for anything else. */
+/**
+ * Reads a condition that there is a span on an axis, or that there is none; null for anything else. An axis with options is
+ * no such condition: it is said as JSON, so that none of them is lost.
+ */
 export function readAxis(expression: Expression): AxisNode | null {
   const outer = readNode(expression);
   const negated = outer.kind === 'negation';

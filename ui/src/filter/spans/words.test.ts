@@ -65,6 +65,12 @@ test.each([
     'a span where Type is TOOL or without an LLM span directly below it or followed by an LLM span',
   ],
   [span(and(LLM, not(axis('CHILD', FAILED)))), 'an LLM span, without a failed span directly below it'],
+  [span(and(TOOL, axis('SIBLING', FAILED))), 'a tool span, beside a failed span'],
+  [span(and(TOOL, not(axis('SIBLING', LLM)))), 'a tool span, not beside an LLM span'],
+  [
+    span(and(TOOL, { ...THEN, same: ['name'] })),
+    'a tool span where {"op":"FOLLOWED_BY","where":{"op":"EQ","key":"type","value":"LLM"},"same":["name"]}',
+  ],
   [not(span(TOOL, { at_least: 2 })), 'not at least 2 tool spans'],
   [and(eq('name', 'a'), span(and(TOOL, FAILED))), 'Trace Name is a and a tool span fails'],
   [span(TOOL, { from: 'start' }), '{"op":"SPAN","from":"start","where":{"op":"EQ","key":"type","value":"TOOL"}}'],

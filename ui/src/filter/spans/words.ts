@@ -130,6 +130,8 @@ function axisWords({ axis, negated, where }: AxisNode, say: Say, style: Style): 
       return negated ? `without ${other} directly below it` : `directly above ${other}`;
     case 'DESCENDANT':
       return negated ? `without ${other} below it` : `above ${other}`;
+    case 'SIBLING':
+      return `${negated ? 'not ' : ''}beside ${other}`;
   }
 }
 

@@ -77,6 +77,8 @@ function isOn(axis: string, spans: TestSpan[], from: number, to: number): boolea
       return isBelow(spans, from, to);
     case 'DESCENDANT':
       return isBelow(spans, to, from);
+    case 'SIBLING':
+      return from !== to && span.parent !== -1 && span.parent === other.parent;
     case 'FOLLOWED_BY':
       return isBeside(spans, from, to) && other.start >= span.end;
     case 'PRECEDED_BY':

@@ -1,0 +1,100 @@
+//! The spans of traces by their places, as axes need them.
+
+use std::iter;
+use std::ops::Range;
+
+use crate::span_table::SpanBlock;
+use crate::trace::view::TraceView;
+
+/// What holds of two spans that start at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::filter::spans) enum Ties {
+    /// The one that the tree shows first is first.
+    Ordered,
+    /// Each is before and after the other: their order is not known, and it may be so.
+    Count,
+    /// Neither is before the other: their order is not known, and it need not be so.
+    DoNotCount,
+}
+
+/// The spans of one trace, or of several one after the other, by their places: a parent stands before its children, and a
+/// subtree is a range of places.
+pub(in crate::filter::spans) trait Places {
+    /// Returns the places of each trace.
+    fn traces(&self) -> impl Iterator<Item = Range<usize>>;
+
+    /// Returns the place of the parent; `None` of a root.
+    fn parent(&self, place: usize) -> Option<usize>;
+
+    /// Returns the first place after the subtree.
+    fn end_of_subtree(&self, place: usize) -> usize;
+
+    /// Returns the start, in any unit after any instant of the trace.
+    fn start(&self, place: usize) -> u64;
+
+    /// Returns the end likewise; 0 if there is none yet.
+    fn end(&self, place: usize) -> u64;
+
+    /// Returns what holds of two spans that start at the same time.
+    fn ties(&self) -> Ties;
+}
+
+impl Places for TraceView<'_> {
+    fn traces(&self) -> impl Iterator<Item = Range<usize>> {
+        iter::once(0..self.len())
+    }
+
+    fn parent(&self, place: usize) -> Option<usize> {
+        TraceView::parent(self, place)
+    }
+
+    fn end_of_subtree(&self, place: usize) -> usize {
+        self.subtree(place).end
+    }
+
+    fn start(&self, place: usize) -> u64 {
+        self.span(place).start
+    }
+
+    fn end(&self, place: usize) -> u64 {
+        self.span(place).end
+    }
+
+    fn ties(&self) -> Ties {
+        Ties::Ordered
+    }
+}
+
+/// The spans of a block of a table.
+pub(in crate::filter::spans) struct BlockPlaces<'b> {
+    pub(in crate::filter::spans) block: &'b SpanBlock<'b>,
+    /// What holds of two times in the same microsecond.
+    pub(in crate::filter::spans) ties: Ties,
+}
+
+impl Places for BlockPlaces<'_> {
+    fn traces(&self) -> impl Iterator<Item = Range<usize>> {
+        self.block.rows().map(|row| self.block.places_of(row))
+    }
+
+    fn parent(&self, place: usize) -> Option<usize> {
+        self.block.parent(place)
+    }
+
+    fn end_of_subtree(&self, place: usize) -> usize {
+        self.block.end_of_subtree(place)
+    }
+
+    fn start(&self, place: usize) -> u64 {
+        self.block.start(place)
+    }
+
+    fn end(&self, place: usize) -> u64 {
+        let end = self.block.end(place);
+        if end == 0 { 0 } else { end + u64::from(self.ties == Ties::DoNotCount) }
+    }
+
+    fn ties(&self) -> Ties {
+        self.ties
+    }
+}

@@ -1,0 +1,131 @@
+//! Which spans are the same in some fields: equal classes. A span that lacks one of them is in class 0.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::error::Result;
+use crate::filter::spans::numbers::Numbers;
+use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
+use crate::trace::view::{Derived, SpanColumn, SpanField, SpanValue, TraceView};
+
+/// The value of a field.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Value {
+    Text(String),
+    Number(i128),
+    /// All that was said.
+    Texts(Vec<String>),
+}
+
+/// Numbers keys in the order in which they come; no key is 0.
+struct Classes<K>(HashMap<K, u32>);
+
+impl<K: Hash + Eq> Classes<K> {
+    fn new() -> Self {
+        Self(HashMap::new())
+    }
+
+    fn class(&mut self, key: Option<K>) -> u32 {
+        let Some(key) = key else { return 0 };
+        let next = u32::try_from(self.0.len() + 1).unwrap_or(u32::MAX);
+        *self.0.entry(key).or_insert(next)
+    }
+}
+
+/// Returns the classes of the spans of a trace by place; 0 of those that are not `asked`.
+///
+/// # Errors
+/// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+pub(in crate::filter::spans) fn classes_of_trace(
+    fields: &[&'static SpanField],
+    view: &TraceView<'_>,
+    asked: impl Fn(usize) -> bool,
+) -> Result<Vec<u32>> {
+    let mut classes = Classes::new();
+    let of_place = |place: usize| {
+        let values = fields.iter().map(|field| value(field, view, place));
+        let key = if asked(place) { values.collect::<Result<Option<Vec<Value>>>>()? } else { None };
+        Ok(classes.class(key))
+    };
+    (0..view.len()).map(of_place).collect()
+}
+
+fn value(field: &SpanField, view: &TraceView<'_>, place: usize) -> Result<Option<Value>> {
+    if let Some(channel) = field.channel() {
+        let texts: Vec<String> = view.texts(place, channel)?.map(str::to_owned).collect();
+        return Ok((!texts.is_empty()).then_some(Value::Texts(texts)));
+    }
+    Ok(field.value(view, place)?.map(|value| match value {
+        SpanValue::Text(text) => Value::Text(text.into_owned()),
+        SpanValue::Whole(number) | SpanValue::Nanodollars(number) => Value::Number(number.into()),
+        SpanValue::Nanos(instant) => Value::Number(instant),
+        SpanValue::Boolean(truth) => Value::Number(truth.into()),
+    }))
+}
+
+/// Fields in which spans must be the same, in terms of one table.
+#[derive(Debug)]
+pub(in crate::filter::spans) struct SameInTable {
+    /// By combination of words: its class in the fields that are words; `None` without such fields.
+    words: Option<Vec<u32>>,
+    numbers: Vec<Numbers>,
+    asks_roots: bool,
+    /// Whether the table has all of the fields.
+    pub(in crate::filter::spans) is_decided: bool,
+}
+
+impl SameInTable {
+    pub(in crate::filter::spans) fn of(fields: &[&'static SpanField], table: &SpanTable) -> Self {
+        let mut same = Self { words: None, numbers: Vec::new(), asks_roots: false, is_decided: true };
+        for field in fields {
+            match field.column {
+                SpanColumn::Word => same.add_word(field, table),
+                SpanColumn::Number => match SpanTable::number_column(field) {
+                    Some(column) => same.numbers.push(Numbers::Column(column)),
+                    None => same.is_decided = false,
+                },
+                SpanColumn::Derived(Derived::IsRoot) => same.asks_roots = true,
+                SpanColumn::Derived(Derived::Duration) => same.numbers.push(Numbers::Duration),
+                SpanColumn::Derived(Derived::Start) => same.numbers.push(Numbers::Start),
+                SpanColumn::Derived(Derived::Depth) => same.numbers.push(Numbers::Depth),
+                SpanColumn::Derived(Derived::ChildCount) => same.numbers.push(Numbers::ChildCount),
+                SpanColumn::Absent => same.is_decided = false,
+            }
+        }
+        same
+    }
+
+    fn add_word(&mut self, field: &SpanField, table: &SpanTable) {
+        let words = table.words_of_combinations(field);
+        let mut classes = Classes::new();
+        let before = self.words.take().unwrap_or_else(|| vec![1; words.len()]);
+        let joined = before
+            .into_iter()
+            .zip(words)
+            .map(|(class, word)| classes.class(word.filter(|_| class > 0).map(|word| (class, word))));
+        self.words = Some(joined.collect());
+    }
+
+    /// Returns the classes of the places of a block, in the fields that the table has; 0 of those that are not `asked`.
+    pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, asked: &PlaceSet) -> Vec<u32> {
+        let places = block.places();
+        let first = places.start;
+        let mut keys: Vec<Option<Vec<i64>>> = vec![None; places.len()];
+        for place in asked.iter(places) {
+            let class = self.words.as_ref().map_or(1, |words| words[block.combination(place)]);
+            let root = i64::from(self.asks_roots && block.parent(place).is_none());
+            keys[place - first] = (class > 0).then(|| vec![i64::from(class), root]);
+        }
+        for numbers in &self.numbers {
+            numbers.for_each(block, asked, |place, number| {
+                let key = &mut keys[place - first];
+                match (number, key.as_mut()) {
+                    (Some(number), Some(values)) => values.push(number),
+                    _ => *key = None,
+                }
+            });
+        }
+        let mut classes = Classes::new();
+        keys.into_iter().map(|key| classes.class(key)).collect()
+    }
+}

@@ -42,7 +42,7 @@ STORE_GAUGES = {
     "wal_folded_through": ("spanwise_store_wal_checkpoint", "Number of the last write-ahead log object in segments."),
     "manifest": ("spanwise_store_manifest_version", "Number of the newest manifest."),
     "is_acknowledging": ("spanwise_store_is_writable", "1 if the store accepts spans, 0 if it must be reopened first."),
-    "unsearchable": (
+    "holding_fault": (
         "spanwise_store_is_unsearchable",
         "1 while searches are rejected: another process holds the store, or that is not known.",
     ),

@@ -44,6 +44,7 @@ pub struct Stats {
     /// Why they are not, until the store is opened again.
     pub stopped: Option<String>,
     /// Why searches are rejected: another process holds the store, or that is not known.
+    #[serde(rename = "holding_fault")]
     pub unsearchable: Option<String>,
     /// Why the last seal failed; it is retried.
     #[serde(rename = "seal_fault")]

@@ -230,6 +230,5 @@ class Traces:
 
 def _numbers(stats: dict[str, Any]) -> dict[str, float]:
     """Returns the numbers of a store's statistics; for an error 1 if there is one, else 0."""
-    reasons = {name for name in stats if name.endswith("_fault")} | {"unsearchable"}
-    faults = {name: float(stats[name] is not None) for name in reasons}
+    faults = {name: float(value is not None) for name, value in stats.items() if name.endswith("_fault")}
     return faults | {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}

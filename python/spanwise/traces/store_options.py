@@ -42,7 +42,10 @@ class _QuarantinedWal(msgspec.Struct, frozen=True, rename={"error": "fault"}):
     last_object: str | None = None
 
 
-class _Stats(msgspec.Struct, frozen=True, rename={"quarantined": "aside", "quarantined_wal": "wal_aside"}):
+_STATS_NAMES = {"quarantined": "aside", "quarantined_wal": "wal_aside", "unsearchable": "holding_fault"}
+
+
+class _Stats(msgspec.Struct, frozen=True, rename=_STATS_NAMES):
     is_acknowledging: bool
     unsearchable: str | None
     quarantined: list[_QuarantinedSegment]

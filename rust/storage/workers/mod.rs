@@ -1,4 +1,4 @@
-//! The threads beside the committer: they write, seal, merge, retain and reclaim for it.
+//! The threads beside the committer: they write, seal, merge, index, retain and reclaim for it, and watch its claim.
 
 pub(crate) mod claim_watch;
 pub(crate) mod compact;

@@ -63,7 +63,7 @@ test: ## The gate, which CI runs: everything but `test-slow`
 test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m pytest -m slow tests/browser
-	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 cargo test --quiet
+	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 cargo test --quiet
 	cargo test --quiet for_a_minute -- --ignored
 
 demo: $(RELEASE) ## Fill a store with example traces and serve it on port 7777

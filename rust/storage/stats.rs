@@ -45,7 +45,7 @@ pub struct Stats {
     pub stopped: Option<String>,
     /// Why searches are rejected: another process holds the store, or that is not known.
     #[serde(rename = "holding_fault")]
-    pub unsearchable: Option<String>,
+    pub holding_error: Option<String>,
     /// Why the last seal failed; it is retried.
     #[serde(rename = "seal_fault")]
     pub seal_error: Option<String>,
@@ -93,7 +93,7 @@ impl Stats {
             manifest: progress.manifest,
             is_acknowledging: is_running && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
-            unsearchable: published.holding.doubt(),
+            holding_error: published.holding.doubt(),
             seal_error: progress.seal_error.clone(),
             is_merging: progress.is_merging,
             merge_error: progress.merge_error.clone(),

@@ -42,12 +42,12 @@ class _QuarantinedWal(msgspec.Struct, frozen=True, rename={"error": "fault"}):
     last_object: str | None = None
 
 
-_STATS_NAMES = {"quarantined": "aside", "quarantined_wal": "wal_aside", "unsearchable": "holding_fault"}
+_STATS_NAMES = {"quarantined": "aside", "quarantined_wal": "wal_aside", "holding_error": "holding_fault"}
 
 
 class _Stats(msgspec.Struct, frozen=True, rename=_STATS_NAMES):
     is_acknowledging: bool
-    unsearchable: str | None
+    holding_error: str | None
     quarantined: list[_QuarantinedSegment]
     quarantined_wal: list[_QuarantinedWal]
 
@@ -118,8 +118,8 @@ def not_ready(store: TraceStore, url: str | None, settings: Settings) -> str | N
         settings: the options it was opened with.
     """
     stats = _stats(store)
-    if stats.unsearchable is not None:
-        return f"search and ingest: {stats.unsearchable}"
+    if stats.holding_error is not None:
+        return f"search and ingest: {stats.holding_error}"
     obstacle = _ingest_obstacle(stats, url, settings)
     return obstacle and f"ingest: {obstacle}; searches are served"
 

@@ -34,7 +34,7 @@ use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::snapshot::published::Published;
-use crate::storage::state::claim::Claim;
+use crate::storage::state::claim::{self, Claim};
 use crate::storage::state::command::{Command, Reply};
 use crate::storage::state::{StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
@@ -173,7 +173,7 @@ impl Committer {
     /// Acknowledges and answers nothing from here on: the object at `path` is that of another writer, which holds the
     /// store. Returns the error that says so.
     fn stop_superseded(&mut self, path: &str) -> Error {
-        let reason = format!("another writer holds the store, found by `{path}`");
+        let reason = claim::superseded_by(path);
         self.published.holding.lose(&reason);
         self.stop(reason)
     }

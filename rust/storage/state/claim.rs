@@ -33,6 +33,11 @@ impl Claim {
     }
 }
 
+/// Returns how a writer that was replaced found that out: by the object at `path`, which is another's.
+pub(crate) fn superseded_by(path: &str) -> String {
+    format!("another writer holds the store, found by `{path}`")
+}
+
 /// Returns the error of a writer that finds a newer claim than its own.
 pub(crate) fn superseded() -> Error {
     Error::Locked("another writer has claimed the store".into())

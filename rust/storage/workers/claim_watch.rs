@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::objects::Objects;
 use crate::storage::snapshot::published::Published;
-use crate::storage::state::claim::Claim;
+use crate::storage::state::claim::{self, Claim};
 
 /// The time between two looks. With the time that a look takes it stays below
 /// [`crate::storage::state::holding::MAX_AGE`].
@@ -78,6 +78,6 @@ impl ClaimWatch {
             return Err(Error::storage(&path, "it was replaced while it was looked at"));
         };
         let is_own = Manifest::decode(number, &content)?.writer == self.writer;
-        Ok((!is_own).then(|| format!("another writer holds the store, found by `{path}`")))
+        Ok((!is_own).then(|| claim::superseded_by(&path)))
     }
 }

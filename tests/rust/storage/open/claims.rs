@@ -58,7 +58,7 @@ fn time_until_it_stops(store: &TraceStore) -> Duration {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(matches!(store.present(), Err(Error::Stopped(_))), "{:?}", store.present());
-    assert!(store.stats().unsearchable.is_some());
+    assert!(store.stats().holding_error.is_some());
     began.elapsed()
 }
 
@@ -111,7 +111,7 @@ fn a_writer_that_cannot_look_at_its_claim_answers_nothing_until_it_can() {
     let store = TraceStore::open_in(Arc::new(unreachable), Options::default()).expect("a store that opens");
     store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
     is_away.store(true, Ordering::Relaxed);
-    while store.stats().unsearchable.is_none() {
+    while store.stats().holding_error.is_none() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let error = store.present().expect_err("nobody can tell who holds the store");

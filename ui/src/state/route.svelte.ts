@@ -2,10 +2,14 @@
 import { formatRoute, merge, parseRoute, type Place } from './place';
 
 class Route {
+  /** The hash that `#place` was read from. */
+  #hash = location.hash;
   #place = $state.raw<Place>(parseRoute(location.hash));
 
   constructor() {
-    window.addEventListener('hashchange', () => (this.#place = parseRoute(location.hash)));
+    window.addEventListener('hashchange', () => {
+      this.#follow();
+    });
   }
 
   /** The screen: the first segment of the path. */
@@ -37,17 +41,26 @@ class Route {
   replace(path: string[], params: Record<string, string | null> = {}): void {
     const hash = formatRoute(path, merge(new URLSearchParams(), params));
     history.replaceState(null, '', hash);
-    this.#place = parseRoute(hash);
+    this.#follow();
   }
 
-  /** Changes parameters; null removes one. The back button skips this, unless `push` is set. */
+  /**
+   * Changes parameters; null removes one. The back button skips this, unless `push` is set. Nothing is changed if the
+   * address already leads elsewhere: a hash changes before its event comes, and what is adjusted belongs to the place
+   * that was left.
+   */
   adjust(params: Record<string, string | null>, push = false): void {
+    if (location.hash !== this.#hash) return;
     const { path } = this.#place;
-    const changed = merge(this.#place.params, params);
-    const hash = formatRoute(path, changed);
+    const hash = formatRoute(path, merge(this.#place.params, params));
     if (push) history.pushState(null, '', hash);
     else history.replaceState(null, '', hash);
-    this.#place = { path, params: changed };
+    this.#follow();
+  }
+
+  #follow(): void {
+    this.#hash = location.hash;
+    this.#place = parseRoute(this.#hash);
   }
 }
 

@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := target/tools
+LOWEST := target/lowest
 SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock rust-toolchain.toml
 PACKAGES := $(VENV)/.packages
 LOCK := requirements-dev.lock
@@ -31,7 +32,7 @@ UI_SCRATCH := target/ui
 T ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-slow demo lint types rust python browser ui ui-check oldest-agno wheel wheel-test \
+.PHONY: help dev check test test-slow demo lint types rust python browser ui ui-check oldest-agno lowest wheel wheel-test \
 	audit crates bench bench-parts lock hooks clean
 
 help: ## List the targets
@@ -60,7 +61,7 @@ test: ## The gate, which CI runs: everything but `test-slow`
 
 # cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
 # depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
-test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
+test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) lowest ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m pytest -m slow tests/browser
 	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 cargo test --quiet
@@ -122,6 +123,18 @@ agno-%: $(RELEASE)
 	test -d target/$@ || $(BIN)/python -m pip install --quiet --no-deps --target target/$@ agno==$*
 	PYTHONPATH=target/$@ $(BIN)/python -c 'import agno, sys; sys.exit("target/$@" not in agno.__file__)'
 	PYTHONPATH=target/$@ $(PYTEST) $(AGNO_TESTS)
+
+# Every dependency at its lower bound, in an environment of its own. What they bring themselves is of today. Left out is
+# the test that the description of the API is the committed one: older versions of msgspec order its schemas differently.
+lowest: $(RELEASE) ## Unit tests with the lowest versions of the dependencies that pyproject.toml allows
+	mkdir -p $(LOWEST)
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group test --resolution lowest-direct --python-version 3.11 \
+		--no-annotate --no-emit-index-url --no-header --quiet --output-file $(LOWEST)/requirements.txt
+	test -x $(LOWEST)/venv/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)/venv
+	$(BIN)/uv pip sync --quiet --python $(LOWEST)/venv/bin/python $(LOWEST)/requirements.txt
+	PYTHONPATH=python $(LOWEST)/venv/bin/python -m pytest --numprocesses 2 --dist loadfile tests/unit \
+		-W 'ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning' \
+		--deselect tests/unit/ui/test_sources.py::test_its_openapi_document_is_current
 
 # An abi3 wheel for every Python from 3.11 on; maturin finds the manylinux tag that it satisfies.
 wheel: $(PACKAGES) ## Build the wheel and the source distribution into target/wheels

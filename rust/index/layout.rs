@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use serde::{Deserialize, Serialize};
 
-use super::packed::PackedInts;
+use super::packed::{PackedInts, pack};
 use crate::schema::{FIELDS, Field};
 
 /// A kind of files of sections.
@@ -134,10 +134,7 @@ impl<'a> SectionWriter<'a> {
         base: i64,
         offsets: impl Iterator<Item = u64> + Clone,
     ) -> io::Result<()> {
-        let range = offsets.clone().max().unwrap_or_default();
-        let width = [1, 2, 4].into_iter().find(|width| range >> (8 * width) == 0).unwrap_or(8);
-        let mut bytes = Vec::new();
-        offsets.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..width]));
+        let (bytes, width) = pack(offsets);
         self.section(column, kind, (&bytes, width, base))
     }
 

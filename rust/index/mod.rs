@@ -30,6 +30,7 @@ pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
 pub use numbers::Numbers;
 pub use packed::PackedInts;
+pub(crate) use packed::between;
 pub use row_blocks::{BLOCK_ROWS, RowBlock};
 pub use row_set::{Bits, LiveRows, RowSet, fill, ones};
 pub use sessions::{RowSessions, split_session_key};

@@ -49,6 +49,15 @@ impl PackedInts {
         Some(Self { base, offsets })
     }
 
+    /// Returns integers that are not negative, packed as in a file.
+    #[cfg(test)]
+    pub(crate) fn of(values: &[u64]) -> Self {
+        let base = values.iter().min().copied().unwrap_or_default();
+        let (bytes, width) = pack(values.iter().map(|value| value - base));
+        let width = u8::try_from(width).expect("a width");
+        Self::new(Buffer::from_vec(bytes), width, base.cast_signed()).expect("a width of integers")
+    }
+
     /// Returns the integer at `index`, which must be in bounds.
     #[allow(clippy::useless_conversion, reason = "no-op for the widest only")]
     pub fn signed(&self, index: usize) -> i64 {
@@ -160,6 +169,49 @@ impl PackedInts {
         }
     }
 
+    /// Sets the bit of every index in `range` whose code is in the first set of a table by code, and in the second: bit 0 and
+    /// bit 1. Both bitmaps begin with the word of the first index.
+    #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
+    pub fn mark_codes(&self, sets: &[u8], range: Range<usize>, words: [&mut [u64]; 2]) {
+        match &self.offsets {
+            Offsets::U8(codes) => mark_by(codes, |code| sets[usize::from(code)], range, words),
+            Offsets::U16(codes) => mark_by(codes, |code| sets[usize::from(code)], range, words),
+            Offsets::U32(codes) => mark_by(codes, |code| sets[code as usize], range, words),
+            Offsets::U64(codes) => mark_by(codes, |code| sets[code as usize], range, words),
+        }
+    }
+
+    /// Decodes the integers of a range, which must be in bounds and not negative.
+    #[allow(clippy::useless_conversion, reason = "no-op for the widest only")]
+    pub fn decode(&self, range: Range<usize>, out: &mut [u64]) {
+        let base = self.base.cast_unsigned();
+        match_width!(&self.offsets, values => {
+            for (out, offset) in out.iter_mut().zip(&values[range]) {
+                *out = base.wrapping_add(u64::from(*offset));
+            }
+        });
+    }
+
+    /// Decodes the integers of a range if all of them are less than 2 to the power of 32; else returns false.
+    #[allow(clippy::cast_possible_truncation, clippy::useless_conversion, reason = "narrow widths")]
+    pub fn decode_narrow(&self, range: Range<usize>, out: &mut [u32]) -> bool {
+        const MAX_HALF: u32 = u32::MAX / 2;
+        let Some(base) = u32::try_from(self.base).ok().filter(|base| *base <= MAX_HALF) else { return false };
+        let mut bits = 0;
+        match_width!(&self.offsets, values => {
+            let values = &values[range];
+            if size_of_val(values) > size_of::<u32>() * values.len() {
+                return false;
+            }
+            for (out, offset) in out.iter_mut().zip(values) {
+                let offset = u64::from(*offset) as u32;
+                bits |= offset;
+                *out = base.wrapping_add(offset);
+            }
+        });
+        bits <= MAX_HALF
+    }
+
     /// Returns the offsets of a closed interval, as far as this width has them; `None` if it has none.
     fn offsets_between(&self, (first, last): (i64, i64)) -> Option<(u64, u64)> {
         let max = match_width!(&self.offsets, values => largest(values));
@@ -168,6 +220,15 @@ impl PackedInts {
         let high = last.min(top).wrapping_sub(self.base).cast_unsigned();
         (first <= last && last >= self.base && first <= top).then_some((low, high))
     }
+}
+
+/// Returns offsets in as few bytes each as the greatest needs, little endian, and that number of bytes.
+pub(super) fn pack(offsets: impl Iterator<Item = u64> + Clone) -> (Vec<u8>, usize) {
+    let range = offsets.clone().max().unwrap_or_default();
+    let width = [1, 2, 4].into_iter().find(|width| range >> (8 * width) == 0).unwrap_or(8);
+    let mut bytes = Vec::new();
+    offsets.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()[..width]));
+    (bytes, width)
 }
 
 /// Returns the greatest unsigned integer of this width.
@@ -187,16 +248,37 @@ fn mark<T: Copy + PartialOrd>(values: &[T], (low, high): (T, T), range: Range<us
     }
 }
 
-/// Returns one bit for each of at most 64 values: whether it lies between `low` and `high`, inclusive. The
-/// comparisons vectorize, and one multiplication gathers eight results into eight bits.
+fn mark_by<T: Copy>(values: &[T], sets_of: impl Fn(T) -> u8, range: Range<usize>, words: [&mut [u64]; 2]) {
+    let [one, other] = words;
+    let (mut index, first) = (range.start, range.start / 64);
+    while index < range.end {
+        let end = (index / 64 * 64 + 64).min(range.end);
+        let mut sets = [0_u8; 64];
+        for (sets, value) in sets.iter_mut().zip(&values[index..end]) {
+            *sets = sets_of(*value);
+        }
+        one[index / 64 - first] |= gathered(&sets, 0) << (index % 64);
+        other[index / 64 - first] |= gathered(&sets, 1) << (index % 64);
+        index = end;
+    }
+}
+
+/// Returns one bit for each of at most 64 values: whether it lies between `low` and `high`, inclusive. The comparisons
+/// vectorize.
 #[allow(clippy::needless_bitwise_bool, reason = "branchless")]
-fn between<T: Copy + PartialOrd>(values: &[T], low: T, high: T) -> u64 {
-    const GATHER: u64 = 0x0102_0408_1020_4080;
+pub(crate) fn between<T: Copy + PartialOrd>(values: &[T], low: T, high: T) -> u64 {
     let mut matches = [0_u8; 64];
     for (is_match, value) in matches.iter_mut().zip(values) {
         *is_match = u8::from((low <= *value) & (*value <= high));
     }
-    let (eights, _) = matches.as_chunks::<8>();
-    let bytes = eights.iter().map(|eight| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56);
-    bytes.zip((0..).step_by(8)).fold(0, |bits, (byte, shift)| bits | byte << shift)
+    gathered(&matches, 0)
+}
+
+/// Returns one bit of each byte. One multiplication gathers eight bytes into eight bits.
+fn gathered(bytes: &[u8; 64], bit: u32) -> u64 {
+    const LOWEST: u64 = 0x0101_0101_0101_0101;
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (eights, _) = bytes.as_chunks::<8>();
+    let gather = |eight: &[u8; 8]| ((u64::from_le_bytes(*eight) >> bit & LOWEST).wrapping_mul(GATHER)) >> 56;
+    eights.iter().map(gather).zip((0..).step_by(8)).fold(0, |bits, (byte, shift)| bits | byte << shift)
 }

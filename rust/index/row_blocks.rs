@@ -29,6 +29,30 @@ impl RowBlock<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Returns the row at a position, which must be in bounds.
+    pub fn row(&self, position: usize) -> u32 {
+        match self {
+            Self::Range(range) => range.start + row(position),
+            Self::List(rows) => rows[position],
+        }
+    }
+
+    /// Returns the rows.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|position| self.row(position))
+    }
+
+    /// Returns the rows between two positions.
+    #[must_use]
+    pub fn slice(&self, positions: Range<usize>) -> Self {
+        match self {
+            Self::Range(range) => {
+                Self::Range(range.start + row(positions.start)..range.start + row(positions.end))
+            }
+            Self::List(rows) => Self::List(&rows[positions]),
+        }
+    }
 }
 
 impl LiveRows {

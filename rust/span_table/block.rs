@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::durations::Durations;
 use super::place_set::PlaceSet;
 use super::table::SpanTable;
 use crate::index::RowBlock;
@@ -41,24 +42,9 @@ impl SpanBlock<'_> {
     /// bit 0 and bit 1.
     pub fn of_combinations(&self, sets: &[u8]) -> [PlaceSet; 2] {
         let places = self.places();
-        let words = places.end.div_ceil(64) - places.start / 64;
-        let (mut first, mut second) = (Vec::with_capacity(words), Vec::with_capacity(words));
-        let (mut one, mut other, mut place) = (0, 0, places.start);
-        self.table.codes.for_each(&self.span_rows(), |code| {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a code has 32 bits")]
-            let set = u64::from(sets[code as usize]);
-            one |= (set & 1) << (place % 64);
-            other |= (set >> 1) << (place % 64);
-            place += 1;
-            if place.is_multiple_of(64) {
-                first.push(one);
-                second.push(other);
-                (one, other) = (0, 0);
-            }
-        });
-        first.push(one);
-        second.push(other);
-        [PlaceSet::of_words(places.clone(), first), PlaceSet::of_words(places, second)]
+        let [mut first, mut second] = [(); 2].map(|()| PlaceSet::none(places.clone()));
+        self.table.codes.mark_codes(sets, places, [first.words_mut(), second.words_mut()]);
+        [first, second]
     }
 
     /// Returns the places that have a number of a column in one of these closed intervals, and those that have one at all.
@@ -116,6 +102,16 @@ impl SpanBlock<'_> {
     /// Returns the start of a row's span in microseconds since 1970.
     pub fn start_micros(&self, row: u32, place: usize) -> i64 {
         self.table.bases.signed(row as usize) - 1 + self.table.starts.signed(place)
+    }
+
+    /// Returns the places of spans whose duration in milliseconds lies in one of these closed intervals, and those that have
+    /// one at all: the ones that have ended.
+    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>) -> [PlaceSet; 2] {
+        let places = self.places();
+        let [mut within, mut ended] = [(); 2].map(|()| PlaceSet::none(places.clone()));
+        let durations = Durations { starts: &self.table.starts, ends: &self.table.ends };
+        durations.mark(intervals, places, [within.words_mut(), ended.words_mut()]);
+        [within, ended]
     }
 
     /// Returns the duration in milliseconds; `None` without an end.

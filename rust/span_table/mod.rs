@@ -20,6 +20,7 @@ mod block;
 mod build;
 mod calls;
 mod cost_column;
+mod durations;
 mod layout;
 mod place_set;
 mod table;

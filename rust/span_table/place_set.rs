@@ -71,7 +71,18 @@ impl PlaceSet {
 
     /// Whether the set has any of a range of places of the block.
     pub fn has_any(&self, places: Range<usize>) -> bool {
-        self.words_of(places).any(|(_, word)| word != 0)
+        if places.is_empty() {
+            return false;
+        }
+        // Most ranges are those of a trace of a few spans, within one word or two.
+        let base = self.places.start / 64;
+        let (first, last) = (places.start / 64 - base, (places.end - 1) / 64 - base);
+        let (low, high) = (u64::MAX << (places.start % 64), u64::MAX >> (63 - (places.end - 1) % 64));
+        if first == last {
+            return self.words[first] & low & high != 0;
+        }
+        (self.words[first] & low) | (self.words[last] & high) != 0
+            || self.words[first + 1..last].iter().any(|word| *word != 0)
     }
 
     /// Returns how many of a range of places of the block are in the set.

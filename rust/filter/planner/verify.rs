@@ -13,9 +13,9 @@ use super::text_rows::TextRows;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::filter::predicate::Predicate;
-use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, Truth};
-use crate::index::Index;
-use crate::span_table::SpanTable;
+use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, Truth, Truths};
+use crate::index::{Index, RowBlock};
+use crate::span_table::{PlaceSet, SpanTable};
 use crate::text_index::TextIndex;
 use crate::trace::Trace;
 use crate::trace::view::{StoredTrace, TraceView};
@@ -86,16 +86,14 @@ impl<'i> Verifier<'i> {
     }
 
     /// Returns which of `rows`, which ascend, match, and which are left open by the indexes.
-    pub fn decide(&self, rows: &[u32]) -> Decided {
-        let mut decided = Decided::default();
-        for (row, truth) in rows.iter().zip(self.0.truths(rows)) {
-            match truth {
-                Truth::True => decided.matching.push(*row),
-                Truth::Unknown => decided.open.push(*row),
-                Truth::False => {}
-            }
-        }
-        decided
+    pub fn decide(&self, rows: &RowBlock<'_>) -> Decided {
+        let Truths { yes, mut no } = self.0.truths(rows);
+        let positions = 0..rows.len();
+        let matching = yes.iter(positions.clone()).map(|position| rows.row(position)).collect();
+        no.unite(&yes);
+        let mut open = PlaceSet::all(positions.clone());
+        open.subtract(&no);
+        Decided { matching, open: open.iter(positions).map(|position| rows.row(position)).collect() }
     }
 
     /// Whether the filter matches a row. `read` returns its trace, or `None` if its document is damaged: then what
@@ -168,13 +166,19 @@ impl<'i> Question<'i> {
         }
     }
 
-    /// Returns, for each of `rows`, whether it matches; unknown if the indexes leave it open.
-    fn truths(&self, rows: &[u32]) -> Vec<Truth> {
+    /// Returns, for the position of each of `rows`, whether it matches; unknown if the indexes leave it open.
+    fn truths(&self, rows: &RowBlock<'_>) -> Truths {
         match self {
-            Self::All(parts) => joined(parts, rows, (Truth::True, Truth::min)),
-            Self::Any(parts) => joined(parts, rows, (Truth::False, Truth::max)),
-            Self::Columns(node) => rows.iter().map(|row| Truth::of(contains(node, *row))).collect(),
-            Self::Spans(SpanQuestion { in_table: None, .. }) => vec![Truth::Unknown; rows.len()],
+            Self::All(parts) => joined(parts, rows, false),
+            Self::Any(parts) => joined(parts, rows, true),
+            Self::Columns(node) => {
+                let mut truths = Truths::unknown(0..rows.len());
+                for (position, row) in rows.iter().enumerate() {
+                    truths.insert(position, Truth::of(contains(node, row)));
+                }
+                truths
+            }
+            Self::Spans(SpanQuestion { in_table: None, .. }) => Truths::unknown(0..rows.len()),
             Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.matches(rows, *wanted),
         }
     }
@@ -189,25 +193,27 @@ impl<'i> Question<'i> {
     }
 }
 
-/// Joins the truths of parts: `first` is that of no part. A part is asked of the rows that the ones before it leave
-/// undecided.
-fn joined(
-    parts: &[Question<'_>],
-    rows: &[u32],
-    (first, pick): (Truth, fn(Truth, Truth) -> Truth),
-) -> Vec<Truth> {
-    let Some((one, others)) = parts.split_first() else { return vec![first; rows.len()] };
-    let mut found = one.truths(rows);
-    let decided = first.not();
-    for part in others {
-        let is_left = |(_, truth): &(usize, &Truth)| **truth != decided;
-        let places: Vec<usize> = found.iter().enumerate().filter(is_left).map(|(place, _)| place).collect();
-        let left: Vec<u32> = places.iter().map(|place| rows[*place]).collect();
-        for (place, truth) in places.into_iter().zip(part.truths(&left)) {
-            found[place] = pick(found[place], truth);
+/// Joins the truths of parts: an `OR` is the opposite of the `AND` of opposites. A part is asked of the rows that the ones
+/// before it leave undecided.
+fn joined(parts: &[Question<'_>], rows: &RowBlock<'_>, is_or: bool) -> Truths {
+    let positions = 0..rows.len();
+    let mut found = Truths::all(positions.clone());
+    for part in parts {
+        let mut left = PlaceSet::all(positions.clone());
+        left.subtract(&found.no);
+        let left: Vec<usize> = left.iter(positions.clone()).collect();
+        if left.len() == rows.len() {
+            found.and(&part.truths(rows).negated_if(is_or));
+            continue;
         }
+        let asked: Vec<u32> = left.iter().map(|position| rows.row(*position)).collect();
+        let own = part.truths(&RowBlock::List(&asked)).negated_if(is_or);
+        let mut truths = Truths::unknown(positions.clone());
+        own.yes.iter(0..left.len()).for_each(|at| truths.yes.insert(left[at]));
+        own.no.iter(0..left.len()).for_each(|at| truths.no.insert(left[at]));
+        found.and(&truths);
     }
-    found
+    found.negated_if(is_or)
 }
 
 /// Whether all parts hold; stops at the first that does not.

@@ -27,4 +27,4 @@ pub(super) use predicate::{SpanTest, TextKey};
 pub use span_filter::SpanFilter;
 pub(super) use table::SpanIndexes;
 pub(super) use table_cost::TableTest;
-pub(super) use truth::Truth;
+pub(super) use truth::{Truth, Truths};

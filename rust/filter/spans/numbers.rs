@@ -23,12 +23,17 @@ pub(super) enum NumberTest {
 
 impl Numbers {
     pub(super) fn truths(self, test: &NumberTest, block: &SpanBlock<'_>, asked: &PlaceSet) -> Truths {
-        if let Self::Column(column) = self {
-            let intervals = match test {
-                NumberTest::Exists => None,
-                NumberTest::Within(intervals) => Some(intervals.iter()),
-            };
-            let [within, mut present] = block.with_numbers(column, intervals.into_iter().flatten());
+        let intervals = match test {
+            NumberTest::Exists => None,
+            NumberTest::Within(intervals) => Some(intervals.iter()),
+        };
+        let intervals = intervals.into_iter().flatten();
+        let in_columns = match self {
+            Self::Column(column) => Some(block.with_numbers(column, intervals)),
+            Self::Duration => Some(block.with_durations(intervals)),
+            Self::Start | Self::Depth | Self::ChildCount => None,
+        };
+        if let Some([within, mut present]) = in_columns {
             if matches!(test, NumberTest::Exists) {
                 return Truths::two_valued(asked, present);
             }

@@ -12,6 +12,7 @@ use super::truth::{Truth, Truths};
 use crate::attribute_index::{AttributeIndex, MarkedAttribute};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::filter::leaf::Leaf;
+use crate::index::RowBlock;
 use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField};
 
@@ -118,35 +119,47 @@ impl SpanTest {
 impl SpansTest<'_> {
     /// Returns whether what holds of each of these rows, which ascend, is `wanted`; unknown where the trace itself must be
     /// looked at.
-    pub(super) fn are(&self, wanted: Truth, rows: &[u32]) -> Vec<Truth> {
-        let mut truths = Vec::with_capacity(rows.len());
-        let near = |one: &u32, next: &u32| next - one <= MAX_GAP && one / BLOCK_ROWS == next / BLOCK_ROWS;
-        for run in rows.chunk_by(near) {
-            let block = self.table.block(run[0]..run[run.len() - 1] + 1);
+    pub(super) fn are(&self, wanted: Truth, rows: &RowBlock<'_>) -> Truths {
+        let mut truths = Truths::unknown(0..rows.len());
+        let mut first = 0;
+        while first < rows.len() {
+            let end = first + length_of_run(&rows.slice(first..rows.len()));
+            let run = rows.slice(first..end);
+            let block = self.table.block(run.row(0)..run.row(run.len() - 1) + 1);
             match &self.asked {
-                Asked::Count { .. } => {
-                    let least = self.of_all(&block, Bound::Least);
-                    let most = (!self.is_decided).then(|| self.of_all(&block, Bound::Most));
-                    let is_none = least.is_empty() && most.as_ref().is_none_or(PlaceSet::is_empty);
-                    truths.extend(run.iter().map(|row| {
-                        if is_none {
-                            let truth = self.of_counts(*row, [0, 0]);
-                            return if wanted == Truth::True { truth } else { truth.not() };
-                        }
-                        let places = block.places_of(*row);
-                        let at_least = least.count(places.clone());
-                        let at_most = most.as_ref().map_or(at_least, |most| most.count(places));
-                        let truth = self.of_counts(*row, [at_least, at_most]);
-                        if wanted == Truth::True { truth } else { truth.not() }
-                    }));
-                }
+                Asked::Count { .. } => self.of_counted((&block, &run), first, &mut truths),
                 Asked::RunRoot(attributes) => {
                     let run_root = |row| Some(block.places_of(row).start + attributes.run_root(row)?);
-                    truths.extend(self.of_run_roots(&block, wanted, run, run_root));
+                    let of_roots = self.of_run_roots(&block, wanted, &run, run_root);
+                    (first..).zip(of_roots).for_each(|(position, truth)| truths.insert(position, truth));
                 }
             }
+            first = end;
         }
-        truths
+        let is_negated = wanted == Truth::False && matches!(self.asked, Asked::Count { .. });
+        truths.negated_if(is_negated)
+    }
+
+    /// Says of the rows of a block, by their positions from `first` on, whether the predicate is true of as many spans as
+    /// asked.
+    fn of_counted(&self, (block, run): (&SpanBlock<'_>, &RowBlock<'_>), first: usize, truths: &mut Truths) {
+        let least = self.of_all(block, Bound::Least);
+        let most = (!self.is_decided).then(|| self.of_all(block, Bound::Most));
+        let is_none = least.is_empty() && most.as_ref().is_none_or(PlaceSet::is_empty);
+        let is_any = matches!(self.asked, Asked::Count { at_least: 1, at_most: None });
+        let count = |set: &PlaceSet, places| {
+            if is_any { u64::from(set.has_any(places)) } else { set.count(places) }
+        };
+        for (position, row) in (first..).zip(run.iter()) {
+            let counts = if is_none {
+                [0, 0]
+            } else {
+                let places = block.places_of(row);
+                let at_least = count(&least, places.clone());
+                [at_least, most.as_ref().map_or(at_least, |most| count(most, places))]
+            };
+            truths.insert(position, self.of_counts(row, counts));
+        }
     }
 
     /// Returns the places of a block of which the predicate is true.
@@ -174,18 +187,18 @@ impl SpansTest<'_> {
         &self,
         block: &SpanBlock<'_>,
         wanted: Truth,
-        rows: &[u32],
+        rows: &RowBlock<'_>,
         run_root: impl Fn(u32) -> Option<usize>,
     ) -> Vec<Truth> {
         let mut asked = PlaceSet::none(block.places());
-        rows.iter().filter_map(|row| run_root(*row)).for_each(|place| asked.insert(place));
+        rows.iter().filter_map(&run_root).for_each(|place| asked.insert(place));
         let [least, most] = [Bound::Least, Bound::Most].map(|bound| {
             let bound = if wanted == Truth::True { bound } else { bound.other() };
             let truths = self.node.truths(block, &asked, bound);
             if wanted == Truth::True { truths.yes } else { truths.no }
         });
-        let of_row = |row: &u32| match run_root(*row) {
-            _ if self.table.is_unreadable(*row) => Truth::Unknown,
+        let of_row = |row: u32| match run_root(row) {
+            _ if self.table.is_unreadable(row) => Truth::Unknown,
             Some(place) if least.contains(place) => Truth::True,
             Some(place) if most.contains(place) => Truth::Unknown,
             Some(_) | None => Truth::False,
@@ -194,11 +207,33 @@ impl SpansTest<'_> {
     }
 }
 
+/// Returns how many rows, from the first on, are decided together.
+fn length_of_run(rows: &RowBlock<'_>) -> usize {
+    let last_of_block = |row: u32| row / BLOCK_ROWS * BLOCK_ROWS + (BLOCK_ROWS - 1);
+    match rows {
+        RowBlock::Range(range) => {
+            (last_of_block(range.start) - range.start + 1).min(range.end - range.start) as usize
+        }
+        RowBlock::List(rows) => {
+            let last = last_of_block(rows[0]);
+            let is_near = |pair: &[u32]| pair[1] - pair[0] <= MAX_GAP && pair[1] <= last;
+            1 + rows.windows(2).take_while(|pair| is_near(pair)).count()
+        }
+    }
+}
+
 impl<'t> Node<'t> {
     /// Recursion is bounded by the depth of the predicate.
     fn of(predicate: &SpanPredicate, indexes: SpanIndexes<'t>) -> Self {
         let join = |parts: &[SpanPredicate], is_or| {
-            let mut parts: Vec<_> = parts.iter().map(|part| Self::of(part, indexes)).collect();
+            let mut parts =
+                parts.iter().map(|part| Self::of(part, indexes)).fold(Vec::new(), |mut parts, part| {
+                    match (parts.last_mut(), part) {
+                        (Some(Self::Words(sets)), Self::Words(others)) => join_words(sets, &others, is_or),
+                        (_, part) => parts.push(part),
+                    }
+                    parts
+                });
             parts.sort_by_key(Self::cost);
             Self::Join { parts, is_or }
         };
@@ -351,6 +386,15 @@ impl<'t> AxisNode<'t> {
             (false, Bound::Most) => Ties::Count,
         };
         related((self.axis, &narrowing), &BlockPlaces { block, ties }, asked, &targets)
+    }
+}
+
+/// Joins what holds of each combination of words with what else is asked of it.
+fn join_words(sets: &mut [u8], others: &[u8], is_or: bool) {
+    for (set, other) in sets.iter_mut().zip(others) {
+        let (both, either) = (*set & other, *set | other);
+        let (yes, no) = if is_or { (either, both) } else { (both, either) };
+        *set = yes & 1 | no & 2;
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::predicate::SpanTest;
 use super::table::{SpanIndexes, SpansTest};
-use super::truth::Truth;
+use super::truth::{Truth, Truths};
+use crate::index::RowBlock;
 use crate::span_table::TableCalls;
 
 /// A condition in terms of one table.
@@ -29,13 +30,17 @@ impl SpanTest {
 impl TableTest<'_> {
     /// Returns whether what holds of each of these rows, which ascend, is `wanted`, true or false; unknown where the trace
     /// itself must be looked at.
-    pub(in crate::filter) fn matches(&self, rows: &[u32], wanted: Truth) -> Vec<Truth> {
+    pub(in crate::filter) fn matches(&self, rows: &RowBlock<'_>, wanted: Truth) -> Truths {
         match self {
             Self::Spans(test) => test.are(wanted, rows),
             // A cost that is not known is neither above nor below an amount, and a look at the trace says no more.
             Self::Cost(calls, test) => {
                 let fits = |cost| Truth::of(test.of_cost(cost) == Some(wanted));
-                rows.iter().map(|row| calls.cost(*row).map_or(Truth::Unknown, fits)).collect()
+                let mut truths = Truths::unknown(0..rows.len());
+                for (position, row) in rows.iter().enumerate() {
+                    truths.insert(position, calls.cost(row).map_or(Truth::Unknown, fits));
+                }
+                truths
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Truth of three values.
 
+use std::ops::Range;
+
 use crate::span_table::PlaceSet;
 
 /// What holds: `AND` is the least, `OR` the greatest.
@@ -27,13 +29,24 @@ impl Truth {
     }
 }
 
-/// What holds of some places; of those in neither set it is unknown.
-pub(super) struct Truths {
-    pub(super) yes: PlaceSet,
-    pub(super) no: PlaceSet,
+/// What holds of some places, or of rows by their position among those that are asked; of those in neither set it is unknown.
+#[derive(Debug)]
+pub(in crate::filter) struct Truths {
+    pub(in crate::filter) yes: PlaceSet,
+    pub(in crate::filter) no: PlaceSet,
 }
 
 impl Truths {
+    /// Returns that nothing is known.
+    pub(in crate::filter) fn unknown(places: Range<usize>) -> Self {
+        Self { yes: PlaceSet::none(places.clone()), no: PlaceSet::none(places) }
+    }
+
+    /// Returns that it is true of all places.
+    pub(in crate::filter) fn all(places: Range<usize>) -> Self {
+        Self { yes: PlaceSet::all(places.clone()), no: PlaceSet::none(places) }
+    }
+
     /// Returns what is true of `yes`, and false of all other places that are asked.
     pub(super) fn two_valued(asked: &PlaceSet, mut yes: PlaceSet) -> Self {
         yes.intersect(asked);
@@ -42,12 +55,27 @@ impl Truths {
         Self { yes, no }
     }
 
+    /// Says what holds of a place of which nothing was known.
+    pub(in crate::filter) fn insert(&mut self, place: usize, truth: Truth) {
+        match truth {
+            Truth::True => self.yes.insert(place),
+            Truth::False => self.no.insert(place),
+            Truth::Unknown => {}
+        }
+    }
+
+    /// Narrows what holds to what `other` says, too.
+    pub(in crate::filter) fn and(&mut self, other: &Self) {
+        self.yes.intersect(&other.yes);
+        self.no.unite(&other.no);
+    }
+
     pub(super) fn not(self) -> Self {
         Self { yes: self.no, no: self.yes }
     }
 
     /// Returns the opposite if `is_negated`.
-    pub(super) fn negated_if(self, is_negated: bool) -> Self {
+    pub(in crate::filter) fn negated_if(self, is_negated: bool) -> Self {
         if is_negated { self.not() } else { self }
     }
 }

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 use super::part::{PartSource, RowKind, SnapshotPart};
 use crate::error::{Error, Result};
 use crate::filter::{Decided, Filter, Verifier};
-use crate::index::{Bits, LiveRows, Projection, RowSet};
+use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
 use crate::storage::segment::SegmentIndexes;
 
 /// What columns say of a filter.
@@ -102,12 +102,12 @@ impl SnapshotPart {
                 if !filter.reads_spans() {
                     return Ok(Candidates { certain: possible, unverified: Vec::new() });
                 }
-                let open = if certain.count() == 0 {
-                    possible.from(0).collect()
-                } else {
-                    possible.from(0).filter(|row| !certain.contains(*row)).collect::<Vec<u32>>()
-                };
-                return self.decided((filter, &indexes), certain, &open, is_cancelled);
+                if let (RowSet::Range(range), 0) = (&possible, certain.count()) {
+                    let open = RowBlock::Range(range.clone());
+                    return self.decided((filter, &indexes), certain, &open, is_cancelled);
+                }
+                let open: Vec<u32> = possible.from(0).filter(|row| !certain.contains(*row)).collect();
+                return self.decided((filter, &indexes), certain, &RowBlock::List(&open), is_cancelled);
             }
             PartSource::Head(batch) => {
                 let [certain, possible] = filter.masks_of_columns(batch.batch())?;
@@ -124,18 +124,18 @@ impl SnapshotPart {
         &self,
         (filter, indexes): (&Filter, &SegmentIndexes),
         certain: RowSet,
-        open: &[u32],
+        open: &RowBlock<'_>,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Candidates> {
         /// Rows that are decided before the search is asked whether it is cancelled: some milliseconds.
         const ROWS_AT_ONCE: usize = 65_536;
         let (mut matching, mut unverified) = (Vec::new(), Vec::new());
         let verifier = filter.verifier(indexes.of_filters());
-        for rows in open.chunks(ROWS_AT_ONCE) {
+        for first in (0..open.len()).step_by(ROWS_AT_ONCE) {
             if is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let decided = verifier.decide(rows);
+            let decided = verifier.decide(&open.slice(first..open.len().min(first + ROWS_AT_ONCE)));
             matching.extend(decided.matching);
             unverified.extend(decided.open);
         }
@@ -170,7 +170,7 @@ impl SnapshotPart {
             let found = rows.iter().zip(matches).filter_map(|(row, is_match)| is_match.then_some(*row));
             return Ok(found.collect());
         };
-        let Decided { matching: mut found, open } = verifier.decide(rows);
+        let Decided { matching: mut found, open } = verifier.decide(&RowBlock::List(rows));
         let Some(segment) = self.segment() else { return Ok(found) };
         for row in &open {
             if is_cancelled() {

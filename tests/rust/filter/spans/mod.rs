@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spanwise::filter::{Axis, Filter};
+use spanwise::filter::{Axis, Decided, Filter};
+use spanwise::index::RowBlock;
 use spanwise::otlp::TraceId;
 use spanwise::otlp::proto::{self, any_value};
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
@@ -415,8 +416,16 @@ fn snapshot_after(operations: &[Operation]) -> (tempfile::TempDir, Arc<Snapshot>
 fn assert_decided(snapshot: &Snapshot, filter: &Filter, source: &Value) -> Result<(), TestCaseError> {
     for part in snapshot.parts() {
         let Some(indexes) = part.indexes(filter).expect("indexes") else { continue };
+        let verifier = filter.verifier(indexes.of_filters());
         let rows: Vec<u32> = (0..).take(part.count()).collect();
-        let decided = filter.verifier(indexes.of_filters()).decide(&rows);
+        let decided = verifier.decide(&RowBlock::List(&rows));
+        let every = u32::try_from(rows.len()).expect("few rows");
+        prop_assert_eq!(&verifier.decide(&RowBlock::Range(0..every)), &decided, "{} of a range", source);
+        let thirds: Vec<u32> = rows.iter().copied().step_by(3).collect();
+        let of_thirds = |rows: &[u32]| rows.iter().copied().filter(|row| row % 3 == 0).collect::<Vec<u32>>();
+        let Decided { matching, open } = verifier.decide(&RowBlock::List(&thirds));
+        prop_assert_eq!(matching, of_thirds(&decided.matching), "{} of every third", source);
+        prop_assert_eq!(open, of_thirds(&decided.open), "{} of every third", source);
         for row in rows {
             let truth = SeenTrace::of(&part.trace(row as usize).expect("readable")).truth(source);
             if !decided.open.contains(&row) {

@@ -91,15 +91,32 @@ impl PlaceSet {
     }
 
     /// Returns those of a range of places of the block that are in the set, ascending.
-    pub fn iter(&self, places: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        self.words_of(places).flat_map(|(index, word)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros() as usize;
-                left &= left.wrapping_sub(1);
-                (bit < 64).then_some(index * 64 + bit)
-            })
-        })
+    pub fn iter(&self, places: Range<usize>) -> PlacesInSet<'_> {
+        let base = self.places.start / 64;
+        if places.is_empty() {
+            return PlacesInSet { words: &[], word: 0, first: 0, high: u64::MAX };
+        }
+        let (first, last) = (places.start / 64, (places.end - 1) / 64);
+        let high = u64::MAX >> (63 - (places.end - 1) % 64);
+        let words = &self.words[first - base + 1..=last - base];
+        let low = self.words[first - base] & u64::MAX << (places.start % 64);
+        PlacesInSet { words, word: if first == last { low & high } else { low }, first: first * 64, high }
+    }
+
+    /// Returns the last of a range of places of the block that is in the set.
+    pub fn last(&self, places: Range<usize>) -> Option<usize> {
+        let base = self.places.start / 64;
+        let (mut end, start) = (places.end, places.start);
+        while start < end {
+            let word = (end - 1) / 64;
+            let left = self.words[word - base] & u64::MAX >> (63 - (end - 1) % 64);
+            if left != 0 {
+                let place = word * 64 + 63 - left.leading_zeros() as usize;
+                return (place >= start).then_some(place);
+            }
+            end = word * 64;
+        }
+        None
     }
 
     /// Keeps the places that are in `other`, a set of the same block, too.
@@ -121,6 +138,36 @@ impl PlaceSet {
     fn words_of(&self, places: Range<usize>) -> impl Iterator<Item = (usize, u64)> + '_ {
         let first = self.places.start / 64;
         masks(places).map(move |(index, mask)| (index, self.words[index - first] & mask))
+    }
+}
+
+/// The places of a range that are in a set, ascending.
+#[derive(Debug, Clone)]
+pub struct PlacesInSet<'s> {
+    /// The words after the one at hand.
+    words: &'s [u64],
+    /// What is left of the word at hand.
+    word: u64,
+    /// The place of its first bit.
+    first: usize,
+    /// The bits of the last word that belong to the range.
+    high: u64,
+}
+
+impl Iterator for PlacesInSet<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.word == 0 {
+            let (next, rest) = self.words.split_first()?;
+            self.word = if rest.is_empty() { next & self.high } else { *next };
+            self.words = rest;
+            self.first += 64;
+        }
+        let place = self.first + self.word.trailing_zeros() as usize;
+        self.word &= self.word - 1;
+        Some(place)
     }
 }
 
@@ -166,6 +213,7 @@ mod tests {
             let among: Vec<usize> = asked.clone().filter(|place| expected.contains(place)).collect();
             prop_assert_eq!(&found, &among);
             prop_assert_eq!(set.count(asked.clone()), among.len() as u64);
+            prop_assert_eq!(set.last(asked.clone()), among.last().copied());
             prop_assert_eq!(set.has_any(asked), !among.is_empty());
             prop_assert_eq!(set.is_empty(), expected.is_empty());
             let mut rest = PlaceSet::all(places.clone());

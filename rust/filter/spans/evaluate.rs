@@ -129,7 +129,7 @@ pub(super) fn on_axis(
             Some(without) => Some(places(&true_of(without, view, &vec![true; view.len()])?)),
         },
     };
-    let found = related((relation.axis, &narrowing), view, &places(asked), &places(targets));
+    let found = related((relation.axis, &narrowing, false), view, &places(asked), &places(targets));
     Ok((0..view.len()).map(|place| found.contains(place)).collect())
 }
 

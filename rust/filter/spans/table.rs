@@ -52,6 +52,20 @@ enum Asked<'t> {
 }
 
 /// Which answer is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Sought {
+    bound: Bound,
+    /// Whether it is enough to find some place of each trace that has one.
+    is_any: bool,
+}
+
+impl Sought {
+    fn all(bound: Bound) -> Self {
+        Self { bound, is_any: false }
+    }
+}
+
+/// How open questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     /// What holds whatever the open questions say.
@@ -143,10 +157,12 @@ impl SpansTest<'_> {
     /// Says of the rows of a block, by their positions from `first` on, whether the predicate is true of as many spans as
     /// asked.
     fn of_counted(&self, (block, run): (&SpanBlock<'_>, &RowBlock<'_>), first: usize, truths: &mut Truths) {
-        let least = self.of_all(block, Bound::Least);
-        let most = (!self.is_decided).then(|| self.of_all(block, Bound::Most));
-        let is_none = least.is_empty() && most.as_ref().is_none_or(PlaceSet::is_empty);
         let is_any = matches!(self.asked, Asked::Count { at_least: 1, at_most: None });
+        let all = PlaceSet::all(block.places());
+        let found = |bound| self.node.truths(block, &all, Sought { bound, is_any }).yes;
+        let least = found(Bound::Least);
+        let most = (!self.is_decided).then(|| found(Bound::Most));
+        let is_none = least.is_empty() && most.as_ref().is_none_or(PlaceSet::is_empty);
         let count = |set: &PlaceSet, places| {
             if is_any { u64::from(set.has_any(places)) } else { set.count(places) }
         };
@@ -160,11 +176,6 @@ impl SpansTest<'_> {
             };
             truths.insert(position, self.of_counts(row, counts));
         }
-    }
-
-    /// Returns the places of a block of which the predicate is true.
-    fn of_all(&self, block: &SpanBlock<'_>, bound: Bound) -> PlaceSet {
-        self.node.truths(block, &PlaceSet::all(block.places()), bound).yes
     }
 
     /// Returns what holds of a row of which the predicate is true of at least and at most so many spans.
@@ -194,7 +205,7 @@ impl SpansTest<'_> {
         rows.iter().filter_map(&run_root).for_each(|place| asked.insert(place));
         let [least, most] = [Bound::Least, Bound::Most].map(|bound| {
             let bound = if wanted == Truth::True { bound } else { bound.other() };
-            let truths = self.node.truths(block, &asked, bound);
+            let truths = self.node.truths(block, &asked, Sought::all(bound));
             if wanted == Truth::True { truths.yes } else { truths.no }
         });
         let of_row = |row: u32| match run_root(row) {
@@ -307,10 +318,11 @@ impl<'t> Node<'t> {
     }
 
     /// Returns what holds of the places of a block that are `asked`.
-    fn truths(&self, block: &SpanBlock<'_>, asked: &PlaceSet, bound: Bound) -> Truths {
+    fn truths(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> Truths {
+        let bound = sought.bound;
         match self {
-            Self::Join { parts, is_or } => join(parts, *is_or, block, asked, bound),
-            Self::Not(part) => part.truths(block, asked, bound.other()).not(),
+            Self::Join { parts, is_or } => join(parts, *is_or, block, asked, sought),
+            Self::Not(part) => part.truths(block, asked, Sought::all(bound.other())).not(),
             Self::Words(sets) => {
                 let [mut yes, mut no] = block.of_combinations(sets);
                 yes.intersect(asked);
@@ -331,7 +343,7 @@ impl<'t> Node<'t> {
                 let none = PlaceSet::none(asked.places());
                 Truths { yes: asked.clone(), no: none }.negated_if(bound == Bound::Least)
             }
-            Self::Axis(axis) => Truths::two_valued(asked, axis.found(block, asked, bound)),
+            Self::Axis(axis) => Truths::two_valued(asked, axis.found(block, asked, sought)),
         }
     }
 }
@@ -360,7 +372,8 @@ impl<'t> AxisNode<'t> {
     }
 
     /// Returns which of the places that are `asked` have a span on the axis.
-    fn found(&self, block: &SpanBlock<'_>, asked: &PlaceSet, bound: Bound) -> PlaceSet {
+    fn found(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
+        let bound = sought.bound;
         let all = PlaceSet::all(block.places());
         let is_least = bound == Bound::Least;
         // Fields that the table lacks may be equal or not; so may times of which it has only the microsecond.
@@ -369,7 +382,7 @@ impl<'t> AxisNode<'t> {
         if is_least && (lacks_fields || lacks_times) {
             return PlaceSet::none(block.places());
         }
-        let targets = self.part.truths(block, &all, bound).yes;
+        let targets = self.part.truths(block, &all, Sought::all(bound)).yes;
         let mut members = asked.clone();
         members.unite(&targets);
         let without = self.without.as_ref().filter(|_| !lacks_times);
@@ -378,14 +391,14 @@ impl<'t> AxisNode<'t> {
             scope: self.scope,
             classes: self.same.as_ref().map(|same| same.classes(block, &members)),
             // The fewer spans are between, the more are related.
-            without: without.map(|without| without.truths(block, &all, bound.other()).yes),
+            without: without.map(|without| without.truths(block, &all, Sought::all(bound.other())).yes),
         };
         let ties = match (block.has_whole_times(), bound) {
             (true, _) => Ties::Ordered,
             (false, Bound::Least) => Ties::DoNotCount,
             (false, Bound::Most) => Ties::Count,
         };
-        related((self.axis, &narrowing), &BlockPlaces { block, ties }, asked, &targets)
+        related((self.axis, &narrowing, sought.is_any), &BlockPlaces { block, ties }, asked, &targets)
     }
 }
 
@@ -400,13 +413,15 @@ fn join_words(sets: &mut [u8], others: &[u8], is_or: bool) {
 
 /// Joins the truths of parts: an `OR` is the opposite of the `AND` of opposites. A part is asked only of places that the
 /// ones before it have left open.
-fn join(parts: &[Node<'_>], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet, bound: Bound) -> Truths {
+fn join(parts: &[Node<'_>], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> Truths {
     let (mut yes, mut no, mut open) = (asked.clone(), PlaceSet::none(asked.places()), asked.clone());
-    for part in parts {
+    for (number, part) in (1..).zip(parts) {
         if open.is_empty() {
             break;
         }
-        let truths = part.truths(block, &open, bound).negated_if(is_or);
+        // Any place of a trace is enough of a part that no later one can reject.
+        let is_any = sought.is_any && (is_or || number == parts.len());
+        let truths = part.truths(block, &open, Sought { is_any, ..sought }).negated_if(is_or);
         yes.intersect(&truths.yes);
         no.unite(&truths.no);
         open.subtract(&truths.no);

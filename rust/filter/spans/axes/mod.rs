@@ -18,9 +18,10 @@ pub(super) use narrowed::Narrowing;
 pub(super) use places::{BlockPlaces, Ties};
 pub(super) use same::{SameInTable, classes_of_trace};
 
-/// Returns which of the places that are `asked` have a place of `targets` on the axis.
+/// Returns which of the places that are `asked` have a place of `targets` on the axis; if `is_any`, at least one of each trace
+/// that has some.
 pub(super) fn related(
-    (axis, narrowing): (Axis, &Narrowing),
+    (axis, narrowing, is_any): (Axis, &Narrowing, bool),
     spans: &impl Places,
     asked: &PlaceSet,
     targets: &PlaceSet,
@@ -63,7 +64,7 @@ pub(super) fn related(
         Axis::FollowedBy | Axis::PrecededBy => {
             for trace in spans.traces() {
                 if asked.has_any(trace.clone()) {
-                    in_order(axis == Axis::FollowedBy, spans, (trace, asked, targets), &mut found);
+                    in_order((axis == Axis::FollowedBy, is_any), spans, (trace, asked, targets), &mut found);
                 }
             }
         }
@@ -92,7 +93,7 @@ fn siblings(spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet, found: &m
 /// Most often the last target to start, or the first to end, decides; only where that is above or below the span in the
 /// tree, the ones elsewhere are told apart.
 fn in_order(
-    is_followed: bool,
+    (is_followed, is_any): (bool, bool),
     spans: &impl Places,
     (trace, asked, targets): (Range<usize>, &PlaceSet, &PlaceSet),
     found: &mut PlaceSet,
@@ -108,22 +109,38 @@ fn in_order(
         (true, end) => Some(end),
         (false, _) => Some(u64::MAX - spans.start(place)),
     };
+    let is_near = |place: usize, target: usize| {
+        (place..spans.end_of_subtree(place)).contains(&target)
+            || (target..spans.end_of_subtree(target)).contains(&place)
+    };
+    if is_any {
+        // Places are about in the order of starts: the outermost pair is the likeliest.
+        let (place, target) = if is_followed {
+            (asked.iter(trace.clone()).next(), targets.last(trace.clone()))
+        } else {
+            (asked.last(trace.clone()), targets.iter(trace.clone()).next())
+        };
+        let Some((place, target)) = place.zip(target) else { return };
+        let is_after = value(target).zip(bound(place)).is_some_and(|(value, bound)| value >= bound);
+        if is_after && !is_near(place, target) {
+            return found.insert(place);
+        }
+    }
     let values = targets.iter(trace.clone()).filter_map(|place| Some((value(place)?, place)));
     let Some((greatest, decisive)) = values.max() else { return };
-    let is_near = |place: usize| {
-        (place..spans.end_of_subtree(place)).contains(&decisive)
-            || (decisive..spans.end_of_subtree(decisive)).contains(&place)
-    };
     let mut elsewhere = None;
     for place in asked.iter(trace.clone()) {
         let Some(bound) = bound(place).filter(|bound| greatest >= *bound) else { continue };
-        let is_found = !is_near(place) || {
+        let is_found = !is_near(place, decisive) || {
             let of = |place: usize| value(place).filter(|_| targets.contains(place));
             let elsewhere = elsewhere.get_or_insert_with(|| greatest_elsewhere(spans, trace.clone(), of));
             elsewhere[place - trace.start].is_some_and(|greatest| greatest >= bound)
         };
         if is_found {
             found.insert(place);
+            if is_any {
+                return;
+            }
         }
     }
 }

@@ -197,12 +197,12 @@ impl PackedInts {
     pub fn decode_narrow(&self, range: Range<usize>, out: &mut [u32]) -> bool {
         const MAX_HALF: u32 = u32::MAX / 2;
         let Some(base) = u32::try_from(self.base).ok().filter(|base| *base <= MAX_HALF) else { return false };
+        if matches!(self.offsets, Offsets::U64(_)) {
+            return false;
+        }
         let mut bits = 0;
         match_width!(&self.offsets, values => {
             let values = &values[range];
-            if size_of_val(values) > size_of::<u32>() * values.len() {
-                return false;
-            }
             for (out, offset) in out.iter_mut().zip(values) {
                 let offset = u64::from(*offset) as u32;
                 bits |= offset;

@@ -43,7 +43,7 @@ impl Durations<'_> {
             let ended = between(&ends[..count], 1, u32::MAX);
             ends.iter_mut().zip(&starts).for_each(|(end, start)| *end = end.saturating_sub(*start));
             let narrow = |bound: u64| u32::try_from(bound).unwrap_or(u32::MAX);
-            let fitting = intervals.iter().filter(|(least, _)| *least <= u64::from(u32::MAX));
+            let fitting = intervals.iter().filter(|(least, _)| u32::try_from(*least).is_ok());
             let within =
                 fitting.map(|(least, greatest)| between(&ends[..count], narrow(*least), narrow(*greatest)));
             return [within.fold(0, |bits, own| bits | own) & ended, ended];
@@ -62,8 +62,8 @@ impl Durations<'_> {
 fn in_micros((least, greatest): (i64, i64)) -> Option<(u64, u64)> {
     let greatest = u64::try_from(greatest).ok()?;
     let least = u64::try_from(least).unwrap_or_default();
-    let last = greatest.saturating_mul(MICROS_PER_MILLI).saturating_add(MICROS_PER_MILLI - 1);
-    Some((least.saturating_mul(MICROS_PER_MILLI), last))
+    let end = greatest.saturating_mul(MICROS_PER_MILLI).saturating_add(MICROS_PER_MILLI - 1);
+    Some((least.saturating_mul(MICROS_PER_MILLI), end))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::error::Result;
-use crate::filter::spans::numbers::Numbers;
+use crate::filter::spans::table::Numbers;
 use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField, SpanValue, TraceView};
 

@@ -1,8 +1,9 @@
 //! Decides conditions of a trace by what is known of its spans: which there are, and what they cost.
 
-use super::predicate::SpanTest;
-use super::table::{SpanIndexes, SpansTest};
-use super::truth::{Truth, Truths};
+use super::node::SpanIndexes;
+use super::rows::SpansTest;
+use crate::filter::spans::predicate::SpanTest;
+use crate::filter::spans::truth::{Truth, Truths};
 use crate::index::RowBlock;
 use crate::span_table::TableCalls;
 

@@ -1,12 +1,12 @@
 //! Numbers of spans, as the span table of a segment has them.
 
-use super::truth::{Truth, Truths};
 use crate::filter::intervals::IntervalSet;
+use crate::filter::spans::truth::{Truth, Truths};
 use crate::span_table::{PlaceSet, SpanBlock};
 
 /// Numbers of spans.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Numbers {
+pub(in crate::filter::spans) enum Numbers {
     Column(usize),
     Duration,
     Start,
@@ -50,7 +50,7 @@ impl Numbers {
     }
 
     /// Calls `visit` with the places that are `asked`, and with their numbers.
-    pub(super) fn for_each(
+    pub(in crate::filter::spans) fn for_each(
         self,
         block: &SpanBlock<'_>,
         asked: &PlaceSet,

@@ -4,6 +4,7 @@ Arguments and results are bytes, numbers and Arrow data; JSON documents are pass
 the interpreter lock while it works. Errors are raised as the exceptions of `spanwise.errors`.
 """
 
+from collections.abc import Mapping
 from typing import Any, Protocol, Self, final
 
 __all__ = [
@@ -49,11 +50,12 @@ class Filter:
     """A compiled filter expression: immutable and safe to share between threads."""
 
     @staticmethod
-    def compile(source: bytes) -> Filter:
-        """Compiles a filter expression given as JSON; `null` and `{}` match everything.
+    def compile(source: str | bytes | Mapping[str, Any]) -> Filter:
+        """Compiles a filter expression given as JSON, or as a dict; `null` and `{}` match everything.
 
         Raises:
-            FilterError: the expression is invalid.
+            FilterError: the expression is invalid, or has a value that JSON does not have.
+            TypeError: it is of another type.
         """
 
     def restrict(self, field: str, value: str) -> Filter:
@@ -63,11 +65,19 @@ class Filter:
             FilterError: the field is unknown, or the value does not have its type.
         """
 
-    def mask(self, batch: _ArrowArray) -> Any:
-        """Returns an Arrow array with one boolean per row of a record batch, true where the filter matches.
+    def mask(self, data: _ArrowArray | _ArrowStream) -> Any:
+        """Returns one boolean per row, true where the filter matches; never null.
+
+        Args:
+            data: a record batch, or a table or a stream of record batches, of any library: what has
+                `__arrow_c_array__` or `__arrow_c_stream__`.
+
+        Returns:
+            An Arrow array for a record batch; otherwise a chunked array with a chunk for each batch.
 
         Raises:
-            BatchError: a column that the filter reads is missing or has an unsupported type.
+            BatchError: a column that the filter reads is missing or has an unsupported type, or the stream failed.
+            TypeError: it is no Arrow data.
         """
 
     def canonical(self) -> bytes:

@@ -2,10 +2,17 @@
 
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, RecordBatchReader};
+use arrow_schema::{DataType, Field};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyArray, PyRecordBatch};
+use pyo3_arrow::input::AnyRecordBatch;
+use pyo3_arrow::{PyArray, PyChunkedArray};
 
 use super::detach::detached;
+use super::filter_source::json_of;
+use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
 
 /// A compiled filter expression: immutable, shared by threads.
@@ -16,10 +23,11 @@ pub(super) struct PyFilter {
 
 #[pymethods]
 impl PyFilter {
-    /// Compiles a filter expression given as JSON.
+    /// Compiles a filter expression given as JSON, or as the values of JSON.
     #[staticmethod]
-    fn compile(py: Python<'_>, source: &[u8]) -> PyResult<Self> {
-        let filter = detached(py, || Ok(Filter::compile(source)?))?;
+    fn compile(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let json = json_of(source)?;
+        let filter = detached(py, || Ok(Filter::compile(&json)?))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 
@@ -29,11 +37,22 @@ impl PyFilter {
         Ok(Self { filter: Arc::new(filter) })
     }
 
-    /// Returns one boolean per row of an Arrow record batch; never null.
-    fn mask(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<PyArray> {
-        let batch = batch.into_inner();
-        let mask = detached(py, || self.filter.mask(&batch))?;
-        Ok(PyArray::from_array_ref(Arc::new(mask)))
+    /// Returns one boolean per row of an Arrow record batch, or of each batch of a table or stream; never null.
+    fn mask<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = data.py();
+        match batches_of(data)? {
+            AnyRecordBatch::RecordBatch(batch) => {
+                let batch = batch.into_inner();
+                let mask = detached(py, || self.filter.mask(&batch))?;
+                PyArray::from_array_ref(Arc::new(mask)).into_bound_py_any(py)
+            }
+            AnyRecordBatch::Stream(stream) => {
+                let batches = stream.into_reader()?;
+                let masks = detached(py, || masks_of(&self.filter, batches))?;
+                let field = Field::new("", DataType::Boolean, true);
+                PyChunkedArray::try_new(masks, Arc::new(field))?.into_bound_py_any(py)
+            }
+        }
     }
 
     /// Returns the expression as canonical JSON.
@@ -44,6 +63,24 @@ impl PyFilter {
     fn __repr__(&self) -> String {
         format!("Filter({})", self.filter.canonical())
     }
+}
+
+/// Returns what speaks the Arrow `PyCapsule` interface as a record batch or as a stream of them.
+fn batches_of(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
+    if data.hasattr("__arrow_c_array__")? || data.hasattr("__arrow_c_stream__")? {
+        return data.extract();
+    }
+    let found = data.get_type().name()?;
+    let message = format!(
+        "expected a record batch, table or stream of Arrow data (`__arrow_c_array__` or `__arrow_c_stream__`), got `{found}`"
+    );
+    Err(PyTypeError::new_err(message))
+}
+
+fn masks_of(filter: &Filter, batches: impl RecordBatchReader) -> Result<Vec<ArrayRef>> {
+    let mask = |batch| -> Result<ArrayRef> { Ok(Arc::new(filter.mask(&batch)?)) };
+    let read = |error| Error::Batch(format!("the stream of record batches failed: {error}"));
+    batches.map(|batch| mask(batch.map_err(read)?)).collect()
 }
 
 /// A compiled condition on one span: immutable, shared by threads.

@@ -10,6 +10,7 @@ mod detach;
 mod errors;
 mod facets;
 mod filter;
+mod filter_source;
 mod open_store;
 mod otlp;
 mod page;

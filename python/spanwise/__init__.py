@@ -1,49 +1,78 @@
-"""Receives, keeps and searches the traces of AI agents."""
+"""Receives, keeps and searches the traces of AI agents.
 
-from spanwise.app import Service
-from spanwise.auth.config import AuthorizationConfig
-from spanwise.components import Agent, Call, Condition, Pause, Step, Team, Workflow
-from spanwise.errors import (
-    BatchError,
-    ConfigurationError,
-    DecodeError,
-    FactoryContextRequired,
-    FactoryError,
-    FactoryPermissionError,
-    FactoryValidationError,
-    FilterError,
-    PayloadTooLargeError,
-    SpanwiseError,
-    StoreClosedError,
-    StoreDamagedError,
-    StoreError,
-    StoreLockedError,
-    StoreStoppedError,
-    UnavailableError,
-    UnsupportedMediaTypeError,
-)
-from spanwise.factories import AgentFactory, RequestContext, TeamFactory, TrustedContext, WorkflowFactory
-from spanwise.traces import Filter, TraceStore
+Names are imported when they are first used: a program that only filters or searches does not load the service.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanwise.app import Service
+    from spanwise.auth.config import AuthorizationConfig
+    from spanwise.client.async_client import AsyncClient, connect_async
+    from spanwise.client.expressions import Expression
+    from spanwise.client.namespaces import F, S
+    from spanwise.client.questions import time_range
+    from spanwise.client.sync_client import Client, connect
+    from spanwise.client.tracing import configure, trace_context
+    from spanwise.components import Agent, Call, Condition, Pause, Step, Team, Workflow
+    from spanwise.errors import (
+        BadRequestError,
+        BatchError,
+        ConfigurationError,
+        DecodeError,
+        FactoryContextRequired,
+        FactoryError,
+        FactoryPermissionError,
+        FactoryValidationError,
+        FilterError,
+        ForbiddenError,
+        NotFoundError,
+        PayloadTooLargeError,
+        ServiceError,
+        SpanwiseError,
+        StoreClosedError,
+        StoreDamagedError,
+        StoreError,
+        StoreLockedError,
+        StoreStoppedError,
+        UnauthenticatedError,
+        UnavailableError,
+        UnreachableError,
+        UnsupportedMediaTypeError,
+        ValidationError,
+    )
+    from spanwise.factories import AgentFactory, RequestContext, TeamFactory, TrustedContext, WorkflowFactory
+    from spanwise.traces import Filter, TraceStore
 
 __all__ = [
     "Agent",
     "AgentFactory",
+    "AsyncClient",
     "AuthorizationConfig",
+    "BadRequestError",
     "BatchError",
     "Call",
+    "Client",
     "Condition",
     "ConfigurationError",
     "DecodeError",
+    "Expression",
+    "F",
     "FactoryContextRequired",
     "FactoryError",
     "FactoryPermissionError",
     "FactoryValidationError",
     "Filter",
     "FilterError",
+    "ForbiddenError",
+    "NotFoundError",
     "Pause",
     "PayloadTooLargeError",
     "RequestContext",
+    "S",
     "Service",
+    "ServiceError",
     "SpanwiseError",
     "Step",
     "StoreClosedError",
@@ -55,8 +84,78 @@ __all__ = [
     "TeamFactory",
     "TraceStore",
     "TrustedContext",
+    "UnauthenticatedError",
     "UnavailableError",
+    "UnreachableError",
     "UnsupportedMediaTypeError",
+    "ValidationError",
     "Workflow",
     "WorkflowFactory",
+    "configure",
+    "connect",
+    "connect_async",
+    "time_range",
+    "trace_context",
 ]
+
+_MODULES = {
+    "spanwise.app": ("Service",),
+    "spanwise.auth.config": ("AuthorizationConfig",),
+    "spanwise.client.async_client": (
+        "AsyncClient",
+        "connect_async",
+    ),
+    "spanwise.client.expressions": ("Expression",),
+    "spanwise.client.namespaces": (
+        "F",
+        "S",
+    ),
+    "spanwise.client.questions": ("time_range",),
+    "spanwise.client.sync_client": (
+        "Client",
+        "connect",
+    ),
+    "spanwise.client.tracing": (
+        "configure",
+        "trace_context",
+    ),
+    "spanwise.components": (
+        "Agent",
+        "Call",
+        "Condition",
+        "Pause",
+        "Step",
+        "Team",
+        "Workflow",
+    ),
+    "spanwise.factories": (
+        "AgentFactory",
+        "RequestContext",
+        "TeamFactory",
+        "TrustedContext",
+        "WorkflowFactory",
+    ),
+    "spanwise.traces": (
+        "Filter",
+        "TraceStore",
+    ),
+}
+"""The names of each module; all others are errors."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one of the package
+
+    def __getattr__(name: str) -> object:
+        """Imports a public name from its module."""
+        if name not in __all__:
+            raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+        found: object = getattr(import_module(_HOMES.get(name, "spanwise.errors")), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    """Returns the public names."""
+    return __all__

@@ -6,14 +6,12 @@ error response is `{"detail": str, "error_code": str}`.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 
 class SpanwiseError(Exception):
     """The base class of all errors. Only its subclasses are raised."""
 
-    status: ClassVar[int] = 500
-    error_code: ClassVar[str] = "INTERNAL_SERVER_ERROR"
+    status: int = 500
+    error_code: str = "INTERNAL_SERVER_ERROR"
 
 
 class FilterError(SpanwiseError, ValueError):
@@ -196,3 +194,30 @@ class FactoryContextRequired(FactoryError):  # noqa: N818  # the name that exist
 
     status = 400
     error_code = "BAD_REQUEST"
+
+
+class ServiceError(SpanwiseError):
+    """A service responded with an error that no other class stands for, or with no response of Spanwise's.
+
+    Attributes:
+        status: the status of the response.
+        error_code: the code of the error in its body; that of an internal error without one.
+    """
+
+    def __init__(self, message: str, status: int = 500, error_code: str = "INTERNAL_SERVER_ERROR") -> None:
+        """Creates an error with the message, the status and the code of a response."""
+        super().__init__(message, status, error_code)
+        self.message = message
+        self.status = status
+        self.error_code = error_code
+
+    def __str__(self) -> str:
+        """Returns the message."""
+        return self.message
+
+
+class UnreachableError(SpanwiseError):
+    """No service responded at the address: it is not there, did not respond in time, or the connection broke."""
+
+    status = 503
+    error_code = "SERVICE_UNAVAILABLE"

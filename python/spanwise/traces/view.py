@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from spanwise._engine import CancellationToken
+    from spanwise.aggregate_models import AggregateRequest
     from spanwise.fair_budget import FairBudget
     from spanwise.models import SearchRequest, SessionsQuery, TracesQuery
+    from spanwise.span_models import SpanSearchRequest
     from spanwise.traces.download import Downloads
     from spanwise.traces.lazy_store import LazyStore
     from spanwise.traces.pools import Pool
-    from spanwise.traces.search.aggregate import AggregateRequest
     from spanwise.traces.search.facets import FacetsRequest
     from spanwise.traces.search.pool import SearchPool
-    from spanwise.traces.search.spans import SpanSearchRequest
     from spanwise.traces.tail import TailConnection, Tails
     from spanwise.traces.value_range import ValueRange
 

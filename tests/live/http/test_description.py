@@ -12,11 +12,11 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from spanwise.aggregate_models import AggregateResponse
 from spanwise.http.routing.table import TABLE
 from spanwise.http.schemas.spans import SpanDetail, TraceSkeleton, ValuePage
 from spanwise.models import DetailPage, PreviewPage, SessionPage, SummaryPage, TraceDetail
-from spanwise.traces.search.aggregate import AggregateResponse
-from spanwise.traces.search.spans import SpanPage
+from spanwise.span_models import SpanPage
 from support.clients.otlp import captures
 from support.clients.tokens import as_admin, jwks_file
 from support.services.process import RunningService

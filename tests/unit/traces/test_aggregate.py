@@ -12,9 +12,10 @@ import pytest
 
 from spanwise import TraceStore
 from spanwise._engine import Aggregation, CancellationToken, Filter
+from spanwise.aggregate_models import AggregateRequest
 from spanwise.errors import PayloadTooLargeError, UnavailableError
 from spanwise.fair_budget import FairBudget
-from spanwise.traces.search.aggregate import AggregateRequest, aggregate_body, compile_aggregation
+from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw
 from starlette.responses import Response, StreamingResponse
 
+from spanwise.aggregate_models import AggregateRequest
 from spanwise.errors import CancelledError, ValidationError
 from spanwise.http.media_types import JSON
 from spanwise.http.requests.caller import owner_of
@@ -28,12 +29,11 @@ from spanwise.models import (
     StoreQuery,
     TracesQuery,
 )
+from spanwise.span_models import SpanSearchRequest
 from spanwise.traces import filter_schema
 from spanwise.traces.download import FORMATS
-from spanwise.traces.search.aggregate import AggregateRequest
 from spanwise.traces.search.attributes import AttributesQuery
 from spanwise.traces.search.facets import FacetsRequest
-from spanwise.traces.search.spans import SpanSearchRequest
 from spanwise.traces.value_range import ValueRange
 
 if TYPE_CHECKING:

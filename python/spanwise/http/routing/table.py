@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spanwise.aggregate_models import AggregateRequest, AggregateResponse
 from spanwise.auth.scopes import Need
 from spanwise.filter_models import FilterSchema
 from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, tail, traces
@@ -32,11 +33,10 @@ from spanwise.models import (
     TraceDetail,
     TracesQuery,
 )
+from spanwise.span_models import SpanPage, SpanSearchRequest
 from spanwise.traces.download import FORMATS
-from spanwise.traces.search.aggregate import AggregateRequest, AggregateResponse
 from spanwise.traces.search.attributes import AttributesQuery, AttributesResponse
 from spanwise.traces.search.facets import FacetsRequest, FacetsResponse
-from spanwise.traces.search.spans import SpanPage, SpanSearchRequest
 
 _FILES = tuple(ResponseSpec(200, media_type=media_type) for media_type in FORMATS.values())
 _READ = Need.of("traces:read")

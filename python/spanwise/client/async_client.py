@@ -1,0 +1,195 @@
+"""The client of asynchronous programs: `connect_async`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
+from urllib.parse import quote
+
+from spanwise.aggregate_models import AggregateResponse
+from spanwise.client import arrow
+from spanwise.client.questions import Question, SessionPages, SpanPages, TracePages
+from spanwise.client.responses import decoded, unreachable
+from spanwise.client.transport import DEFAULT_TIMEOUT, JSON, Target, body_of, httpx_module
+from spanwise.errors import PayloadTooLargeError
+from spanwise.models import Detail, DetailPage, PreviewPage, SessionPage, TraceDetail, TracePreview
+from spanwise.span_models import SpanPage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    import httpx
+    import pyarrow as pa
+    from msgspec import Struct
+
+    from spanwise.aggregate_models import AggregateData, By, Measure, TimeRange
+    from spanwise.client.expressions import FilterLike
+    from spanwise.client.questions import Pages, SortName
+    from spanwise.models import Paginated, TraceSessionStats
+    from spanwise.span_models import SpanPreview
+
+Item = TypeVar("Item")
+Shape = TypeVar("Shape")
+
+
+def connect_async(
+    url: str, token: str | None = None, *, db_id: str | None = None, timeout: float = DEFAULT_TIMEOUT
+) -> AsyncClient:
+    """Returns a client of the service at `url`. Nothing is sent yet.
+
+    Args:
+        url: its address, such as `http://127.0.0.1:7777`; behind a proxy with the path that leads to it.
+        token: what the service authorizes by.
+        db_id: which trace store; the first one by default.
+        timeout: seconds that a request may wait for its response.
+
+    Raises:
+        ConfigurationError: the address is none of HTTP, or httpx is not installed.
+    """
+    return AsyncClient(Target(url, token, db_id, timeout))
+
+
+class AsyncClient:
+    """A connection to a service, for one event loop. Close it, or use it as a context manager.
+
+    Every method raises the error that the service responds with, an exception of `spanwise` with `status` and
+    `error_code`; and `UnreachableError` if there is no response.
+    """
+
+    def __init__(self, target: Target) -> None:
+        """Creates the client; programs call `connect_async`.
+
+        Raises:
+            ConfigurationError: the address is none of HTTP, or httpx is not installed.
+        """
+        module = httpx_module()
+        self._failures: tuple[type[Exception], ...] = (module.TransportError, module.InvalidURL)
+        self._http: httpx.AsyncClient = module.AsyncClient(**target.options())
+
+    async def __aenter__(self) -> Self:
+        """Returns the client itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Closes the client."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes its connections."""
+        await self._http.aclose()
+
+    def search(
+        self,
+        filter: FilterLike = None,  # noqa: A002  # its name everywhere
+        *,
+        sort: SortName = "start_time",
+        ascending: bool = False,
+    ) -> AsyncSearch:
+        """Returns the search for the traces that match, newest first by default. Nothing is sent yet.
+
+        Args:
+            filter: an expression of `F`, the same as a dict or as JSON; everything by default.
+            sort: the field whose greatest value comes first.
+            ascending: whether the least value comes first instead.
+
+        Raises:
+            ValueError: traces cannot be sorted by `sort`.
+        """
+        return AsyncSearch(self, Question.of(filter, sort, ascending=ascending))
+
+    async def trace(self, trace_id: str) -> TraceDetail:
+        """Returns one trace with its span tree.
+
+        Raises:
+            NotFoundError: there is none with this id, or not for this caller.
+        """
+        return decoded(await self._responded("GET", f"/traces/{quote(trace_id, safe='')}"), TraceDetail)
+
+    async def post(self, path: str, request: Struct, shape: type[Shape]) -> Shape:
+        """Returns the response to a request, in its shape."""
+        return decoded(await self._responded("POST", path, body_of(request)), shape)
+
+    async def _responded(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+        try:
+            response: httpx.Response = await self._http.request(
+                method, path, content=body, headers=JSON if body else None
+            )
+        except self._failures as error:
+            raise unreachable(str(self._http.base_url), error) from error
+        return response
+
+
+class AsyncSearch:
+    """The traces that match a filter. Each method asks the service anew."""
+
+    def __init__(self, client: AsyncClient, question: Question) -> None:
+        """Creates the search; programs call `AsyncClient.search`."""
+        self._client = client
+        self._question = question
+
+    async def count(self) -> int:
+        """Returns the number of traces."""
+        page = await self._client.post("/traces/search", self._question.count(), PreviewPage)
+        return page.meta.total_count
+
+    @overload
+    def traces(self, detail: Literal["full"] = "full", *, matches: bool = False) -> AsyncIterator[TraceDetail]: ...
+    @overload
+    def traces(self, detail: Literal["summary"], *, matches: bool = False) -> AsyncIterator[TracePreview]: ...
+    def traces(
+        self, detail: str = "full", *, matches: bool = False
+    ) -> AsyncIterator[TraceDetail] | AsyncIterator[TracePreview]:
+        """Iterates over the traces; pages are fetched as they are needed.
+
+        Args:
+            detail: `full` for traces with their span trees, `summary` for the beginnings of their texts only.
+            matches: whether each trace shows what made the filter match.
+        """
+        if Detail(detail) is Detail.FULL:
+            return self._items("/traces/search", TracePages(self._question, Detail.FULL, matches=matches), DetailPage)
+        pages = TracePages[TracePreview](self._question, Detail.SUMMARY, matches=matches)
+        return self._items("/traces/search", pages, PreviewPage)
+
+    def sessions(self) -> AsyncIterator[TraceSessionStats]:
+        """Iterates over the sessions of the traces, the one with the newest last trace first."""
+        return self._items("/traces/search", SessionPages(self._question), SessionPage)
+
+    def spans(self, where: FilterLike = None) -> AsyncIterator[SpanPreview]:
+        """Iterates over the spans of which `where`, made of `S`, is true, of the newest trace first."""
+        return self._items("/spans/search", SpanPages(self._question, where), SpanPage)
+
+    async def aggregate(
+        self, measures: Mapping[str, Measure], *, by: Iterable[str | By] = (), time: TimeRange | None = None
+    ) -> AggregateData:
+        """Returns numbers of the traces.
+
+        Args:
+            measures: by name, such as `{"runs": F.count(), "p95": F.duration_ms.quantile(0.95)}`.
+            by: up to two fields to group by.
+            time: a range in buckets, of `time_range`.
+        """
+        request = self._question.aggregation(measures, by, time)
+        response = await self._client.post("/traces/aggregate", request, AggregateResponse)
+        return response.data
+
+    async def to_arrow(self) -> pa.Table:
+        """Returns the traces as a table of PyArrow, a row each, with the fields of filters as columns."""
+        pages = TracePages[TracePreview](self._question, Detail.SUMMARY)
+        found = self._pages("/traces/search", pages, PreviewPage)
+        return arrow.table_of([arrow.batch_of(page) async for page in found if page])
+
+    async def _items(self, path: str, pages: Pages[Item], shape: type[Paginated[list[Item]]]) -> AsyncIterator[Item]:
+        async for page in self._pages(path, pages, shape):
+            for item in page:
+                yield item
+
+    async def _pages(
+        self, path: str, pages: Pages[Item], shape: type[Paginated[list[Item]]]
+    ) -> AsyncIterator[list[Item]]:
+        while not pages.is_done:
+            try:
+                page = await self._client.post(path, pages.request(), shape)
+            except PayloadTooLargeError:
+                if not pages.shrink():
+                    raise
+            else:
+                yield pages.take(page)

@@ -1,0 +1,193 @@
+"""What a search asks a service, page by page, without sending it: both clients send the same requests.
+
+Source: `docs/reference/api.md#trace-search`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from spanwise.aggregate_models import AggregateRequest, By, TimeRange
+from spanwise.client.expressions import FilterLike, encoded, literal
+from spanwise.models import Detail, GroupBy, Paginated, SearchRequest, Sort, SortKey, Total, TraceRow
+from spanwise.span_models import SpanSearchRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from spanwise.aggregate_models import Measure
+    from spanwise.client.fields import Instant
+
+Item = TypeVar("Item")
+SortName: TypeAlias = Literal[
+    "start_time",
+    "duration_ms",
+    "total_spans",
+    "error_count",
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "llm_calls",
+    "tool_calls",
+    "cost",
+    "cost_partial",
+]
+PAGE_SIZES = (100, 20, 10, 5, 1)
+"""Items of a page: each divides the one before, so that a page that is too large is asked for again in smaller ones."""
+FULL_PAGE = 20
+"""Traces of a page with whole trees."""
+
+
+class Question(Struct, frozen=True):
+    """Which traces a search is about, in which order."""
+
+    filter: bytes
+    sort: Sort = Sort()
+
+    @classmethod
+    def of(cls, source: FilterLike, sort: SortName = "start_time", *, ascending: bool = False) -> Question:
+        """Returns the question for a filter.
+
+        Raises:
+            ValueError: traces cannot be sorted by `sort`.
+        """
+        return cls(encoded(source), Sort(SortKey(sort), ascending))
+
+    def count(self) -> SearchRequest:
+        """Returns the request for the number of traces."""
+        return SearchRequest(filter=Raw(self.filter), limit=1, detail=Detail.SUMMARY)
+
+    def aggregation(
+        self, measures: Mapping[str, Measure], by: Iterable[str | By], time: TimeRange | None
+    ) -> AggregateRequest:
+        """Returns the request for measures by their names."""
+        named = [msgspec.structs.replace(measure, name=name) for name, measure in measures.items()]
+        groups = [By(key) if isinstance(key, str) else key for key in by]
+        request = AggregateRequest(filter=Raw(self.filter), by=groups, measures=named)
+        return request if time is None else msgspec.structs.replace(request, time=time)
+
+
+def time_range(buckets: int, start: Instant | None = None, end: Instant | None = None) -> TimeRange:
+    """Returns a time range in buckets, by default from the earliest to the latest trace."""
+    given = {"start": start, "end": end}
+    return TimeRange(buckets=buckets, **{name: cast("str", literal(time)) for name, time in given.items() if time})
+
+
+class Pages(Generic[Item]):
+    """The pages of a search, one request after another.
+
+    Until `is_done`, a caller sends `request` and hands the page of the response to `take`, or calls `shrink` if it was
+    too large.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Creates the pages of at most `size` items."""
+        self.size = size
+        self.is_done = False
+        self._taken = 0
+
+    def request(self) -> Struct:
+        """Returns the body of the request for the next page."""
+        raise NotImplementedError
+
+    def take(self, page: Paginated[list[Item]]) -> list[Item]:
+        """Returns the items of a page, after which the next one is due."""
+        self._taken += len(page.data)
+        self.is_done = len(page.data) < self.size
+        return page.data
+
+    def shrink(self) -> bool:
+        """Makes pages smaller; returns whether that was possible."""
+        smaller = [size for size in PAGE_SIZES if size < self.size]
+        if smaller:
+            self.size = smaller[0]
+        return bool(smaller)
+
+    @property
+    def _number(self) -> int:
+        return self._taken // self.size + 1
+
+
+class TracePages(Pages[Item]):
+    """Pages of traces.
+
+    In the order of start times a page begins after the last trace of the one before, by its start time and id. So what
+    arrives meanwhile neither repeats a trace nor leaves one out, and a late page costs no more than the first.
+    """
+
+    def __init__(self, question: Question, detail: Detail, *, matches: bool = False) -> None:
+        """Creates the pages of traces in this detail."""
+        super().__init__(FULL_PAGE if detail is Detail.FULL else PAGE_SIZES[0])
+        self._question = question
+        self._detail = detail
+        self._matches = matches
+        self._last: TraceRow | None = None
+
+    def request(self) -> SearchRequest:
+        """Returns the body of the request for the next page."""
+        sort = self._question.sort
+        is_by_time = sort.key is SortKey.START_TIME
+        is_newest_first = is_by_time and not sort.ascending
+        return SearchRequest(
+            filter=Raw(self._after_the_last() if is_by_time else self._question.filter),
+            page=1 if is_by_time else self._number,
+            limit=self.size,
+            detail=self._detail,
+            sort=sort,
+            total=Total.AT_LEAST if is_newest_first else Total.EXACT,
+            matches=self._matches,
+        )
+
+    def take(self, page: Paginated[list[Item]]) -> list[Item]:
+        """Returns the traces of a page, after which the next one is due."""
+        items = super().take(page)
+        if items and isinstance(items[-1], TraceRow):
+            self._last = items[-1]
+        return items
+
+    def _after_the_last(self) -> bytes:
+        own, last = self._question.filter, self._last
+        if last is None:
+            return own
+        beyond = "GT" if self._question.sort.ascending else "LT"
+        later: dict[str, Any] = {"op": beyond, "key": "start_time", "value": last.start_time}
+        same = {"op": "EQ", "key": "start_time", "value": last.start_time}
+        next_id = {"op": "GT", "key": "trace_id", "value": last.trace_id}
+        after = {"op": "OR", "conditions": [later, {"op": "AND", "conditions": [same, next_id]}]}
+        if msgspec.json.decode(own) in (None, {}):
+            return msgspec.json.encode(after)
+        return msgspec.json.encode({"op": "AND", "conditions": [after, Raw(own)]})
+
+
+class SessionPages(Pages[Item]):
+    """Pages of sessions."""
+
+    def __init__(self, question: Question) -> None:
+        """Creates the pages of the sessions of the traces that are asked for."""
+        super().__init__(PAGE_SIZES[0])
+        self._question = question
+
+    def request(self) -> SearchRequest:
+        """Returns the body of the request for the next page."""
+        own = Raw(self._question.filter)
+        return SearchRequest(filter=own, group_by=GroupBy.SESSION, page=self._number, limit=self.size)
+
+
+class SpanPages(Pages[Item]):
+    """Pages of spans."""
+
+    def __init__(self, question: Question, where: FilterLike) -> None:
+        """Creates the pages of the spans of which `where` is true, of the traces that are asked for."""
+        super().__init__(PAGE_SIZES[0])
+        self._question = question
+        self._where = encoded(where)
+
+    def request(self) -> SpanSearchRequest:
+        """Returns the body of the request for the next page."""
+        traces = Raw(self._question.filter)
+        return SpanSearchRequest(filter=Raw(self._where), traces=traces, page=self._number, limit=self.size)

@@ -1,0 +1,84 @@
+"""From the responses of a service to values, and from its errors to exceptions."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from spanwise import errors
+from spanwise.errors import FilterError, ServiceError, SpanwiseError, UnreachableError
+from spanwise.models import ErrorBody
+
+if TYPE_CHECKING:
+    import httpx
+
+Shape = TypeVar("Shape")
+
+_PLACE = re.compile(r"(?s)(.*) - at `(\$.*)`")
+_MESSAGE_CHARS = 300
+
+
+def decoded(response: httpx.Response, shape: type[Shape]) -> Shape:
+    """Returns the body of a response in its shape.
+
+    Raises:
+        SpanwiseError: the response is an error; of the class that the service raised, where there is one for its code.
+        ServiceError: the body does not have the shape: another program responded, or another version of this one.
+    """
+    if not response.is_success:
+        raise _error_of(response)
+    try:
+        return msgspec.json.decode(response.content, type=shape)
+    except msgspec.DecodeError as error:
+        message = f"{response.url} did not respond as a service of this version does: {error}"
+        raise ServiceError(message, response.status_code) from error
+
+
+def unreachable(url: str, cause: Exception) -> UnreachableError:
+    """Returns the error for a request to `url` that had no response."""
+    reason = str(cause) or type(cause).__name__
+    return UnreachableError(f"no response from {url}: {reason}")
+
+
+def _error_of(response: httpx.Response) -> SpanwiseError:
+    error = _raised_as(response)
+    if request_id := response.headers.get("X-Request-ID"):
+        error.add_note(f"X-Request-ID: {request_id}")
+    return error
+
+
+def _raised_as(response: httpx.Response) -> SpanwiseError:
+    status = response.status_code
+    try:
+        body = msgspec.json.decode(response.content, type=ErrorBody)
+    except msgspec.DecodeError:
+        text = response.text[:_MESSAGE_CHARS].strip()
+        return ServiceError(f"{response.url} responded with {status} {response.reason_phrase}: {text}", status)
+    place = _PLACE.fullmatch(body.detail)
+    if place and (status, body.error_code) == (FilterError.status, FilterError.error_code):
+        return FilterError(*place.groups())
+    found = _classes().get((status, body.error_code))
+    return found(body.detail) if found else ServiceError(body.detail, status, body.error_code)
+
+
+@cache
+def _classes() -> dict[tuple[int, str], type[SpanwiseError]]:
+    """Returns the class of each status and code: the most general one, which is what a response tells."""
+    found = [
+        errors.BadRequestError,
+        errors.UnauthenticatedError,
+        errors.ForbiddenError,
+        errors.NotFoundError,
+        errors.MethodNotAllowedError,
+        errors.RequestTimeoutError,
+        errors.ConflictError,
+        errors.PayloadTooLargeError,
+        errors.UnsupportedMediaTypeError,
+        errors.ValidationError,
+        errors.RecordDamagedError,
+        errors.UnavailableError,
+    ]
+    return {(error.status, error.error_code): error for error in found}

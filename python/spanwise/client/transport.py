@@ -1,0 +1,57 @@
+"""How both clients reach a service: addresses, headers, time limits, and httpx, which is an extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from spanwise.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+JSON = {"Content-Type": "application/json"}
+DEFAULT_TIMEOUT = 60.0
+"""Seconds that a request may wait for its response. The service itself ends a search after 30 by default."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The service that a client speaks to."""
+
+    url: str
+    token: str | None = None
+    db_id: str | None = None
+    timeout: float = DEFAULT_TIMEOUT
+
+    def options(self) -> dict[str, Any]:
+        """Returns the arguments of a client of httpx.
+
+        Raises:
+            ConfigurationError: the address is none of HTTP.
+        """
+        if not self.url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"expected an address like `http://127.0.0.1:7777`, got `{self.url}`")
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        query = {"db_id": self.db_id} if self.db_id else {}
+        return {"base_url": self.url, "headers": headers, "params": query, "timeout": self.timeout}
+
+
+def httpx_module() -> ModuleType:
+    """Returns httpx.
+
+    Raises:
+        ConfigurationError: it is not installed.
+    """
+    try:
+        import httpx  # noqa: PLC0415  # an extra, and a tenth of a second
+    except ImportError as error:
+        raise ConfigurationError(
+            "the client needs httpx, which is not installed: pip install 'spanwise[client]'"
+        ) from error
+    return httpx
+
+
+def body_of(request: msgspec.Struct) -> bytes:
+    """Returns the JSON of a request."""
+    return msgspec.json.encode(request)

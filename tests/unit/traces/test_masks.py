@@ -1,0 +1,90 @@
+"""Masks over what other libraries hold: batches, tables and streams of the Arrow PyCapsule interface."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from spanwise import BatchError, F, Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROWS = {
+    "name": ["Weather_Agent.run", "Refund_Agent.run", None, "weather", "Other.run"] * 40,
+    "duration_ms": [10, 5_000, 7_000, None, 20] * 40,
+}
+FILTER = Filter.compile(F.name.contains("weather") | (F.duration_ms > 6_000))
+EXPECTED = [True, False, True, True, False] * 40
+TABLE = pa.table(ROWS)
+CHUNKED = pa.concat_tables([TABLE.slice(0, 7), TABLE.slice(7, 0), TABLE.slice(7, 100), TABLE.slice(107)])
+
+
+def broken() -> Iterator[pa.RecordBatch]:
+    yield from TABLE.to_batches()
+    raise RuntimeError("the disk is gone")
+
+
+@pytest.mark.parametrize(
+    ("made", "lengths"),
+    [
+        (lambda: CHUNKED, [7, 100, 93]),
+        (CHUNKED.to_reader, [7, 100, 93]),
+        (lambda: TABLE.to_reader(max_chunksize=60), [60, 60, 60, 20]),
+        (lambda: pl.DataFrame(ROWS), [200]),
+        (lambda: duckdb.arrow(TABLE), [200]),
+    ],
+    ids=["table", "reader", "small batches", "polars", "duckdb"],
+)
+def test_a_table_or_a_stream_has_a_mask_of_each_batch(made: Callable[[], Any], lengths: list[int]) -> None:
+    mask = pa.chunked_array(FILTER.mask(made()))
+    assert mask.null_count == 0
+    assert mask.to_pylist() == EXPECTED
+    assert [len(chunk) for chunk in mask.chunks if len(chunk)] == lengths
+
+
+def test_a_table_without_rows_has_an_empty_mask() -> None:
+    mask = pa.chunked_array(FILTER.mask(TABLE.schema.empty_table()))
+    assert (mask.type, len(mask)) == (pa.bool_(), 0)
+
+
+def test_a_record_batch_has_one_array() -> None:
+    batch = TABLE.combine_chunks().to_batches()[0]
+    mask = pa.array(FILTER.mask(batch))
+    assert mask.to_pylist() == EXPECTED
+    assert batch.filter(mask).num_rows == sum(EXPECTED)
+
+
+def test_a_mask_selects_rows_in_polars() -> None:
+    frame = pl.DataFrame(ROWS)
+    mask = pl.Series(FILTER.mask(frame))
+    assert frame.filter(mask).height == sum(EXPECTED)
+
+
+def test_a_query_of_duckdb_has_a_mask() -> None:
+    with duckdb.connect() as database:
+        found = database.sql("SELECT 'Weather' AS name, i * 1000 AS duration_ms FROM range(10) AS r(i)")
+        assert found is not None
+        assert pa.chunked_array(FILTER.mask(found)).to_pylist() == [True] * 10
+        assert pa.chunked_array(FILTER.mask(found.limit(3))).to_pylist() == [True] * 3
+
+
+def test_a_stream_that_fails_is_an_error_with_its_reason() -> None:
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, broken())
+    with pytest.raises(BatchError, match=r"the stream of record batches failed: .*the disk is gone"):
+        FILTER.mask(reader)
+
+
+def test_a_column_that_a_stream_lacks_is_named() -> None:
+    with pytest.raises(BatchError, match="column `duration_ms` is missing"):
+        FILTER.mask(TABLE.select(["name"]))
+
+
+@pytest.mark.parametrize("data", [None, ROWS, [1, 2]], ids=["none", "dict", "list"])
+def test_what_is_no_arrow_data_is_rejected(data: Any) -> None:
+    with pytest.raises(TypeError, match="expected a record batch, table or stream of Arrow data"):
+        FILTER.mask(data)

@@ -7,6 +7,7 @@ After half a minute of ingest it kept four times what was in use. See `docs/deci
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import time
 from pathlib import Path
@@ -27,7 +28,7 @@ TRIM_INTERVAL_SECONDS = (5.0, 60.0)
 """The shortest and the longest interval between trims of a large process; it doubles after a trim that freed little."""
 
 _STATM = Path("/proc/self/statm")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_PAGE_BYTES = mmap.PAGESIZE
 
 
 class HeapTrimmer:

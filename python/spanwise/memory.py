@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -22,8 +23,7 @@ def memory_limit(root: Path = _ROOT) -> int:
     Args:
         root: the folder that holds `proc` and `sys`.
     """
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *_cgroup_limits(root)])
+    return min([_machine_bytes(), *_cgroup_limits(root)])
 
 
 @cache
@@ -35,6 +35,13 @@ def memory_budget() -> int:
 def share(divisor: int, minimum: int) -> int:
     """Returns the memory budget divided by `divisor`, but at least `minimum`, which one large request takes."""
     return max(memory_budget() // divisor, minimum)
+
+
+def _machine_bytes() -> int:
+    """Returns the memory of the machine; of Windows, where no service runs, what a machine has at least."""
+    if sys.platform == "win32":
+        return 2 * MAX_BUDGET_BYTES
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _cgroup_limits(root: Path) -> Iterator[int]:

@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-import uvloop
 
 from spanwise.app import Service
 from spanwise.cli.shared.flags import errors_as_lines, settings_flags
@@ -15,6 +14,9 @@ from spanwise.cli.shared.log import log_to_stderr
 from spanwise.errors import ConfigurationError
 from spanwise.http.server import serve
 from spanwise.malloc_trim import start_trimming
+
+if sys.platform != "win32":
+    import uvloop
 
 
 @click.command()
@@ -32,7 +34,15 @@ def command(target: str | None, config: Path | None, **flags: str | tuple[str, .
 
 
 def run(service: Service) -> None:
-    """Serves `service` in the foreground, until SIGTERM or SIGINT."""
+    """Serves `service` in the foreground, until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigurationError: this is Windows.
+    """
+    if sys.platform == "win32":
+        raise ConfigurationError(
+            "the service runs on Linux and macOS, and in containers; on Windows there are filters and the client"
+        )
     start_trimming()
     log_to_stderr(service.settings)
     uvloop.run(serve(service))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,9 @@ from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
 from spanwise.database.upgrade import UPGRADED_FORMAT, upgrade
 from spanwise.errors import ConfigurationError, RecordDamagedError, StoreLockedError, UnavailableError
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +106,7 @@ class SqliteDatabase(SqlDatabase):
         path = path.with_name(f"{path.name}.lock")
         lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock_file(lock)
         except BlockingIOError as error:
             os.close(lock)
             raise StoreLockedError(f"another process has the database `{self.path}` open") from error
@@ -135,3 +138,15 @@ def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401  # the
     keep_undecodable_text(connection)
     for pragma in ("synchronous = FULL", "busy_timeout = 5000"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _lock_file(descriptor: int) -> None:
+    """Locks an open file until it is closed.
+
+    Raises:
+        BlockingIOError: another process has locked it.
+        ConfigurationError: this system has no such locks.
+    """
+    if sys.platform == "win32":
+        raise ConfigurationError("a database in a file needs Linux or macOS")
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import resource
 import socket
 import ssl
 import sys
@@ -11,6 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import ConfigurationError
 from spanwise.settings.otlp import GRPC_PORT, HTTP_PORT
+
+if sys.platform != "win32":
+    import resource
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
@@ -101,6 +103,8 @@ def allowed_connections(requested: int) -> int:
 
     Raises the soft limit on open files if necessary.
     """
+    if sys.platform == "win32":  # it has no such limit
+        return requested
     allowed, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = requested + 2 * allowed_otlp_connections(requested) + RESERVED_FILES
     if maximum != resource.RLIM_INFINITY and maximum < needed:

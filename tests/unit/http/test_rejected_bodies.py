@@ -83,7 +83,7 @@ async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -
         (("/v1/traces", PROTOBUF, b"\xff"), {"ingest_buffer_bytes": 1}, 503),
         (("/traces/search", JSON, b"["), {"max_search_body_bytes": 2 * SIZE}, 422),
         (("/traces/search", JSON, b'{"filter":{"op":"NO"}} '), {"max_search_body_bytes": 2 * SIZE}, 400),
-        (("/workflows/upper/runs", FORM, b"=&"), {}, 422),
+        (("/workflows/upper/runs", FORM, b"=&"), {}, 400),
         (("/workflows/upper/runs", FORM, b"message=a"), {}, 400),
         (("/workflows/none/runs", FORM, b"message=a"), {}, 404),
     ],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from msgspec import Struct
+    from starlette.datastructures import UploadFile
     from starlette.types import Message
 
 Fields = TypeVar("Fields", bound="Struct")
@@ -57,7 +59,39 @@ async def decode_form(request: Request, body: bytes) -> dict[str, str]:
         return {}
     if media_type not in MEDIA_TYPES:
         raise UnsupportedMediaTypeError(f"expected a form, `{'` or `'.join(MEDIA_TYPES)}`, got `{media_type}`")
-    if media_type == MULTIPART_FORM and not body.rstrip().endswith(b"--"):
+    items = _url_encoded(body) if media_type == URL_ENCODED_FORM else await _multipart(request, body)
+    fields: dict[str, str] = {}
+    for name, value in items:
+        if name in fields:
+            raise ValidationError(f"Expected one value, got more - at `{name}`")
+        if not isinstance(value, str):
+            raise BadRequestError(_UNSUPPORTED_FIELD.format(name))
+        fields[name] = value
+    reject_fields(fields, UNSUPPORTED)
+    return fields
+
+
+def _url_encoded(body: bytes) -> list[tuple[str, str]]:
+    """Returns the fields of a URL-encoded form.
+
+    Raises:
+        BadRequestError: there are too many, or one is too long.
+    """
+    if any(len(field) > MAX_FIELD_BYTES for field in body.split(b"&", MAX_FIELDS)):
+        raise BadRequestError(f"the form is malformed: a field has more than {MAX_FIELD_BYTES} bytes")
+    try:
+        return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError as error:
+        raise BadRequestError(f"the form is malformed: it has more than {MAX_FIELDS} fields") from error
+
+
+async def _multipart(request: Request, body: bytes) -> list[tuple[str, UploadFile | str]]:
+    """Returns the fields of a multipart form.
+
+    Raises:
+        BadRequestError: it is malformed, has a file, too many fields, or one that is too long.
+    """
+    if not body.rstrip().endswith(b"--"):
         raise BadRequestError("the form is malformed: it has no closing boundary")
     replayed = Request(request.scope, _once(body))
     try:
@@ -66,15 +100,7 @@ async def decode_form(request: Request, body: bytes) -> dict[str, str]:
         raise BadRequestError(f"the form is malformed: {error.message}") from error
     except (HTTPException, ValueError, KeyError) as error:
         raise BadRequestError(f"the form is malformed: {getattr(error, 'detail', error)}") from error
-    fields: dict[str, str] = {}
-    for name, value in form.multi_items():
-        if name in fields:
-            raise ValidationError(f"Expected one value, got more - at `{name}`")
-        if not isinstance(value, str):
-            raise BadRequestError(_UNSUPPORTED_FIELD.format(name))
-        fields[name] = value
-    reject_fields(fields, UNSUPPORTED)
-    return fields
+    return form.multi_items()
 
 
 def reject_fields(given: Container[str], names: Iterable[str]) -> None:

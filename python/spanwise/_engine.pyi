@@ -65,6 +65,12 @@ class Filter:
             FilterError: the field is unknown, or the value does not have its type.
         """
 
+    def charged_to(self, caller: str) -> Filter:
+        """Returns this filter as the question of a caller.
+
+        The rows that are kept of its results are charged to the caller, and only it is answered with them.
+        """
+
     def mask(self, data: _ArrowArray | _ArrowStream) -> Any:
         """Returns one boolean per row, true where the filter matches; never null.
 
@@ -114,6 +120,12 @@ class Aggregation:
 
         Raises:
             FilterError: the field is unknown, or the value does not have its type.
+        """
+
+    def charged_to(self, caller: str) -> Aggregation:
+        """Returns this aggregation as the question of a caller.
+
+        The rows that are kept of its results are charged to the caller, and only it is answered with them.
         """
 
     def prepare(self, store: TraceStore, cancel: CancellationToken | None = None) -> PreparedAggregation:
@@ -454,11 +466,13 @@ class TraceStore:
         page: int,
         limit: int,
         ends_when_full: bool = False,
+        with_matches: bool = False,
         cancel: CancellationToken | None = None,
     ) -> Page:
         """Returns one page of spans, of matching traces: newest trace first, then in the order of the tree.
 
-        With `ends_when_full` the search ends once the page is full: `total_count` is then a lower bound.
+        With `ends_when_full` the search ends once the page is full: `total_count` is then a lower bound. With
+        `with_matches` each span has a member `matches`: the texts, and the spans on axes, that made it match.
 
         Raises:
             CancelledError: `cancel` was cancelled.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Raw, Struct, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from spanwise.filter_models import Matches
 from spanwise.models import Paginated, Status, Time, Total
 
 _FILTER = {"anyOf": [{"type": "object"}, {"type": "null"}]}
@@ -36,6 +37,10 @@ class SpanSearchRequest(Struct, frozen=True):
     total: Annotated[
         Total, Meta(description="Whether the search ends once its page is full, or all spans are counted.")
     ] = Total.AT_LEAST
+    matches: Annotated[
+        bool,
+        Meta(description="Whether each span shows the texts, and the spans on axes, that made the condition true."),
+    ] = False
 
 
 class SpanPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,6 +64,10 @@ class SpanPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None
+    matches: Annotated[
+        Matches | UnsetType,
+        Meta(description="What made the condition true of the span; only in a search with `matches`."),
+    ] = UNSET
 
 
 class SpanPage(Paginated[list[SpanPreview]], frozen=True):

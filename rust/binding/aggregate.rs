@@ -29,6 +29,11 @@ impl PyAggregation {
         Ok(Self { aggregation: Arc::new(aggregation) })
     }
 
+    /// Returns this aggregation as the question of a caller, to whom is charged what is kept of its results.
+    fn charged_to(&self, caller: &str) -> Self {
+        Self { aggregation: Arc::new(self.aggregation.charged_to(caller)) }
+    }
+
     /// Selects the traces in the current state of `store`, and finds their groups.
     #[pyo3(signature = (store, cancel = None))]
     fn prepare(

@@ -37,6 +37,11 @@ impl PyFilter {
         Ok(Self { filter: Arc::new(filter) })
     }
 
+    /// Returns this filter as the question of a caller, to whom is charged what is kept of its results.
+    fn charged_to(&self, caller: &str) -> Self {
+        Self { filter: Arc::new(self.filter.charged_to(caller)) }
+    }
+
     /// Returns one boolean per row of an Arrow record batch, or of each batch of a table or stream; never null.
     fn mask<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();

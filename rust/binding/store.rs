@@ -14,7 +14,7 @@ use super::page::PyPage;
 use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
-use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
+use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort, SpanPageRequest};
 use crate::storage::{LogIngestReport, Options, TraceStore};
 use crate::trace::values::ValuePart;
 use crate::trace::{conventions, cost};
@@ -205,7 +205,7 @@ impl PyTraceStore {
     }
 
     /// Returns one page of the spans that match, of matching traces: newest trace first, then in the order of the tree.
-    #[pyo3(signature = (filter, spans, page, limit, ends_when_full = false, cancel = None))]
+    #[pyo3(signature = (filter, spans, page, limit, ends_when_full = false, with_matches = false, cancel = None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn search_spans(
         &self,
@@ -215,13 +215,15 @@ impl PyTraceStore {
         page: u64,
         limit: usize,
         ends_when_full: bool,
+        with_matches: bool,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || {
             let search = if ends_when_full { search::newest_spans } else { search::spans };
             let filters = (&*filter.filter, &spans.filter);
-            search(self.opened.present()?.as_ref(), filters, PageRequest::new(page, limit)?, &token)
+            let request = SpanPageRequest { page: PageRequest::new(page, limit)?, with_matches };
+            search(self.opened.present()?.as_ref(), filters, request, &token)
         })
         .map(PyPage::new)
     }

@@ -46,11 +46,11 @@ pub use axis::{Axis, AxisOptions, OrderFrom, OrderScope};
 pub use description::filter_schema_json;
 pub use expr::{AxisExpr, Condition, Expr, Operand, SpanExpr};
 pub use json::Json;
-pub use matches::{MatchedSpans, MatchedText, Matcher, Matches};
+pub use matches::{MatchedSpans, MatchedText, Matcher, Matches, OneSpanMatcher};
 pub use parse::{
     MAX_AXES, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_SPAN_CONDITIONS, MAX_VALUES,
 };
-pub use planner::{Decided, Indexes, Verifier};
+pub use planner::{Decided, Indexes, SpanCounter, Verifier};
 pub use spans::{MAX_PATTERNS, SpanFilter};
 
 use crate::error::{FilterError, Result};
@@ -71,6 +71,8 @@ pub struct Filter {
     unrestricted: Option<Arc<Expr>>,
     /// The fields and values that it is restricted to.
     restrictions: Vec<(String, String)>,
+    /// Whose question it is; empty for the program's own.
+    caller: Arc<str>,
     predicate: Arc<Predicate>,
 }
 
@@ -81,6 +83,7 @@ impl Filter {
             expr: None,
             unrestricted: None,
             restrictions: Vec::new(),
+            caller: Arc::default(),
             predicate: Arc::new(Predicate::And(Vec::new())),
         }
     }
@@ -110,7 +113,13 @@ impl Filter {
     fn of_expr(expr: Expr) -> std::result::Result<Self, LocatedError> {
         let predicate = Arc::new(simplify::simplify(bind::bind(&expr)?));
         let expr = Some(Arc::new(expr));
-        Ok(Self { unrestricted: expr.clone(), expr, restrictions: Vec::new(), predicate })
+        Ok(Self {
+            unrestricted: expr.clone(),
+            expr,
+            restrictions: Vec::new(),
+            caller: Arc::default(),
+            predicate,
+        })
     }
 
     /// Returns this filter AND-ed with `field EQ value`, which is evaluated first.
@@ -126,14 +135,27 @@ impl Filter {
         let predicate = Predicate::And(vec![restricted, self.predicate.as_ref().clone()]);
         let mut restrictions = self.restrictions.clone();
         restrictions.push((field.to_owned(), value.to_owned()));
-        let unrestricted = self.unrestricted.clone();
-        Ok(Self { expr: Some(Arc::new(expr)), unrestricted, restrictions, predicate: Arc::new(predicate) })
+        let (expr, predicate) = (Some(Arc::new(expr)), Arc::new(predicate));
+        Ok(Self { expr, restrictions, predicate, ..self.clone() })
+    }
+
+    /// Returns this filter as the question of a caller: what is kept of its results is charged to the caller, and only it
+    /// is answered with them.
+    #[must_use]
+    pub fn charged_to(&self, caller: &str) -> Self {
+        Self { caller: caller.into(), ..self.clone() }
+    }
+
+    /// Returns whose question this is; empty for the program's own.
+    pub(crate) fn caller(&self) -> &str {
+        &self.caller
     }
 
     /// Returns this filter AND-ed with `SPAN` of a condition, which is evaluated last.
     #[must_use]
     pub fn with_span(&self, spans: &SpanFilter) -> Self {
         let Some((span, test)) = spans.of_trace() else { return self.clone() };
+        let span = Expr::Span(Box::new(span));
         let and = |expr: Option<&Arc<Expr>>| {
             let own = expr.map(|expr| expr.as_ref().clone());
             Some(Arc::new(Expr::And(own.into_iter().chain([span.clone()]).collect())))
@@ -143,8 +165,8 @@ impl Filter {
         Self {
             expr: and(self.expr.as_ref()),
             unrestricted: and(self.unrestricted.as_ref()),
-            restrictions: self.restrictions.clone(),
             predicate: Arc::new(predicate),
+            ..self.clone()
         }
     }
 
@@ -156,7 +178,8 @@ impl Filter {
     pub fn without(&self, field: Field) -> std::result::Result<Option<Self>, FilterError> {
         let Some(expr) = self.unrestricted.as_deref() else { return Ok(Some(self.clone())) };
         let Some(rest) = expr.without(field.key()) else { return Ok(None) };
-        let rest = Self::of_expr(rest).map_err(|error| error.spelled_as(&Json::Null))?;
+        let rest =
+            Self::of_expr(rest).map_err(|error| error.spelled_as(&Json::Null))?.charged_to(&self.caller);
         let mut restrictions = self.restrictions.iter();
         restrictions.try_fold(rest, |filter, (field, value)| filter.restrict(field, value)).map(Some)
     }

@@ -32,6 +32,6 @@ pub use facets::{FacetPlan, FacetRequest, Facets, MAX_FACET_VALUES};
 pub use page::{MAX_LIMIT, Page, PageRequest, RunView, Sort};
 pub use runs::{damaged_trace, ids, newest_runs, runs, set_page_memory_limit, span, trace, value};
 pub use sessions::sessions;
-pub use spans::{newest_spans, spans};
+pub use spans::{SpanPageRequest, newest_spans, spans};
 
 pub use crate::trace::detail::Detail;

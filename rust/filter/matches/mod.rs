@@ -14,9 +14,10 @@ use super::columns::SpanSource;
 use super::error::LocatedError;
 use super::evaluate::evaluate;
 use super::expr::Expr;
+use super::json::Json;
 use super::predicate::Predicate;
-use super::spans::{Found, Names, PatternMatcher, SpanMatcher};
-use crate::error::Result;
+use super::spans::{Found, Names, PatternMatcher, SpanFilter, SpanMatcher};
+use crate::error::{FilterError, Result};
 use crate::trace::row::to_batch;
 use crate::trace::view::TraceView;
 use crate::trace::{Trace, TraceRow};
@@ -45,6 +46,33 @@ impl Matcher {
         let mut found = Found::default();
         self.0.find(&asked, &mut found)?;
         Ok(Matches::of(found, &asked.view))
+    }
+}
+
+/// Finds what makes a condition on spans true of one of them.
+#[derive(Debug)]
+pub struct OneSpanMatcher(Option<SpanMatcher>);
+
+impl OneSpanMatcher {
+    /// Returns the matcher of a condition; one that is true of every span is so for no reason that could be shown.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub fn of(spans: &SpanFilter) -> std::result::Result<Self, FilterError> {
+        let matcher = spans.of_trace().map(|(span, _)| SpanMatcher::of(&span, String::new())).transpose();
+        Ok(Self(matcher.map_err(|error| error.spelled_as(&Json::Null))?))
+    }
+
+    /// Returns what makes the condition true of the span at `place`, of which it is true.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
+    pub fn matches(&self, view: &TraceView<'_>, place: usize) -> Result<Matches> {
+        let mut found = Found::default();
+        if let Some(matcher) = &self.0 {
+            matcher.find_of(view, place, &mut found)?;
+        }
+        Ok(Matches::of(found, view))
     }
 }
 

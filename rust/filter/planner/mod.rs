@@ -3,10 +3,12 @@
 mod cost;
 mod plan;
 mod resolve;
+mod span_counter;
 mod text_rows;
 mod verify;
 
 pub(super) use plan::rows;
 pub(super) use resolve::SpanRows;
+pub use span_counter::SpanCounter;
 pub(super) use text_rows::TextRows;
 pub use verify::{Decided, Indexes, Verifier};

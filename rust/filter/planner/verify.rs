@@ -35,7 +35,7 @@ pub struct Indexes<'i> {
 
 impl<'i> Indexes<'i> {
     /// Returns what is known of the spans. Attributes are known by the places of the table.
-    fn of_spans(self) -> Option<SpanIndexes<'i>> {
+    pub(super) fn of_spans(self) -> Option<SpanIndexes<'i>> {
         let table = self.spans?;
         let attributes = self.attributes.filter(|index| index.spans() == table.spans());
         Some(SpanIndexes { table, attributes })

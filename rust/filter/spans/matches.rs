@@ -115,6 +115,20 @@ impl SpanMatcher {
         found.spans.push((self.name.clone(), places(&spans)));
         self.part.find(view, &spans, found)
     }
+
+    /// Adds what makes the condition true of the span at `place`, of which it is true.
+    ///
+    /// # Errors
+    /// As [`SpanMatcher::find`].
+    pub(in crate::filter) fn find_of(
+        &self,
+        view: &TraceView<'_>,
+        place: usize,
+        found: &mut Found,
+    ) -> Result<()> {
+        let spans: Vec<bool> = (0..view.len()).map(|other| other == place).collect();
+        self.part.find(view, &spans, found)
+    }
 }
 
 /// Finds the texts of a `CONTAINS` on what was said.

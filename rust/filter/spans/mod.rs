@@ -23,5 +23,5 @@ pub(super) use bind::{CONTENT_FIELDS, SpanBinder};
 pub(super) use matches::{Found, MAX_PIECES, Names, PatternMatcher, Piece, SpanMatcher};
 pub(super) use predicate::{SpanTest, TextKey};
 pub use span_filter::SpanFilter;
-pub(super) use table::{SpanIndexes, TableTest};
+pub(super) use table::{SpanIndexes, SpansTest, TableTest};
 pub(super) use truth::{Truth, Truths};

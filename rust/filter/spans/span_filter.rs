@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::bind::SpanBinder;
 use super::evaluate::true_of;
 use super::predicate::{SpanPredicate, SpanTest};
+use super::table::{SpanIndexes, SpansTest};
 use crate::error::{FilterError, Result};
 use crate::filter::expr::{Expr, SpanExpr};
 use crate::filter::parse;
@@ -59,11 +60,18 @@ impl SpanFilter {
         Ok((0..view.len()).filter(|place| found[*place]).collect())
     }
 
+    /// Returns the condition in terms of a segment.
+    pub(in crate::filter) fn in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<SpansTest<'t>> {
+        let every = || SpanPredicate::And(Vec::new());
+        let predicate = self.0.as_deref().map_or_else(every, |bound| bound.predicate.clone());
+        SpanTest::Count { predicate, at_least: 1, at_most: None }.spans_in_table(indexes)
+    }
+
     /// Returns what is true of a trace with such a span, as expression and as test; `None` if every trace has one.
-    pub(in crate::filter) fn of_trace(&self) -> Option<(Expr, SpanTest)> {
+    pub(in crate::filter) fn of_trace(&self) -> Option<(SpanExpr, SpanTest)> {
         let Bound { expr, predicate } = self.0.as_deref()?;
         let span = SpanExpr { name: None, at_least: None, at_most: None, condition: expr.clone() };
         let test = SpanTest::Count { predicate: predicate.clone(), at_least: 1, at_most: None };
-        Some((Expr::Span(Box::new(span)), test))
+        Some((span, test))
     }
 }

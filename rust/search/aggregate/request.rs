@@ -135,6 +135,16 @@ impl Aggregation {
         Ok(Self { filter: self.filter.restrict(field, value)?, ..self.clone() })
     }
 
+    /// Returns this aggregation as the question of a caller: see [`Filter::charged_to`].
+    #[must_use]
+    pub fn charged_to(&self, caller: &str) -> Self {
+        let mut charged = Self { filter: self.filter.charged_to(caller), ..self.clone() };
+        for (condition, _) in charged.measures.iter_mut().filter_map(|measure| measure.condition.as_mut()) {
+            *condition = condition.charged_to(caller);
+        }
+        charged
+    }
+
     /// Returns the fields that are read besides those of filters.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         let measured = self.measures.iter().filter_map(|measure| match measure.operation {

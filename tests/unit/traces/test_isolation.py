@@ -151,7 +151,9 @@ async def check(client: httpx.AsyncClient, caller: str, expression: dict[str, An
     assert seen[1] == [item for item in seen[0] if item.get("user_id") == caller]
     asked = {"filter": {"op": "EXISTS", "key": "status"}, "traces": expression, "limit": LIMIT}
     pages = [
-        await client.post("/spans/search", json={**asked, "total": total}, headers=as_caller(caller, "traces:read"))
+        await client.post(
+            "/spans/search", json={**asked, "total": total, "matches": True}, headers=as_caller(caller, "traces:read")
+        )
         for total in ("exact", "at_least")
     ]
     for page in pages:

@@ -56,7 +56,12 @@ def spans_body(
         PayloadTooLargeError: too many documents would have to be looked at.
         CancelledError: `cancel` was used.
     """
-    is_exact = request.total is Total.EXACT
-    number = min(request.page, MAX_PAGE)
-    page = store.search_spans(*compiled, number, request.limit, ends_when_full=not is_exact, cancel=cancel)
+    page = store.search_spans(
+        *compiled,
+        min(request.page, MAX_PAGE),
+        request.limit,
+        ends_when_full=request.total is Total.AT_LEAST,
+        with_matches=request.matches,
+        cancel=cancel,
+    )
     return encoded_page(page, (request.page, request.limit), total_of(page), started)

@@ -12,3 +12,4 @@ mod rows;
 pub(in crate::filter) use cost::TableTest;
 pub(in crate::filter) use node::SpanIndexes;
 pub(super) use numbers::Numbers;
+pub(in crate::filter) use rows::SpansTest;

@@ -33,7 +33,7 @@ enum Asked<'t> {
 
 impl SpanTest {
     /// Returns the test in terms of a segment; `None` if what is known of its spans says nothing of it.
-    pub(super) fn spans_in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<SpansTest<'t>> {
+    pub(in crate::filter::spans) fn spans_in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<SpansTest<'t>> {
         let table = indexes.table;
         let (node, asked) = match self {
             Self::Count { predicate, at_least, at_most } => {
@@ -73,6 +73,29 @@ impl SpansTest<'_> {
         }
         let is_negated = wanted == Truth::False && matches!(self.asked, Asked::Count { .. });
         truths.negated_if(is_negated)
+    }
+
+    /// Returns of how many spans of each of these rows, which ascend, the predicate is true; `None` where the trace itself
+    /// must be looked at.
+    pub(in crate::filter) fn counts(&self, rows: &[u32]) -> Vec<Option<u64>> {
+        let rows = RowBlock::List(rows);
+        let mut counts = Vec::with_capacity(rows.len());
+        while counts.len() < rows.len() {
+            let rest = rows.slice(counts.len()..rows.len());
+            let run = rest.slice(0..length_of_run(&rest));
+            let block = self.table.block(run.row(0)..run.row(run.len() - 1) + 1);
+            let all = PlaceSet::all(block.places());
+            let found = |bound| self.node.truths(&block, &all, Sought::all(bound)).yes;
+            let least = found(Bound::Least);
+            let most = (!self.is_decided).then(|| found(Bound::Most));
+            for row in run.iter() {
+                let places = block.places_of(row);
+                let count = least.count(places.clone());
+                let is_certain = most.as_ref().is_none_or(|most| most.count(places) == count);
+                counts.push((is_certain && !self.table.is_unreadable(row)).then_some(count));
+            }
+        }
+        counts
     }
 
     /// Says of the rows of a block, by their positions from `first` on, whether the predicate is true of as many spans as

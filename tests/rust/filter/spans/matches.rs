@@ -8,14 +8,14 @@ use spanwise::filter::Filter;
 use spanwise::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 
-use super::oracle::{SeenTrace, is_pattern};
+use super::oracle::{SeenMatches, SeenTrace, is_pattern};
 use super::{cases, compiled, of_trace, operations, snapshot_after, traces};
 use crate::support::spans::{request, span, with};
 
 const NEWEST: PageRequest = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
 
 /// Gives each axis a name, and the `SPAN`s that it is said to.
-fn with_names(filter: &mut Value, names: &mut usize, is_named: &mut dyn FnMut() -> bool) {
+pub(super) fn with_names(filter: &mut Value, names: &mut usize, is_named: &mut dyn FnMut() -> bool) {
     match filter {
         Value::Array(parts) => parts.iter_mut().for_each(|part| with_names(part, names, is_named)),
         Value::Object(members) => {
@@ -82,7 +82,16 @@ fn found(snapshot: &Snapshot, filter: &Filter, detail: Detail) -> BTreeMap<Strin
     matches
 }
 
-fn assert_texts(pieces: &[Value], expected: &[(Value, Vec<(String, String)>)]) {
+/// Returns how matching spans are shown.
+pub(super) fn shown(expected: &SeenMatches) -> Value {
+    let spans = expected.spans.iter().map(|(name, ids)| {
+        let shown: Vec<&String> = ids.iter().take(32).collect();
+        (name.clone(), json!({"count": ids.len(), "span_ids": shown}))
+    });
+    Value::Object(spans.collect())
+}
+
+pub(super) fn assert_texts(pieces: &[Value], expected: &[(Value, Vec<(String, String)>)]) {
     let fits = |piece: &Value, (leaf, of): &(Value, Vec<(String, String)>)| {
         let text = |key: &str| piece[key].as_str().expect("a text").to_owned();
         let at = |key: &str| usize::try_from(piece[key].as_u64().expect("a number")).expect("a position");
@@ -131,11 +140,7 @@ proptest! {
             for (id, trace) in &seen {
                 let expected = trace.matches(&whole);
                 let Some(matches) = all.get(id) else { continue };
-                let spans = expected.spans.iter().map(|(name, ids)| {
-                    let shown: Vec<&String> = ids.iter().take(32).collect();
-                    (name.clone(), json!({"count": ids.len(), "span_ids": shown}))
-                });
-                prop_assert_eq!(&matches["spans"], &Value::Object(spans.collect()), "{} of {}", whole, id);
+                prop_assert_eq!(&matches["spans"], &shown(&expected), "{} of {}", whole, id);
                 assert_texts(matches["texts"].as_array().expect("texts"), &expected.texts);
             }
         }

@@ -230,6 +230,17 @@ impl SeenTrace {
         seen
     }
 
+    /// Returns what makes a condition true of one span; nothing if it is not.
+    pub(crate) fn matches_of(&self, condition: &Value, span_id: &str) -> SeenMatches {
+        let mut seen = SeenMatches::default();
+        let of_id =
+            (0..self.spans.len()).filter(|place| self.spans[*place].id == span_id).collect::<Vec<_>>();
+        if !condition.is_null() {
+            self.add_spans(&serde_json::json!({"where": condition}), &of_id, &mut seen);
+        }
+        seen
+    }
+
     fn add_leaf(&self, leaf: &Value, seen: &mut SeenMatches) {
         if leaf["op"] == "SPAN" {
             self.add_spans(leaf, &(0..self.spans.len()).collect::<Vec<_>>(), seen);

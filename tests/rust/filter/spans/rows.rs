@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::filter::{Filter, SpanFilter};
-use spanwise::search::{self, CancellationToken, Page, PageRequest, Sort};
+use spanwise::search::{self, CancellationToken, Page, PageRequest, Sort, SpanPageRequest};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 
+use super::matches::{assert_texts, shown, with_names};
 use super::oracle::SeenTrace;
 use super::{cases, compiled, of_span, of_trace, operations, snapshot_after, traces};
 use crate::support::spans::{request, span, with};
@@ -14,7 +15,11 @@ const LIMIT: usize = 3;
 
 fn asked() -> impl Strategy<Value = (Value, Value)> {
     let or_all = |strategy: BoxedStrategy<Value>| prop_oneof![4 => strategy, 1 => Just(Value::Null)];
-    (or_all(of_trace().boxed()), or_all(of_span().boxed()))
+    let named = of_span().prop_map(|mut condition| {
+        with_names(&mut condition, &mut 0, &mut || true);
+        condition
+    });
+    (or_all(of_trace().boxed()), or_all(named.boxed()))
 }
 
 /// Returns the ids of the traces and spans that match, in the order of rows.
@@ -61,6 +66,29 @@ fn assert_pages(snapshot: &Snapshot, of_traces: &Value, of_spans: &Value) -> Res
     Ok(())
 }
 
+/// Checks what is said of why each span of a page matches.
+fn assert_matches(snapshot: &Snapshot, of_spans: &Value) -> Result<(), TestCaseError> {
+    let seen: Vec<_> =
+        traces(snapshot).iter().map(|trace| (trace.trace_id.to_string(), SeenTrace::of(trace))).collect();
+    let (spans, token) = (span_filter(of_spans), CancellationToken::default());
+    let page = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
+    let request = SpanPageRequest { page, with_matches: true };
+    let whole = search::spans(snapshot, (&Filter::all(), &spans), request, &token).expect("a page");
+    let newest = search::newest_spans(snapshot, (&Filter::all(), &spans), request, &token).expect("a page");
+    prop_assert_eq!(&newest.data, &whole.data);
+    let mut items: Vec<Value> = serde_json::from_slice(&whole.data).expect("items");
+    for item in &mut items {
+        let matches = item.as_object_mut().expect("an object").remove("matches").expect("matches");
+        let of = seen.iter().find(|(id, _)| item["trace_id"] == **id).expect("its trace");
+        let expected = of.1.matches_of(of_spans, item["span_id"].as_str().expect("an id"));
+        prop_assert_eq!(&matches["spans"], &shown(&expected), "{} of {}", of_spans, item);
+        assert_texts(matches["texts"].as_array().expect("texts"), &expected.texts);
+    }
+    let plain = search::spans(snapshot, (&Filter::all(), &spans), page, &token).expect("a page");
+    prop_assert_eq!(items, serde_json::from_slice::<Vec<Value>>(&plain.data).expect("items"));
+    Ok(())
+}
+
 fn span_filter(source: &Value) -> SpanFilter {
     SpanFilter::compile(source.to_string().as_bytes()).expect("a good condition")
 }
@@ -75,8 +103,44 @@ proptest! {
         let (_folder, snapshot) = snapshot_after(&operations);
         for (of_traces, of_spans) in questions {
             assert_pages(&snapshot, &of_traces, &of_spans)?;
+            assert_matches(&snapshot, &of_spans)?;
         }
     }
+}
+
+#[test]
+fn spans_are_counted_without_the_documents_that_tables_answer_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("a path");
+    let store = TraceStore::open(path, Options::default()).expect("a store");
+    for trace in 1..=50_u64 {
+        let spans: Vec<_> = (1..=3).map(|id| with(span(trace, id, trace), "note", "of the day")).collect();
+        store.ingest(request(&spans)).expect("ingested");
+    }
+    store.flush().expect("sealed");
+    store.index().expect("indexed");
+    // Whoever looks at a document finds it damaged.
+    for entry in std::fs::read_dir(folder.path().join("segments")).expect("segments") {
+        let documents = entry.expect("a segment").path().join("spans.otlp.zst");
+        let length = std::fs::metadata(&documents).expect("documents").len();
+        std::fs::write(&documents, vec![0xff; usize::try_from(length).expect("small")]).expect("written");
+    }
+    let request = PageRequest { page: 2, limit: 100, sort: Sort::NEWEST_FIRST };
+    let token = CancellationToken::default();
+    let count = |source: Value| {
+        let page = search::spans(&store.snapshot(), (&Filter::all(), &span_filter(&source)), request, &token);
+        page.expect("a page").total_count
+    };
+    assert_eq!(count(json!({"op": "EQ", "key": "name", "value": "span-2"})), 50);
+    assert_eq!(count(json!({"op": "EQ", "key": "attributes.note", "value": "of the day"})), 150);
+    let next = json!({"op": "FOLLOWED_BY", "where": {"op": "EQ", "key": "name", "value": "span-3"}});
+    assert_eq!(count(json!({"op": "NOT", "condition": next})), 150);
+    assert_eq!(count(Value::Null), 150);
+    assert_eq!(
+        count(json!({"op": "CONTAINS", "key": "input", "value": "of the day"})),
+        0,
+        "documents decide"
+    );
 }
 
 #[test]

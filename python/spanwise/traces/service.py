@@ -10,7 +10,7 @@ import msgspec
 
 from spanwise._engine import drop_metrics, set_page_memory_limit
 from spanwise.errors import ConfigurationError
-from spanwise.fair_budget import FairBudget
+from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
 from spanwise.traces.lazy_store import LazyStore
@@ -112,7 +112,8 @@ class Traces:
             owner: the user whose traces are visible; None for everyone's.
         """
         store = self._store(store_id)
-        return View(store, self._searches, self._counting, self._writes, self._downloads, self._tails, owner)
+        pools = (self._searches, self._counting, self._writes, self._downloads, self._tails)
+        return View(store, *pools, owner, current_caller.get())
 
     async def ingest(
         self, body: bytes, content_type: str, content_encoding: str | None, store_id: str | None

@@ -46,6 +46,7 @@ class View:
 
     Attributes:
         owner: the user whose traces are visible; None for everyone's.
+        caller: whose requests these are, to whom is charged what the engine keeps of their results.
     """
 
     _store: LazyStore
@@ -55,6 +56,7 @@ class View:
     _downloads: Downloads
     _tails: Tails
     owner: str | None
+    caller: str
 
     async def search(self, request: SearchRequest) -> bytes:
         """Returns the JSON body of one page of search results. Cancelling the caller cancels the search.
@@ -285,4 +287,5 @@ class View:
         return self._restricted(compile_filter(source))
 
     def _restricted(self, compiled: Compiled) -> Compiled:
-        return compiled if self.owner is None else compiled.restrict("user_id", self.owner)
+        restricted = compiled if self.owner is None else compiled.restrict("user_id", self.owner)
+        return restricted.charged_to(self.caller)

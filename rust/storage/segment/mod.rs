@@ -4,6 +4,7 @@
 //! ([`rows`]). Documents are read one at a time ([`documents`]).
 
 pub(crate) mod builder;
+mod callers_cache;
 mod completed_rows;
 mod costs;
 mod deletion_vector;

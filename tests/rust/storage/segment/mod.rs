@@ -2,3 +2,4 @@
 
 mod index_cache;
 mod indexes;
+mod kept_rows;

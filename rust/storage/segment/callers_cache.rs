@@ -1,0 +1,334 @@
+//! A cache of row sets that is divided among callers, so that no caller's questions push out what another one's pages need.
+//!
+//! Each caller has sets of its own. Whenever there are too many bytes, the caller with most of them loses its least used set.
+//! So of n callers one whose sets take up to an n-th of the cache loses none to others, and one that is alone has all of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::index::RowSet;
+
+/// How often a search that waits for another one is asked whether it is cancelled.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// An open segment, and the canonical form of a filter.
+pub(super) type Key = (u64, Arc<str>);
+
+/// Row sets by caller and key.
+#[derive(Debug)]
+pub(super) struct CallersCache {
+    max_bytes: u64,
+    state: Mutex<State>,
+    /// Notified when a search has found its rows, or failed.
+    found: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    callers: HashMap<Arc<str>, CallerSets>,
+    /// All callers, the one with most bytes last.
+    by_bytes: BTreeSet<(u64, Arc<str>)>,
+    /// The bytes of all callers.
+    bytes: u64,
+    /// The number of uses so far.
+    uses: u64,
+    /// What searches are finding now.
+    in_progress: HashSet<(Arc<str>, Key)>,
+}
+
+/// The sets of one caller.
+#[derive(Debug, Default)]
+struct CallerSets {
+    sets: HashMap<Key, KeptSet>,
+    /// The keys by their last use.
+    by_use: BTreeMap<u64, Key>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct KeptSet {
+    rows: Arc<RowSet>,
+    bytes: u64,
+    last_use: u64,
+}
+
+impl CallersCache {
+    /// Returns an empty cache for at most `max_bytes`.
+    pub(super) fn new(max_bytes: u64) -> Self {
+        Self { max_bytes, state: Mutex::default(), found: Condvar::new() }
+    }
+
+    /// Returns what is kept for a caller under a key, which is then its last used.
+    pub(super) fn get(&self, caller: &str, key: &Key) -> Option<Arc<RowSet>> {
+        self.lock().get(caller, key)
+    }
+
+    /// Returns what is kept for a caller under a key, what another search of it is finding now, or what `find` finds, which
+    /// is kept.
+    ///
+    /// # Errors
+    /// Those of `find`; [`Error::Cancelled`] if `is_cancelled` returns true while the other search is waited for.
+    pub(super) fn get_or_find(
+        &self,
+        caller: &str,
+        key: Key,
+        is_cancelled: &dyn Fn() -> bool,
+        find: impl FnOnce() -> Result<RowSet>,
+    ) -> Result<Arc<RowSet>> {
+        let question = (Arc::from(caller), key);
+        let mut state = self.lock();
+        loop {
+            if let Some(rows) = state.get(caller, &question.1) {
+                return Ok(rows);
+            }
+            if state.in_progress.insert(question.clone()) {
+                break;
+            }
+            if is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            state = self.found.wait_timeout(state, WAIT).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        let search = InProgress { cache: self, question: &question };
+        let rows = Arc::new(find()?);
+        self.keep(caller, question.1.clone(), rows.clone());
+        drop(search);
+        Ok(rows)
+    }
+
+    /// Keeps rows for a caller, unless they take more than all there is.
+    pub(super) fn keep(&self, caller: &str, key: Key, rows: Arc<RowSet>) {
+        let bytes = bytes_of(&key, &rows);
+        if bytes > self.max_bytes {
+            return;
+        }
+        let mut state = self.lock();
+        state.insert(caller, key, rows, bytes);
+        while state.bytes > self.max_bytes {
+            state.remove_least_used();
+        }
+    }
+
+    /// Forgets the sets of a segment that is closed.
+    pub(super) fn forget(&self, segment: u64) {
+        let mut state = self.lock();
+        let keys = state.callers.iter().flat_map(|(caller, kept)| {
+            let of_segment = kept.sets.keys().filter(|(of, _)| *of == segment);
+            of_segment.map(|key| (caller.clone(), key.clone()))
+        });
+        for (caller, key) in keys.collect::<Vec<_>>() {
+            state.remove(&caller, &key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn get(&mut self, caller: &str, key: &Key) -> Option<Arc<RowSet>> {
+        self.uses += 1;
+        let CallerSets { sets, by_use, .. } = self.callers.get_mut(caller)?;
+        let set = sets.get_mut(key)?;
+        let key = by_use.remove(&set.last_use)?;
+        set.last_use = self.uses;
+        by_use.insert(set.last_use, key);
+        Some(set.rows.clone())
+    }
+
+    fn insert(&mut self, caller: &str, key: Key, rows: Arc<RowSet>, bytes: u64) {
+        self.remove(caller, &key);
+        self.uses += 1;
+        let last_use = self.uses;
+        self.change(&Arc::from(caller), |kept| {
+            kept.by_use.insert(last_use, key.clone());
+            kept.sets.insert(key, KeptSet { rows, bytes, last_use });
+            kept.bytes += bytes;
+        });
+    }
+
+    fn remove(&mut self, caller: &str, key: &Key) {
+        let Some((caller, _)) = self.callers.get_key_value(caller) else { return };
+        self.change(&caller.clone(), |kept| {
+            if let Some(set) = kept.sets.remove(key) {
+                kept.by_use.remove(&set.last_use);
+                kept.bytes -= set.bytes;
+            }
+        });
+    }
+
+    /// Removes the least used set of the caller that has most bytes.
+    fn remove_least_used(&mut self) {
+        let Some((_, caller)) = self.by_bytes.last().cloned() else { return };
+        let oldest = self.callers.get(&caller).and_then(|kept| kept.by_use.values().next().cloned());
+        if let Some(key) = oldest {
+            self.remove(&caller, &key);
+        }
+    }
+
+    /// Changes the sets of a caller, and counts what they take. A caller without sets is forgotten.
+    fn change(&mut self, caller: &Arc<str>, change: impl FnOnce(&mut CallerSets)) {
+        let mut kept = self.callers.remove(caller).unwrap_or_default();
+        self.by_bytes.remove(&(kept.bytes, caller.clone()));
+        self.bytes -= kept.bytes;
+        change(&mut kept);
+        if !kept.sets.is_empty() {
+            self.bytes += kept.bytes;
+            self.by_bytes.insert((kept.bytes, caller.clone()));
+            self.callers.insert(caller.clone(), kept);
+        }
+    }
+}
+
+/// A search that finds what is not kept.
+struct InProgress<'c> {
+    cache: &'c CallersCache,
+    question: &'c (Arc<str>, Key),
+}
+
+impl Drop for InProgress<'_> {
+    fn drop(&mut self) {
+        self.cache.lock().in_progress.remove(self.question);
+        self.cache.found.notify_all();
+    }
+}
+
+/// Returns what a set takes in memory. Its key is there twice.
+fn bytes_of((_, filter): &Key, rows: &RowSet) -> u64 {
+    let rows = match rows {
+        RowSet::Bits(bits) => size_of_val(bits.words()),
+        rows => rows.count() * size_of::<u32>(),
+    };
+    (2 * size_of::<Key>() + size_of::<KeptSet>() + filter.len() + rows) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAX_BYTES: u64 = 1 << 16;
+
+    fn key(segment: u64, filter: usize) -> Key {
+        (segment, format!("filter {filter}").into())
+    }
+
+    fn rows(count: u32) -> Arc<RowSet> {
+        Arc::new(RowSet::List((0..count).collect()))
+    }
+
+    #[test]
+    fn a_flood_of_one_callers_questions_leaves_the_sets_of_others_alone() {
+        let cache = CallersCache::new(MAX_BYTES);
+        for number in 0..20 {
+            cache.keep("reader", key(1, number), rows(300));
+        }
+        for number in 0..10_000 {
+            cache.keep("flood", key(number as u64 % 3, number), rows(1_000));
+        }
+        assert!((0..20).all(|number| cache.get("reader", &key(1, number)).is_some()));
+        assert!(cache.lock().bytes <= MAX_BYTES);
+        assert!(cache.get("flood", &key(0, 9_999)).is_some(), "what is left is kept for whoever asks");
+    }
+
+    #[test]
+    fn a_caller_that_is_alone_has_the_whole_cache() {
+        let cache = CallersCache::new(MAX_BYTES);
+        let bytes = bytes_of(&key(1, 0), &rows(100));
+        for number in 0..1_000 {
+            cache.keep("", key(1, number), rows(100));
+        }
+        let kept = (0..1_000).filter(|number| cache.get("", &key(1, *number)).is_some()).count() as u64;
+        assert!(kept >= MAX_BYTES / (bytes + 2) && kept <= MAX_BYTES / bytes, "{kept} sets of {bytes} bytes");
+    }
+
+    #[test]
+    fn the_least_used_set_is_lost_first_and_one_larger_than_all_pushes_out_none() {
+        let cache = CallersCache::new(3 * bytes_of(&key(1, 0), &rows(10)));
+        for number in 0..3 {
+            cache.keep("", key(1, number), rows(10));
+        }
+        assert!(cache.get("", &key(1, 0)).is_some());
+        cache.keep("", key(1, 4), rows(10_000));
+        cache.keep("", key(1, 3), rows(10));
+        let kept: Vec<usize> = (0..5).filter(|number| cache.get("", &key(1, *number)).is_some()).collect();
+        assert_eq!(kept, [0, 2, 3]);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_closed_segment() {
+        let cache = CallersCache::new(MAX_BYTES);
+        for (caller, segment) in [("one", 1), ("one", 2), ("other", 1)] {
+            cache.keep(caller, key(segment, 0), rows(10));
+        }
+        cache.forget(1);
+        assert!(cache.get("one", &key(1, 0)).is_none() && cache.get("other", &key(1, 0)).is_none());
+        assert!(cache.get("one", &key(2, 0)).is_some());
+        cache.forget(2);
+        let state = cache.lock();
+        assert_eq!((state.bytes, state.callers.len(), state.by_bytes.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn of_searches_of_one_caller_that_ask_the_same_at_once_one_finds() {
+        let (cache, found) = (CallersCache::new(MAX_BYTES), AtomicUsize::new(0));
+        let find = || {
+            found.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(2 * WAIT);
+            Ok(RowSet::List((0..7).collect()))
+        };
+        let never = || false;
+        thread::scope(|scope| {
+            for caller in ["one", "one", "one", "other"] {
+                let search = || cache.get_or_find(caller, key(1, 0), &never, find).expect("rows").count();
+                scope.spawn(move || assert_eq!(search(), 7));
+            }
+        });
+        assert_eq!(found.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn after_a_search_that_failed_the_next_one_finds() {
+        let cache = CallersCache::new(MAX_BYTES);
+        let failed = cache.get_or_find("", key(1, 0), &|| true, || Err(Error::Cancelled));
+        assert!(matches!(failed, Err(Error::Cancelled)));
+        let rows = cache.get_or_find("", key(1, 0), &|| true, || Ok(RowSet::NONE)).expect("rows");
+        assert_eq!(rows.count(), 0);
+    }
+
+    proptest! {
+        /// Whatever is asked, a caller within an even share keeps all of its sets.
+        #[test]
+        fn a_caller_within_an_even_share_loses_nothing(
+            questions in prop::collection::vec((0..4_usize, 0..40_u32), 1..300),
+        ) {
+            let cache = CallersCache::new(MAX_BYTES);
+            let share = MAX_BYTES / 4;
+            let mut expected: HashMap<usize, HashMap<usize, u64>> = HashMap::new();
+            for (caller, filter) in questions {
+                let (filter, count) = (filter as usize, 50 * filter);
+                let own = expected.entry(caller).or_default();
+                own.insert(filter, bytes_of(&key(1, filter), &rows(count)));
+                cache.keep(&caller.to_string(), key(1, filter), rows(count));
+                let state = cache.lock();
+                let sums = state.callers.values().map(|kept| kept.sets.values().map(|set| set.bytes).sum::<u64>());
+                prop_assert_eq!(sums.sum::<u64>(), state.bytes);
+                prop_assert!(state.bytes <= MAX_BYTES);
+                drop(state);
+                for (caller, own) in expected.iter().filter(|(_, own)| own.values().sum::<u64>() <= share) {
+                    for filter in own.keys() {
+                        prop_assert!(cache.get(&caller.to_string(), &key(1, *filter)).is_some());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -177,6 +177,8 @@ Time: TypeAlias = Annotated[str, Meta(extra_json_schema=_TIME)]
 Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below one second, otherwise `1.23s`.")]
 Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
 Object: TypeAlias = dict[str, Any]
+_COST = Meta(description="What the model calls cost, in US dollars, if that is known.")
+_COST_PARTIAL = Meta(description="What is known of the cost, where that of a call is not.")
 _MATCHES = Meta(description="Of a search that asks for it: what made the filter match.")
 
 
@@ -214,12 +216,8 @@ class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: Annotated[int, Meta(description="How many of `output_tokens` were of reasoning.")]
     llm_calls: Annotated[int, Meta(description="Calls of language models.")]
     tool_calls: Annotated[int, Meta(description="Calls of tools.")]
-    cost: Annotated[float | None, Meta(description="What the model calls cost, in US dollars, if that is known.")] = (
-        None
-    )
-    cost_partial: Annotated[
-        float | None, Meta(description="What is known of the cost, where that of a call is not.")
-    ] = None
+    cost: Annotated[float | None, _COST] = None
+    cost_partial: Annotated[float | None, _COST_PARTIAL] = None
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None
@@ -295,6 +293,8 @@ class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
 
     output: Annotated[str | None, Meta(description="The output of the agent, team or workflow.")] = None
     error: Annotated[str | None, Meta(description="The error message, if it failed.")] = None
+    cost: Annotated[float | None, _COST] = None
+    cost_partial: Annotated[float | None, _COST_PARTIAL] = None
     tree: Annotated[list[TraceNode], Meta(description="The root spans, by start time.")]
     matches: Annotated[Matches | UnsetType, _MATCHES] = UNSET
 

@@ -66,6 +66,7 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         let mut json = JsonWriter::new(out);
         json.begin_object();
         write_row(&mut json, &row, &summary);
+        json.cost_member(cost_of_trace(trace.spans(), &forest)?);
         json.key("tree");
         json.begin_array();
         TreeWriter { spans: trace.spans(), forest: &forest, row: &row, origins: OriginWriter::default() }

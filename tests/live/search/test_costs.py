@@ -75,7 +75,7 @@ def names(service: RunningService, **body: object) -> list[str]:
     return [by_id[trace["trace_id"]] for trace in service.items(detail="summary", **body)]
 
 
-def test_a_preview_has_the_cost_or_what_is_known_of_it(service: RunningService) -> None:
+def test_a_trace_has_its_cost_or_what_is_known_of_it(service: RunningService) -> None:
     previews = service.items(detail="summary")
     shown = {trace["trace_id"]: (trace.get("cost"), trace.get("cost_partial")) for trace in previews}
     partial_costs = {"unknown": 0}
@@ -84,6 +84,8 @@ def test_a_preview_has_the_cost_or_what_is_known_of_it(service: RunningService) 
     for trace_id, (cost, partial) in expected.items():
         skeleton = service.http.get(f"/traces/{trace_id}", params={"detail": "skeleton"}).raise_for_status().json()
         assert (skeleton.get("cost"), skeleton.get("cost_partial")) == (cost, partial)
+        detail = service.http.get(f"/traces/{trace_id}").raise_for_status().json()
+        assert (detail.get("cost"), detail.get("cost_partial")) == (cost, partial)
 
 
 def test_filters_and_orders_know_costs(service: RunningService) -> None:

@@ -91,7 +91,7 @@ class Asked(msgspec.Struct):
 
 
 class Contents(msgspec.Struct):
-    """The times of all questions about texts or about spans."""
+    """The times of all questions about texts, about spans, or about attributes."""
 
     rows: list[Asked]
     circumstances: Circumstances
@@ -170,6 +170,7 @@ class Results(msgspec.Struct, omit_defaults=True):
     facets: Engines | None = None
     texts: Contents | None = None
     spans: Contents | None = None
+    attributes: Contents | None = None
     http: Pages | None = None
     ingest: Ingest | None = None
     open: Opened | None = None

@@ -100,13 +100,14 @@ def test_the_report_is_complete(done: Done) -> None:
         assert page.count(f"| {title} |") >= 2, title
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
     http = "Over HTTP, with full span trees"
-    questions = ["Beside the peers", "Aggregations", "Facets", "The indexes", "What was said", "What was done"]
+    asked = ["What was said", "What was done", "Attributes"]
+    questions = ["Beside the peers", "Aggregations", "Facets", "The indexes", *asked]
     assert headings == ["Goals", "Circumstances", "The store", *questions, http, "Ingest", "Opening"]
     assert f"{len(TITLES) * QUERIES_PER_TEMPLATE} answers were compared with DuckDB's" in page
     assert "(out.json)" in page
     assert "(out.svg)" in page
     goals = page.partition("### Goals")[2].partition("###")[0]
-    assert goals.count("| yes |") + goals.count("| no |") == 18
+    assert goals.count("| yes |") + goals.count("| no |") == 19
 
 
 def test_the_figures_are_the_page_as_json(done: Done) -> None:

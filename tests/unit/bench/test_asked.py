@@ -1,4 +1,4 @@
-"""The stages of indexes, texts and spans, and their part of the report."""
+"""The stages of indexes, texts, spans and attributes, and their part of the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from spanwise import Filter, TraceStore
 from spanwise.bench import results
-from spanwise.bench.contents import questions
+from spanwise.bench.contents import Subject, questions
 from spanwise.bench.contents.literals import ContentLiterals
 from spanwise.bench.data import rows
 from spanwise.bench.data.shape import Shape
@@ -22,7 +22,7 @@ from spanwise.bench.report import write_report
 from spanwise.bench.report.figures import figures
 from spanwise.bench.report.goals import GoalResult, goal_results
 from spanwise.bench.results import Asked, Contents, IndexSizes, Results
-from spanwise.bench.stages import asked, build, indexes, spans, texts
+from spanwise.bench.stages import asked, attributes, build, indexes, spans, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,22 +40,23 @@ def plan_at(target: Path, *peers: str) -> Plan:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     plan = plan_at(tmp_path_factory.mktemp("measured"), "duckdb")
-    for stage in (indexes, texts, spans):
+    for stage in (indexes, texts, spans, attributes):
         stage.run(plan)
     return plan
 
 
 def test_every_question_is_answered_as_by_duckdb_and_timed(measured: Plan) -> None:
     literals = ContentLiterals(TableWriter(SHAPE).chunk(0).texts, SHAPE.seed)
-    said, done = measured.results.texts, measured.results.spans
-    assert said is not None
-    assert done is not None
-    for asked_questions, rows_of in (
-        (questions("texts", literals), said.rows),
-        (questions("spans", literals), done.rows),
-    ):
-        assert [row.title for row in rows_of] == [question.title for question in asked_questions]
-        for row in rows_of:
+    found = measured.results
+    subjects: dict[Subject, Contents | None] = {
+        "texts": found.texts,
+        "spans": found.spans,
+        "attributes": found.attributes,
+    }
+    for about, contents in subjects.items():
+        assert contents is not None
+        assert [row.title for row in contents.rows] == [question.title for question in questions(about, literals)]
+        for row in contents.rows:
             assert row.total is not None
             assert [len(times) for times in (row.first, row.again, row.next_page, row.peers["duckdb"])] == [2, 2, 2, 2]
 
@@ -69,7 +70,7 @@ def test_an_index_of_words_answers_for_words_alone(measured: Plan) -> None:
 
 
 def test_most_questions_find_some_traces_and_not_all(measured: Plan) -> None:
-    found = [measured.results.texts, measured.results.spans]
+    found = [measured.results.texts, measured.results.spans, measured.results.attributes]
     totals = [row.total or 0 for contents in found if contents for row in contents.rows]
     assert sum(0 < total < SHAPE.traces for total in totals) > 0.8 * len(totals)
 
@@ -146,7 +147,7 @@ def test_the_report_has_all_tables(measured: Plan, tmp_path: Path) -> None:
     written = results.read(measured.folder, SHAPE)
     write_report([written], tmp_path / "report.md", None)
     text = (tmp_path / "report.md").read_text("utf-8")
-    for heading in ("### The indexes", "### What was said", "### What was done"):
+    for heading in ("### The indexes", "### What was said", "### What was done", "### Attributes"):
         assert heading in text
     assert "| `refused` |" in text
     assert "| runs | DuckDB p50 |" in text

@@ -1,4 +1,4 @@
-"""Questions about what was said in traces and what was done: what is asked, and which engines answer."""
+"""Questions about what was said in traces, what was done, and attributes: what is asked, and which engines answer."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 LIMIT = 100
 MAX_PEER_TRACES = 1_000_000
 """The traces that a peer holds at most: their texts take about 7 KB each."""
-Subject = Literal["texts", "spans"]
-PEERS: dict[Subject, tuple[str, ...]] = {"texts": ("duckdb", "chdb", "tantivy"), "spans": ("duckdb", "chdb")}
+Subject = Literal["texts", "spans", "attributes"]
+PEERS: dict[Subject, tuple[str, ...]] = {
+    "texts": ("duckdb", "chdb", "tantivy"),
+    "spans": ("duckdb", "chdb"),
+    "attributes": ("duckdb",),
+}
 """The engines by the names of their packages. Only DuckDB answers everything; the others take part where they can."""
 
-Kind = Literal["token", "part", "rare phrase", "phrase", "narrowed", "spans", "axes", "sums"]
+Kind = Literal["token", "part", "rare phrase", "phrase", "narrowed", "spans", "axes", "sums", "attributes"]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -52,6 +56,7 @@ class _QuestionFile(msgspec.Struct):
     about: str
     texts: list[Question]
     spans: list[Question]
+    attributes: list[Question]
 
 
 class Engine(Protocol):

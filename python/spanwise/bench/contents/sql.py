@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 TEXTS = ("input", "output", "error", "text")
 _COMPARISONS = {"EQ": "=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<="}
+_OF_RUNS = {
+    "attributes.user.id": "user_id",
+    "attributes.session.id": "session_id",
+    "attributes.agno.agent.id": "agent_id",
+    "attributes.agno.team.id": "team_id",
+}
+_OF_SPANS = {
+    "attributes.llm.model_name": "model",
+    "attributes.tool.name": "tool_name",
+    "attributes.llm.token_count.prompt": "input_tokens",
+}
+"""Attributes of run roots, and of spans, with the columns that have their values."""
 _APART = (
     "{t}.place <> {s}.place AND NOT ({t}.place > {s}.place AND {t}.place <= {s}.last) "
     "AND NOT ({s}.place > {t}.place AND {s}.place <= {t}.last)"
@@ -96,8 +108,11 @@ def _traces(expression: Expression, dialect: Dialect, contains: Callable[[str], 
         case _ if expression["key"] in TEXTS:
             found = _said(expression, contains)
             return f"traces.trace IN (SELECT trace FROM texts WHERE {found})"  # noqa: S608  # likewise
+        case "EXISTS":
+            return f"({_OF_RUNS[str(expression['key'])]} IS NOT NULL)"
         case _:
-            return where(expression, dialect)
+            key = str(expression["key"])
+            return where({**expression, "key": _OF_RUNS.get(key, key)}, dialect)
 
 
 def _span(expression: Expression, span: str, contains: Callable[[str], str]) -> str:
@@ -119,12 +134,20 @@ def _span(expression: Expression, span: str, contains: Callable[[str], str]) -> 
         case _ if expression["key"] in TEXTS:
             found = _said(expression, contains)
             return f"(({span}.trace, {span}.place) IN (SELECT trace, place FROM texts WHERE {found}))"  # noqa: S608  # likewise
-        case "EXISTS":
-            return f"({span}.{expression['key']} IS NOT NULL)"
         case operator:
-            value = expression["value"]
+            key = str(expression["key"])
+            return _compared(f"{span}.{_OF_SPANS.get(key, key)}", str(operator), expression.get("value"))
+
+
+def _compared(column: str, operator: str, value: object) -> str:
+    match operator:
+        case "EXISTS":
+            return f"({column} IS NOT NULL)"
+        case "STARTSWITH":
+            return f"starts_with({column}, {text(str(value))})"
+        case _:
             literal = text(value) if isinstance(value, str) else str(value)
-            return f"{span}.{expression['key']} {_COMPARISONS[str(operator)]} {literal}"
+            return f"{column} {_COMPARISONS[operator]} {literal}"
 
 
 def _said(expression: Expression, contains: Callable[[str], str]) -> str:

@@ -1,4 +1,4 @@
-"""The tables of questions about texts and spans, and that of the indexes that answer them."""
+"""The tables of questions about texts, spans and attributes, and that of the indexes that answer them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _FILES = {
     "index": "index of the rows",
     "spans": "span tables",
     "texts": "index of texts",
+    "attributes": "index of attributes",
 }
 
 
@@ -43,6 +44,8 @@ def indexes_table(found: DataSet) -> str:
     """Returns the size of each kind of file, and the time that making the indexes of documents took."""
     lines = []
     for name, title in _FILES.items():
+        if name not in found.index_bytes:
+            continue
         seconds = found.index_seconds.get(name)
         made = "" if seconds is None else f"{seconds:,.1f} s"
         each = "" if seconds is None else f"{seconds / found.traces * 1e6:,.0f} us"

@@ -81,6 +81,7 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     facets: list[Compared] = []
     texts: list[AskedFigures] = []
     spans: list[AskedFigures] = []
+    attributes: list[AskedFigures] = []
     index_bytes: dict[str, int] = {}
     index_seconds: dict[str, float] = {}
     http: list[Served] = []
@@ -147,11 +148,9 @@ def _with_contents(found: DataSet, results: Results) -> DataSet:
     if results.indexes:
         indexes = results.indexes
         found = msgspec.structs.replace(found, index_bytes=indexes.bytes, index_seconds=indexes.seconds)
-    if results.texts:
-        found = msgspec.structs.replace(found, texts=[asked_figures(row) for row in results.texts.rows])
-    if results.spans:
-        found = msgspec.structs.replace(found, spans=[asked_figures(row) for row in results.spans.rows])
-    return found
+    asked = {"texts": results.texts, "spans": results.spans, "attributes": results.attributes}
+    rows = {name: list(map(asked_figures, part.rows)) for name, part in asked.items() if part is not None}
+    return msgspec.structs.replace(found, **rows)
 
 
 def _with_engine(found: DataSet, engine: Engines) -> DataSet:

@@ -27,6 +27,7 @@ _KINDS = {
     "spans": ("conditions on spans", 50),
     "sums": ("conditions on sums over spans", 50),
     "axes": ("order and structure of spans", 150),
+    "attributes": ("conditions on attributes", 50),
 }
 """What is asked about contents, by the kind of the question, and the milliseconds that it may take the first time."""
 _AGAIN = 5
@@ -119,7 +120,7 @@ def _sessions(_: Results, found: DataSet) -> Iterator[GoalResult]:
 
 
 def _contents(_: Results, found: DataSet) -> Iterator[GoalResult]:
-    rows = [*found.texts, *found.spans]
+    rows = [*found.texts, *found.spans, *found.attributes]
     for kind, (what, most) in _KINDS.items():
         times = [
             (math.inf if row.first is None else row.first.median_ms, row.title) for row in rows if row.kind == kind

@@ -59,17 +59,18 @@ spanwise bench                       # 20,000 traces, about five minutes
   part where it is installed.
 - **Facets** are the 20 most frequent values of six fields, how many values there are, and how many traces have none.
   Two of the fields have a value for nearly every trace or session. Every answer is compared with DuckDB's.
-- **Texts and spans** are asked for the newest 100 traces that match, and the exact total; the questions are those of
-  `python/spanwise/bench/contents/questions.json`. Every answer is compared with DuckDB's before anything is timed, and
-  so is every timed first page. *Asked first* is with nothing kept of earlier answers: the store is opened anew for
-  every round, with its files in the cache of the system and its indexes open. *Asked again* is the same question at
-  once after it, *next page* its second page. DuckDB holds the spans and the texts in memory, a row for each span and
-  for each text, in lower case so that it need not fold; a text with escapes of JSON is searched for each spelling. chDB
-  and Tantivy take part where they are installed, and where they can answer: chDB holds the same tables on disk, with an
-  index of words, and is not asked for order and structure; Tantivy indexes words with their positions, and is asked
-  only for words that stand nowhere as parts of others. No peer holds more than 1,000,000 traces: above that DuckDB
-  compares the answers a part of the traces at a time. The indexes of documents are made by one thread of low priority;
-  the times are those of making each kind alone, the reading of the documents included.
+- **Texts, spans and attributes** are asked for the newest 100 traces that match, and the exact total; the questions
+  are those of `python/spanwise/bench/contents/questions.json`. Every answer is compared with DuckDB's before anything
+  is timed, and so is every timed first page. *Asked first* is with nothing kept of earlier answers: the store is
+  opened anew for every round, with its files in the cache of the system and its indexes open. *Asked again* is the
+  same question at once after it, *next page* its second page. DuckDB holds the spans and the texts in memory, a row
+  for each span and for each text, in lower case so that it need not fold; a text with escapes of JSON is searched for
+  each spelling; attributes are columns of their own types there, which it is told beforehand. chDB and Tantivy take
+  part where they are installed, and where they can answer: chDB holds the same tables on disk, with an index of
+  words, and is not asked for order and structure; Tantivy indexes words with their positions, and is asked only for
+  words that stand nowhere as parts of others. No peer holds more than 1,000,000 traces: above that DuckDB compares
+  the answers a part of the traces at a time. The indexes of documents are made by one thread of low priority; the
+  times are those of making each kind alone, the reading of the documents included.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
   last byte is read.
 - p99 is the nearest rank of all runs, so the slowest one if there are fewer than 100. Load is the load average of the
@@ -134,6 +135,8 @@ def _contents(found: DataSet) -> Iterator[str]:
         yield f"### What was said\n\n{contents_table('the newest 100 with the exact total', found.texts)}\n"
     if found.spans:
         yield f"### What was done\n\n{contents_table('the newest 100 with the exact total', found.spans)}\n"
+    if found.attributes:
+        yield f"### Attributes\n\n{contents_table('the newest 100 with the exact total', found.attributes)}\n"
 
 
 def _circumstances(stages: dict[str, Circumstances]) -> str:

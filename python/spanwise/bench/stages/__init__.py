@@ -13,7 +13,20 @@ if TYPE_CHECKING:
 
     from spanwise.bench.plan import Plan
 
-STAGES = ("build", "indexes", "check", "engine", "aggregate", "facets", "texts", "spans", "http", "ingest", "open")
+STAGES = (
+    "build",
+    "indexes",
+    "check",
+    "engine",
+    "aggregate",
+    "facets",
+    "texts",
+    "spans",
+    "attributes",
+    "http",
+    "ingest",
+    "open",
+)
 """All stages in order; each needs the store that the first one builds."""
 WITHOUT_DOCUMENTS = ("build", "check", "engine", "aggregate", "facets", "open")
 """The stages that can run on rows without documents."""

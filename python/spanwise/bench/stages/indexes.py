@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from spanwise.bench.plan import Plan
 
-KINDS = ("spans", "texts")
-_FILES = {"spans": "spans", "texts": "text"}
+KINDS = ("spans", "texts", "attributes")
+_FILES = {"spans": "spans", "texts": "text", "attributes": "attributes"}
 """The file of each kind, in the folder of a segment in the cache."""
 _INTERVAL_SECONDS = 0.05
 

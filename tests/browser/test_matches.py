@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -18,9 +19,11 @@ from support.browser.filters import expect_newest, expect_total, filter_of, plac
 from support.browser.held import hold_requests
 from support.browser.pictures import take_picture
 from support.clients.made_up_trace import MadeUpTrace
+from support.services.browsed import copy_data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from playwright.sync_api import Locator, Page
 
@@ -172,6 +175,41 @@ def test_an_attribute_leads_to_the_traces_with_a_span_like_its_own(
     tree.get_by_role("link", name=f"Traces without a span like this: {same}").first.click()
     expect(page.get_by_role("button", name="Edit: no span ")).to_be_visible()
     assert filter_of(page) == {"op": "NOT", "condition": found}
+
+
+@pytest.fixture
+def unindexed(start: Callable[..., RunningService], filled: Path, tmp_path: Path) -> RunningService:
+    """A service with the usual traces, but without an index of attributes."""
+    copy_data_folder(filled, tmp_path / "data")
+    shutil.rmtree(tmp_path / "data" / "traces" / "cache")
+    return start("--no-index-attributes")
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_the_list_of_keys_says_of_how_many_traces_it_knows_nothing(
+    visit: Callable[..., Page], unindexed: RunningService, theme: str, width: int
+) -> None:
+    service = unindexed
+    uncounted = service.http.get("/traces/attributes").raise_for_status().json()["meta"]["uncounted"]
+    assert uncounted > 20_000
+    page = visit(service.url, "#/traces?from=all", theme=theme, width=width)
+    expect(page.locator("[data-row]")).to_have_count(50)
+    page.keyboard.press("f")
+    form = page.get_by_role("dialog", name="Add: filter")
+    expect(form.get_by_label("Field")).to_be_focused()
+    page.keyboard.type("Attribute")
+    page.keyboard.press("Tab")
+    key = form.get_by_role("combobox", name="Key of the attribute")
+    expect(key).to_be_focused()
+    page.keyboard.type("gen_ai.")
+    note = form.get_by_text(f"{uncounted:,} more traces are not indexed: keys that only they have are missing.")
+    expect(note).to_be_visible()
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    take_picture(page, f"traces-attribute-uncounted-{theme}-{width}")
+    page.keyboard.press("Escape")
+    expect(note).to_be_hidden()
+    expect(form).to_be_visible()
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])

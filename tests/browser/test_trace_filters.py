@@ -278,6 +278,53 @@ def test_every_count_and_relation_is_what_the_service_takes(
     expect_newest(page, service, expected)
 
 
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
+    visit: Callable[..., Page], service: RunningService, theme: str, width: int
+) -> None:
+    again = {"op": "FOLLOWED_BY", "same": ["tool_name"], "without": LLM, "where": TOOL}
+    page = visit(
+        service.url,
+        place({"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, again]}}),
+        theme=theme,
+        width=width,
+    )
+    chip = "Edit: a tool span, then a tool span with the same Tool and no LLM span between"
+    page.get_by_role("button", name=chip).click()
+    form = page.get_by_role("dialog", name=chip)
+    other = form.get_by_role("group", name="What else holds of the two spans")
+    expect(other.get_by_label("How their times are compared")).to_have_value("end")
+    expect(other.get_by_label("only beside it")).not_to_be_checked()
+    expect(other.get_by_text("the same Tool")).to_be_visible()
+    expect(other.get_by_label("no span between the two with")).to_be_checked()
+    expect(other.get_by_role("group", name="Condition 1").get_by_label("Value")).to_have_value("LLM")
+    other.scroll_into_view_if_needed()
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    take_picture(page, f"traces-relation-form-{theme}-{width}")
+    other.get_by_label("How their times are compared").select_option("start")
+    other.get_by_label("only beside it").check()
+    other.get_by_label("Add a field that is the same").select_option("input")
+    other.get_by_role("button", name="Take out the same Tool").press("Enter")
+    expect(other.get_by_label("Add a field that is the same")).to_be_focused()
+    other.get_by_label("no span between the two with").uncheck()
+    form.get_by_role("button", name="Apply").click()
+    words = "a tool span, started earlier than a tool span with the same Input beside it"
+    expect(page.get_by_role("button", name=f"Edit: {words}")).to_be_visible()
+    changed = {"op": "FOLLOWED_BY", "from": "start", "scope": "siblings", "same": ["input"], "where": TOOL}
+    expected = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, changed]}}
+    assert filter_of(page) == expected
+    expect_newest(page, service, expected)
+    take_picture(page, f"traces-relation-chip-{theme}-{width}")
+    # Another relation takes none of them.
+    page.get_by_role("button", name=f"Edit: {words}").click()
+    edit = page.get_by_role("dialog", name=f"Edit: {words}")
+    edit.get_by_label("How the span is related to another").select_option("CHILD")
+    expect(edit.get_by_role("group", name="What else holds of the two spans")).to_have_count(0)
+    edit.get_by_role("button", name="Apply").click()
+    expect(page.get_by_role("button", name="Edit: a tool span, directly above a tool span")).to_be_visible()
+
+
 def test_what_the_form_of_spans_cannot_show_stays_json(visit: Callable[..., Page], service: RunningService) -> None:
     either = {"op": "SPAN", "where": {"op": "OR", "conditions": [TOOL, {"op": "CHILD", "where": LLM}]}}
     page = visit(service.url, place({"op": "AND", "conditions": [FAILED, either]}))

@@ -81,13 +81,20 @@ export async function fetchSpanValues(
 /** A key of attributes, with the number of traces that have it. */
 export type AttributeKey = Schema['AttributeKey'];
 
+/** The most frequent keys, and of how many traces the keys are not known yet: their segments are not indexed. */
+export interface AttributeKeys {
+  keys: AttributeKey[];
+  uncounted: number;
+}
+
 /** Returns the most frequent keys of attributes that begin with a text: `attributes.` or `resource.`, and the key. */
 export async function fetchAttributeKeys(
   prefix: string,
   limit: number,
   store: string | null,
   signal: AbortSignal,
-): Promise<AttributeKey[]> {
+): Promise<AttributeKeys> {
   const query = { ...inStore(store), prefix, limit };
-  return (await expectData(client.GET('/traces/attributes', { params: { query }, signal }))).data;
+  const { data, meta } = await expectData(client.GET('/traces/attributes', { params: { query }, signal }));
+  return { keys: data, uncounted: meta.uncounted };
 }

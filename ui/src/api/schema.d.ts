@@ -3059,6 +3059,8 @@ export interface components {
              * @default null
              */
             error_preview?: string | null;
+            /** @description What made the condition true of the span; only in a search with `matches`. */
+            matches?: components["schemas"]["Matches"];
         };
         /**
          * SpanSearchRequest
@@ -3084,6 +3086,11 @@ export interface components {
              * @default at_least
              */
             total?: components["schemas"]["Total"];
+            /**
+             * @description Whether each span shows the texts, and the spans on axes, that made the condition true.
+             * @default false
+             */
+            matches?: boolean;
         };
         /**
          * SummaryPage
@@ -3499,6 +3506,16 @@ export interface components {
              * @default null
              */
             error?: string | null;
+            /**
+             * @description What the model calls cost, in US dollars, if that is known.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description What is known of the cost, where that of a call is not.
+             * @default null
+             */
+            cost_partial?: number | null;
             /** @description The root spans, by start time. */
             tree: components["schemas"]["TraceNode"][];
             /** @description Of a search that asks for it: what made the filter match. */

@@ -140,7 +140,10 @@ function say(
 ): string {
   const sentence = sentenceOf(expression, fields);
   if (sentence !== null) return `${sentence.subject} ${sentence.verb} ${sentence.object}`.trimEnd();
-  const spans = spanWords(expression, (condition, isBeside) => say(condition, ofSpans, ofSpans, isBeside));
+  const spans = spanWords(expression, {
+    condition: (condition, isBeside) => say(condition, ofSpans, ofSpans, isBeside),
+    label: (key) => labelOf(ofSpans, key),
+  });
   if (spans !== null) return spans;
   const node = readNode(expression);
   switch (node.kind) {

@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest';
 
 import type { Expression } from '../expression';
 import { drawing } from '../../testing/drawing';
-import { emptySpanDraft, readSpanDraft, spanDraftOf, withCount, withRelation, type SpanDraft } from './draft';
+import {
+  emptyConditions,
+  emptySpanDraft,
+  readSpanDraft,
+  spanDraftOf,
+  withCount,
+  withRelation,
+  type SpanDraft,
+} from './draft';
 import { holds, randomForest } from './testing/oracle';
 import { randomSpanDraft, randomWhere, SPAN_FIELDS } from './testing/random-spans';
 
@@ -60,13 +68,33 @@ test.each([
   ['values of two types', { op: 'IN', key: 'attributes.tier', values: ['gold', 7] }],
   ['an attribute without a key', { op: 'EQ', key: 'resource.', value: 'gold' }],
   ['a field of traces', { op: 'EQ', key: 'agent_id', value: 'support' }],
-  ['an option of an axis', { op: 'FOLLOWED_BY', from: 'start', where: LLM }],
-  ['fields that are the same', { op: 'SIBLING', same: ['name'], where: LLM }],
-  ['what must not be between', { op: 'PRECEDED_BY', without: TOOL, where: LLM }],
+  ['an option that the axis does not take', { op: 'SIBLING', from: 'start', where: LLM }],
+  ['an option without a meaning', { op: 'FOLLOWED_BY', from: 'middle', where: LLM }],
+  ['no field that is the same', { op: 'SIBLING', same: [], where: LLM }],
+  ['a field that is the same twice', { op: 'SIBLING', same: ['name', 'name'], where: LLM }],
+  ['an unknown field that is the same', { op: 'SIBLING', same: ['agent_id'], where: LLM }],
+  ['a group between', { op: 'PRECEDED_BY', without: { op: 'OR', conditions: [TOOL, LLM] }, where: LLM }],
   ['an unknown member', { op: 'FOLLOWED_BY', until: 'start', where: LLM }],
   ['a span in a span', { op: 'SPAN', where: LLM }],
 ])('no form shows %s', (_, where) => {
   expect(spanDraftOf({ op: 'SPAN', where } as unknown as Expression, SPAN_FIELDS)).toBeNull();
+});
+
+test('another relation keeps the options that it takes', () => {
+  const where = { op: 'AND', conditions: [TOOL, { ...THEN, from: 'start', same: ['name'], without: TOOL }] };
+  const draft = spanDraftOf({ op: 'SPAN', where } as unknown as Expression, SPAN_FIELDS) as SpanDraft;
+  const options = (id: string) => written(withRelation(draft, id, SPAN_FIELDS));
+  expect(options('NOT PRECEDED_BY')).toMatchObject({
+    where: { conditions: [TOOL, { op: 'NOT', condition: { from: 'start', same: ['name'], without: TOOL } }] },
+  });
+  expect(options('SIBLING')).toEqual({
+    op: 'SPAN',
+    where: { op: 'AND', conditions: [TOOL, { op: 'SIBLING', same: ['name'], where: LLM }] },
+  });
+  expect(options('CHILD')).toEqual({
+    op: 'SPAN',
+    where: { op: 'AND', conditions: [TOOL, { op: 'CHILD', where: LLM }] },
+  });
 });
 
 test.each([
@@ -91,13 +119,19 @@ test('a new draft says at least one span, and needs a value where its field does
   });
 });
 
+const PLAIN = { conditions: [], name: null, fromStart: false, besideOnly: false, same: [], without: null };
+
 test.each([
   [{ least: '' }, 'Enter how often: a whole number.'],
   [{ least: '1.5' }, 'Enter how often: a whole number.'],
   [{ least: '-1' }, 'Enter how often: a whole number.'],
   [{ count: 'BETWEEN', least: '3', most: '2' }, 'The most must not be less than the least.'],
   [{ conditions: [] }, 'Add a condition on the span.'],
-  [{ relation: { id: 'CHILD', conditions: [], name: null } }, 'Add a condition on the other span.'],
+  [{ relation: { ...PLAIN, id: 'CHILD' } }, 'Add a condition on the other span.'],
+  [
+    { relation: { ...PLAIN, id: 'PRECEDED_BY', conditions: emptyConditions(SPAN_FIELDS), without: [] } },
+    'Add a condition on the spans between.',
+  ],
   [
     { conditions: [{ key: 'duration_ms', operator: 'GT', values: ['soon'], ignoreCase: false }] },
     'Duration (ms): Enter a number.',

@@ -3,7 +3,8 @@ import type { FilterField } from '../../api/traces';
 import { problemOf } from '../attributes/attribute';
 import { editableDraft, emptyDraft, fieldOf, readDraft, type Draft, type Read } from '../draft';
 import type { Expression } from '../expression';
-import { AXES, partsOf, readAxis, readSpan, type SpanNode } from './node';
+import { AXES, partsOf, readAxis, readSpan, type Axis, type AxisNode, type SpanNode } from './node';
+import { takesOrder, takesSame, writeOptions } from './options';
 
 /** How many spans of a trace are meant. */
 export type Count = 'AT_LEAST' | 'AT_MOST' | 'BETWEEN' | 'NONE';
@@ -26,6 +27,14 @@ export interface Relation {
   /** What the other span is; never empty. */
   conditions: Draft[];
   name: string | null;
+  /** Whether the two are compared by their starts. */
+  fromStart: boolean;
+  /** Whether only siblings are meant. */
+  besideOnly: boolean;
+  /** The fields that must be the same. */
+  same: string[];
+  /** What no span between the two may be; null if that does not matter. */
+  without: Draft[] | null;
 }
 
 /** Returns the draft of a new condition: at least one span of a type that is to be said. */
@@ -57,8 +66,18 @@ export function hasMost(count: Count): boolean {
 /** Returns a draft whose span has another relation, by its id; null drops it. */
 export function withRelation(draft: SpanDraft, id: string | null, fields: readonly FilterField[]): SpanDraft {
   if (id === null) return { ...draft, relation: null };
-  const { conditions, name } = draft.relation ?? { conditions: emptyConditions(fields), name: null };
-  return { ...draft, relation: { id, conditions, name } };
+  const axis = axisOf(id);
+  const kept = draft.relation ?? { ...NO_OPTIONS, conditions: emptyConditions(fields), name: null };
+  const ordered = axis !== undefined && takesOrder(axis) ? kept : { ...kept, ...NO_OPTIONS, same: kept.same };
+  const same = axis !== undefined && takesSame(axis) ? kept.same : [];
+  return { ...draft, relation: { ...ordered, id, same } };
+}
+
+const NO_OPTIONS = { fromStart: false, besideOnly: false, same: [], without: null };
+
+/** Returns the axis of a relation. */
+export function axisOf(id: string): Axis | undefined {
+  return AXES.find((axis) => id.endsWith(axis));
 }
 
 /**
@@ -78,9 +97,20 @@ export function spanDraftOf(expression: Expression, fields: readonly FilterField
   if (conditions === null || axes.length > 1) return null;
   const draft = { ...countOf(span), conditions, name: span.name };
   if (axis === undefined) return { ...draft, relation: null };
-  const others = draftsOf(partsOf(axis.where), fields);
-  const id = axis.negated ? `NOT ${axis.axis}` : axis.axis;
-  return others === null ? null : { ...draft, relation: { id, conditions: others, name: axis.name } };
+  const relation = relationOf(axis, fields);
+  return relation === null ? null : { ...draft, relation };
+}
+
+function relationOf(
+  { axis, negated, name, where, options }: AxisNode,
+  fields: readonly FilterField[],
+): Relation | null {
+  const conditions = draftsOf(partsOf(where), fields);
+  const without = options.without === null ? [] : draftsOf(partsOf(options.without), fields);
+  const isKnown = options.same.every((key) => fields.some((field) => field.key === key));
+  if (conditions === null || without === null || !isKnown) return null;
+  const id = negated ? `NOT ${axis}` : axis;
+  return { ...options, id, conditions, name, without: options.without === null ? null : without };
 }
 
 /** Returns drafts of conditions; null if one of them has none. */
@@ -110,13 +140,18 @@ export function readSpanDraft(draft: SpanDraft, fields: readonly FilterField[]):
   return { expression: draft.count === 'NONE' ? { op: 'NOT', condition: span } : span };
 }
 
-function readRelation({ id, conditions, name }: Relation, fields: readonly FilterField[]) {
+function readRelation(relation: Relation, fields: readonly FilterField[]) {
+  const { id, conditions, name } = relation;
   const parts = readDrafts(conditions, fields);
   if ('problem' in parts) return parts;
   if (parts.length === 0) return { problem: 'Add a condition on the other span.' };
-  const op = AXES.find((axis) => id.endsWith(axis));
+  const between = relation.without === null ? null : readDrafts(relation.without, fields);
+  if (between !== null && 'problem' in between) return between;
+  if (between?.length === 0) return { problem: 'Add a condition on the spans between.' };
+  const op = axisOf(id);
   if (op === undefined) return { problem: `There is no relation ${id}.` };
-  const axis: Expression = { op, ...named(name), where: both(parts) };
+  const options = writeOptions({ ...relation, without: between === null ? null : both(between) });
+  const axis: Expression = { op, ...named(name), ...options, where: both(parts) };
   return [id.startsWith('NOT ') ? ({ op: 'NOT', condition: axis } as const) : axis];
 }
 

@@ -1,6 +1,7 @@
 /** Conditions on spans, as filters have them: `SPAN` and the axes inside of it (docs/reference/filter.md#spans). */
 import type { Expression } from '../expression';
 import { readNode } from '../tree';
+import { OPTIONS, readOptions, type AxisOptions } from './options';
 
 /** How one span is related to another, in the order in which they are offered. */
 export const AXES = ['FOLLOWED_BY', 'PRECEDED_BY', 'PARENT', 'ANCESTOR', 'CHILD', 'DESCENDANT', 'SIBLING'] as const;
@@ -20,6 +21,7 @@ export interface AxisNode {
   axis: Axis;
   negated: boolean;
   where: Expression;
+  options: AxisOptions;
 }
 
 /**
@@ -47,16 +49,15 @@ function readPlainSpan(expression: Expression): SpanNode | null {
   return bounds.most !== null && bounds.most < bounds.least ? null : { name, ...bounds, where };
 }
 
-/**
- * Reads a condition that there is a span on an axis, or that there is none; null for anything else. An axis with options is
- * no such condition: it is said as JSON, so that none of them is lost.
- */
+/** Reads a condition that there is a span on an axis, or that there is none; null for anything else. */
 export function readAxis(expression: Expression): AxisNode | null {
   const outer = readNode(expression);
   const negated = outer.kind === 'negation';
-  const read = readMembers(negated ? outer.child : expression, ['as', 'where']);
+  const read = readMembers(negated ? outer.child : expression, ['as', 'where', ...OPTIONS]);
   const axis = AXES.find((each) => each === read?.op);
-  return read === null || axis === undefined ? null : { name: read.name, axis, negated, where: read.where };
+  if (read === null || axis === undefined) return null;
+  const options = readOptions(axis, read.members);
+  return options === null ? null : { name: read.name, axis, negated, where: read.where, options };
 }
 
 /** Returns the conditions of which all must be true of a span. */

@@ -2,9 +2,15 @@
 import type { Expression } from '../expression';
 import { readNode } from '../tree';
 import { partsOf, readAxis, readSpan, type AxisNode, type SpanNode } from './node';
+import type { AxisOptions } from './options';
 
-/** Says a condition on one span that is no axis; `isInner` if it stands beside others. */
-type Say = (condition: Expression, isInner: boolean) => string;
+/** What says the rest. */
+interface Say {
+  /** Says a condition on one span that is no axis; `isInner` if it stands beside others. */
+  condition: (condition: Expression, isInner: boolean) => string;
+  /** Returns the label of a field of spans. */
+  label: (key: string) => string;
+}
 
 /** Returns a condition on the spans of a trace in words, or an axis that stands in a group; null for anything else. */
 export function spanWords(expression: Expression, say: Say): string | null {
@@ -61,7 +67,7 @@ function readKind(where: Expression, say: Say): Kind {
     if (axis !== null) kind.axes.push(axis);
     else if (!take(kind, part)) others.push(part);
   }
-  kind.others = others.map((other) => say(other, others.length > 1)).join(' and ');
+  kind.others = others.map((other) => say.condition(other, others.length > 1)).join(' and ');
   return kind;
 }
 
@@ -115,13 +121,14 @@ function describe(kind: Kind, say: Say, count: (noun: string) => string, isMany:
   return style === 'told' ? [noun, ...axes].join(', ') : `${noun} ${axes.join(' and ')}`;
 }
 
-function axisWords({ axis, negated, where }: AxisNode, say: Say, style: Style): string {
-  const other = describe(readKind(where, say), say, withArticle, false, 'attached');
+function axisWords({ axis, negated, where, options }: AxisNode, say: Say, style: Style): string {
+  const qualities = qualitiesOf(options, say);
+  const counted = (noun: string) => withArticle(qualities === '' ? noun : `${noun} with ${qualities}`);
+  const other = describe(readKind(where, say), say, counted, false, 'attached');
   switch (axis) {
     case 'FOLLOWED_BY':
-      return negated ? `without ${other} after it` : style === 'told' ? `then ${other}` : `followed by ${other}`;
     case 'PRECEDED_BY':
-      return negated ? `without ${other} before it` : `after ${other}`;
+      return orderWords(axis, negated, options, other, style);
     case 'PARENT':
       return `${negated ? 'not ' : ''}directly below ${other}`;
     case 'ANCESTOR':
@@ -133,6 +140,41 @@ function axisWords({ axis, negated, where }: AxisNode, say: Say, style: Style): 
     case 'SIBLING':
       return `${negated ? 'not ' : ''}beside ${other}`;
   }
+}
+
+/** Returns what the options of an axis say of the other span: that fields are the same, and that none is between. */
+function qualitiesOf({ same, without }: AxisOptions, say: Say): string {
+  const qualities: string[] = [];
+  if (same.length > 0) qualities.push(`the same ${inList(same.map((field) => say.label(field)))}`);
+  if (without !== null) {
+    qualities.push(describe(readKind(without, say), say, (noun) => `no ${noun} between`, false, 'attached'));
+  }
+  return qualities.join(' and ');
+}
+
+function inList(words: string[]): string {
+  return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} and ${String(words.at(-1))}`;
+}
+
+function orderWords(
+  axis: 'FOLLOWED_BY' | 'PRECEDED_BY',
+  negated: boolean,
+  { fromStart, besideOnly }: AxisOptions,
+  other: string,
+  style: Style,
+): string {
+  const isNext = axis === 'FOLLOWED_BY';
+  const beside = besideOnly ? ' beside it' : '';
+  if (negated) {
+    const when = fromStart ? (isNext ? 'started later' : 'started earlier') : isNext ? 'after it' : 'before it';
+    if (!besideOnly) return `without ${other} ${when}`;
+    return fromStart
+      ? `without ${other} ${when}${beside}`
+      : `without ${other} ${isNext ? 'after' : 'before'} and${beside}`;
+  }
+  if (fromStart) return `started ${isNext ? 'earlier' : 'later'} than ${other}${beside}`;
+  if (!isNext) return `after ${other}${beside}`;
+  return style === 'told' ? `then ${other}${beside}` : `followed by ${other}${beside}`;
 }
 
 function counted({ least, most }: SpanNode, noun: string): string {

@@ -5,7 +5,7 @@ import {
   fetchSpanValues,
   isCounted,
   isOfSpans,
-  type AttributeKey,
+  type AttributeKeys,
 } from '../../../api/facets';
 import { Loading } from '../../../state/loading.svelte';
 
@@ -21,15 +21,15 @@ const PAUSE_MS = 120;
 /** The service takes no longer beginning of a key, in characters. */
 const MAX_PREFIX = 1_100;
 
-export type Request<T> = (signal: AbortSignal) => Promise<T[]>;
+export type Request<T> = (signal: AbortSignal) => Promise<T>;
 
 export class Suggestions<T> {
-  #loading = new Loading<T[]>();
+  #loading = new Loading<T>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** What occurs, the most frequent first. Without an answer nothing: fields take any text. */
-  get values(): T[] {
-    return this.#loading.value ?? [];
+  /** What occurs, the most frequent first; null without an answer: fields take any text. */
+  get answer(): T | null {
+    return this.#loading.value ?? null;
   }
 
   /** Asks, once nothing else is asked for a moment; null asks for nothing. The request under way is given up. */
@@ -46,17 +46,17 @@ export class Suggestions<T> {
 }
 
 /** Returns the request for values of a field that begin with a text; null if none are known of this field. */
-export function valueRequest({ of, store }: ValueSource, key: string, text: string): Request<string> | null {
+export function valueRequest({ of, store }: ValueSource, key: string, text: string): Request<string[]> | null {
   return of === 'traces' ? valuesOfTraces(key, text, store) : valuesOfSpans(key, text, store);
 }
 
 /** Returns the request for keys of attributes that begin with a text; null if no key is as long. */
-export function keyRequest(prefix: string, store: string | null): Request<AttributeKey> | null {
+export function keyRequest(prefix: string, store: string | null): Request<AttributeKeys> | null {
   if (prefix.length > MAX_PREFIX) return null;
   return (signal) => fetchAttributeKeys(prefix, MAX_VALUES, store, signal);
 }
 
-function valuesOfTraces(key: string, text: string, store: string | null): Request<string> | null {
+function valuesOfTraces(key: string, text: string, store: string | null): Request<string[]> | null {
   if (!isCounted(key)) return null;
   const prefix = { field: key, text };
   const request = { filter: null, store, fields: [key], limit: MAX_VALUES, prefix, excludeOwn: false };
@@ -66,7 +66,7 @@ function valuesOfTraces(key: string, text: string, store: string | null): Reques
   };
 }
 
-function valuesOfSpans(key: string, text: string, store: string | null): Request<string> | null {
+function valuesOfSpans(key: string, text: string, store: string | null): Request<string[]> | null {
   if (!isOfSpans(key)) return null;
   return async (signal) => (await fetchSpanValues(key, text, store, signal)).slice(0, MAX_VALUES);
 }

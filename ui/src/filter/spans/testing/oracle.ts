@@ -7,6 +7,8 @@ export interface TestSpan {
   end: number;
   /** What is drawn once for each condition that is met: whether it is true of the span. */
   truths: Map<string, boolean | null>;
+  /** The values of fields, drawn when they are first compared; 0 is none. */
+  values: Map<string, number>;
   draw: (below: number) => number;
 }
 
@@ -14,7 +16,7 @@ export interface TestSpan {
 export function randomForest(draw: (below: number) => number): TestSpan[] {
   return Array.from({ length: draw(7) }, (_, index) => {
     const start = draw(10);
-    return { parent: draw(index + 1) - 1, start, end: start + draw(4), truths: new Map(), draw };
+    return { parent: draw(index + 1) - 1, start, end: start + draw(4), truths: new Map(), values: new Map(), draw };
   });
 }
 
@@ -44,7 +46,7 @@ function truth(expression: Expression, spans: TestSpan[], index: number): boolea
     return truths.includes(decisive) ? decisive : truths.includes(null) ? null : !decisive;
   }
   if ('where' in expression) {
-    return spans.some((_, other) => isOn(op, spans, index, other) && truth(where, spans, other) === true);
+    return spans.some((_, other) => isOn(expression, spans, index, other) && truth(where, spans, other) === true);
   }
   return truthOf(expression as Condition, spans[index] as TestSpan);
 }
@@ -66,9 +68,19 @@ function not(value: boolean | null): boolean | null {
   return value === null ? null : !value;
 }
 
-function isOn(axis: string, spans: TestSpan[], from: number, to: number): boolean {
+interface Options {
+  op: string;
+  from?: 'end' | 'start';
+  scope?: 'trace' | 'siblings';
+  same?: string[];
+  without?: Expression;
+}
+
+function isOn(expression: Expression, spans: TestSpan[], from: number, to: number): boolean {
+  const options = expression as unknown as Options;
   const [span, other] = [spans[from] as TestSpan, spans[to] as TestSpan];
-  switch (axis) {
+  if (!(options.same ?? []).every((key) => isSame(key, span, other))) return false;
+  switch (options.op) {
     case 'PARENT':
       return span.parent === to;
     case 'CHILD':
@@ -78,14 +90,42 @@ function isOn(axis: string, spans: TestSpan[], from: number, to: number): boolea
     case 'DESCENDANT':
       return isBelow(spans, to, from);
     case 'SIBLING':
-      return from !== to && span.parent !== -1 && span.parent === other.parent;
+      return isSibling(spans, from, to);
     case 'FOLLOWED_BY':
-      return isBeside(spans, from, to) && other.start >= span.end;
+      return isNext(options, spans, from, to);
     case 'PRECEDED_BY':
-      return isBeside(spans, from, to) && other.end <= span.start;
+      return isNext(options, spans, to, from);
     default:
-      throw new Error(`no axis ${axis}`);
+      throw new Error(`no axis ${options.op}`);
   }
+}
+
+function isSame(key: string, span: TestSpan, other: TestSpan): boolean {
+  const [one, two] = [span, other].map(({ values, draw }) => {
+    const value = values.get(key) ?? draw(3);
+    values.set(key, value);
+    return value;
+  });
+  return one !== 0 && one === two;
+}
+
+function isSibling(spans: TestSpan[], one: number, other: number): boolean {
+  const parent = spans[one]?.parent;
+  return one !== other && parent !== -1 && parent === spans[other]?.parent;
+}
+
+/** Whether the later span follows the earlier one. */
+function isNext({ from, scope, without }: Options, spans: TestSpan[], earlier: number, later: number): boolean {
+  const startsAfter = (one: number, other: number) => {
+    const [start, otherStart] = [(spans[one] as TestSpan).start, (spans[other] as TestSpan).start];
+    return start > otherStart || (start === otherStart && one > other);
+  };
+  const isAfter = (one: number) =>
+    from === 'start' ? startsAfter(one, earlier) : (spans[one] as TestSpan).start >= (spans[earlier] as TestSpan).end;
+  const isBetween = (one: number) => one !== earlier && one !== later && isAfter(one) && startsAfter(later, one);
+  if (!isBeside(spans, earlier, later) || !isAfter(later)) return false;
+  if (scope === 'siblings' && !isSibling(spans, earlier, later)) return false;
+  return without === undefined || !spans.some((_, one) => isBetween(one) && truth(without, spans, one) === true);
 }
 
 function isBelow(spans: TestSpan[], lower: number, upper: number): boolean {

@@ -4,8 +4,9 @@ import { SCOPES, TYPES, type AttributeType } from '../../attributes/attribute';
 import { choicesOf, emptyDraft, fieldOf, newDraft, withOperator, withType, type Draft } from '../../draft';
 import type { Expression } from '../../expression';
 import { operatorsOf, takesCase } from '../../words';
-import { withCount, type Count, type SpanDraft } from '../draft';
+import { withCount, type Count, type Relation, type SpanDraft } from '../draft';
 import { AXES } from '../node';
+import { takesOrder, takesSame } from '../options';
 
 type Draw = (below: number) => number;
 
@@ -68,17 +69,33 @@ export function randomSpanDraft(draw: Draw): SpanDraft {
   const count = one<Count>(draw, ['AT_LEAST', 'AT_MOST', 'BETWEEN', 'NONE']);
   const least = draw(4);
   const isRelated = draw(2) === 0;
-  const id = `${draw(2) === 0 ? 'NOT ' : ''}${one(draw, AXES)}`;
   const draft: SpanDraft = {
     count,
     least: String(least),
     most: String(least + draw(3)),
     conditions: randomDrafts(draw, isRelated ? 0 : 1),
-    relation: isRelated ? { id, conditions: randomDrafts(draw, 1), name: draw(2) === 0 ? 'other' : null } : null,
+    relation: isRelated ? randomRelation(draw) : null,
     name: draw(3) === 0 ? 'mine' : null,
   };
   return withCount(draft, count);
 }
+
+function randomRelation(draw: Draw): Relation {
+  const axis = one(draw, AXES);
+  const hasOrder = takesOrder(axis);
+  return {
+    id: `${draw(2) === 0 ? 'NOT ' : ''}${axis}`,
+    conditions: randomDrafts(draw, 1),
+    name: draw(2) === 0 ? 'other' : null,
+    fromStart: hasOrder && draw(3) === 0,
+    besideOnly: hasOrder && draw(3) === 0,
+    same: takesSame(axis) ? SAME.filter(() => draw(4) === 0) : [],
+    without: hasOrder && draw(3) === 0 ? randomDrafts(draw, 1) : null,
+  };
+}
+
+/** Fields that may have to be the same. */
+const SAME = ['tool_name', 'name', 'model'];
 
 /** Returns any condition on a span, of those that a form shows and of others, in any of its spellings. */
 export function randomWhere(draw: Draw, depth = 0): Expression {
@@ -94,11 +111,26 @@ export function randomWhere(draw: Draw, depth = 0): Expression {
     case 4:
       return { op: 'NOT', conditions: [randomWhere(draw, depth + 1)] } as unknown as Expression;
     case 5:
-      return { op: one(draw, AXES), where: randomWhere(draw, depth + 1), ...(draw(2) === 0 ? { as: 'other' } : {}) };
+      return randomAxis(draw, depth + 1);
     default:
       return {
         op: draw(4) === 0 ? 'OR' : 'AND',
         conditions: Array.from({ length: 1 + draw(3) }, () => randomWhere(draw, depth + 1)),
       };
   }
+}
+
+function randomAxis(draw: Draw, depth: number): Expression {
+  const op = one(draw, AXES);
+  const ordered = takesOrder(op);
+  const axis = {
+    op,
+    where: randomWhere(draw, depth),
+    ...(draw(2) === 0 ? { as: 'other' } : {}),
+    ...(ordered && draw(4) === 0 ? { from: one(draw, ['end', 'start']) } : {}),
+    ...(ordered && draw(4) === 0 ? { scope: one(draw, ['trace', 'siblings']) } : {}),
+    ...(takesSame(op) && draw(4) === 0 ? { same: [one(draw, SAME)] } : {}),
+    ...(ordered && draw(4) === 0 ? { without: randomWhere(draw, depth) } : {}),
+  };
+  return axis as unknown as Expression;
 }

@@ -73,6 +73,25 @@ def nodes(service: RunningService, condition: dict[str, Any] | None = None) -> l
     return found
 
 
+def test_a_span_says_which_of_its_texts_were_found_and_which_spans_are_on_axes(captured: RunningService) -> None:
+    said = {"op": "CONTAINS", "key": "text", "value": "weather"}
+    condition = {
+        "op": "AND",
+        "conditions": [said, {"op": "PARENT", "as": "caller", "where": {"op": "EXISTS", "key": "name"}}],
+    }
+    found = spans(captured, filter=condition, limit=100, matches=True)["data"]
+    assert len(found) > 5
+    for item in found:
+        matches = item.pop("matches")
+        assert matches["spans"]["caller"]["count"] == 1
+        assert matches["texts"]
+        for piece in matches["texts"]:
+            assert piece["span_id"] == item["span_id"]
+            assert piece["context"][piece["start"] : piece["end"]].lower() == "weather"
+    assert found == spans(captured, filter=condition, limit=100)["data"]
+    assert all("matches" not in item for item in found)
+
+
 def cut(text: str) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 

@@ -1,4 +1,4 @@
-"""The service's metrics of its stores."""
+"""The service's metrics of its stores, and whose its views are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from spanwise import TraceStore
 from spanwise.errors import StoreDamagedError
+from spanwise.fair_budget import current_caller
 from spanwise.metrics import STORE_GAUGES, Gauge
 from spanwise.settings import Settings
 from spanwise.traces.service import Traces
@@ -45,3 +46,11 @@ def test_a_merge_that_fails_is_a_metric(tmp_path: Path) -> None:
     after = gauges(traces)
     assert {name for name in after if after[name] != before[name]} == {FAILING}
     store.close()
+
+
+def test_what_the_engine_keeps_is_charged_to_the_caller_that_is_served(tmp_path: Path) -> None:
+    traces = Traces({"default": str(tmp_path / "traces")}, Settings())
+    served = current_caller.set("user ann")
+    view = traces.view(None, "ann")
+    current_caller.reset(served)
+    assert (view.caller, traces.view(None, None).caller) == ("user ann", "")

@@ -283,12 +283,10 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
     visit: Callable[..., Page], service: RunningService, theme: str, width: int
 ) -> None:
     again = {"op": "FOLLOWED_BY", "same": ["tool_name"], "without": LLM, "where": TOOL}
-    page = visit(
-        service.url,
-        place({"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, again]}}),
-        theme=theme,
-        width=width,
-    )
+    # Documents decide what the table of spans does not know: those of one agent are few.
+    of_one = {"op": "EQ", "key": "agent_id", "value": "audit-scribe"}
+    span = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, again]}}
+    page = visit(service.url, place({"op": "AND", "conditions": [of_one, span]}), theme=theme, width=width)
     chip = "Edit: a tool span, then a tool span with the same Tool and no LLM span between"
     page.get_by_role("button", name=chip).click()
     form = page.get_by_role("dialog", name=chip)
@@ -304,15 +302,16 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
     take_picture(page, f"traces-relation-form-{theme}-{width}")
     other.get_by_label("How their times are compared").select_option("start")
     other.get_by_label("only beside it").check()
-    other.get_by_label("Add a field that is the same").select_option("input")
+    other.get_by_label("Add a field that is the same").select_option("status")
     other.get_by_role("button", name="Take out the same Tool").press("Enter")
     expect(other.get_by_label("Add a field that is the same")).to_be_focused()
     other.get_by_label("no span between the two with").uncheck()
     form.get_by_role("button", name="Apply").click()
-    words = "a tool span, started earlier than a tool span with the same Input beside it"
+    words = "a tool span, started earlier than a tool span with the same Status beside it"
     expect(page.get_by_role("button", name=f"Edit: {words}")).to_be_visible()
-    changed = {"op": "FOLLOWED_BY", "from": "start", "scope": "siblings", "same": ["input"], "where": TOOL}
-    expected = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, changed]}}
+    changed = {"op": "FOLLOWED_BY", "from": "start", "scope": "siblings", "same": ["status"], "where": TOOL}
+    span = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, changed]}}
+    expected = {"op": "AND", "conditions": [of_one, span]}
     assert filter_of(page) == expected
     expect_newest(page, service, expected)
     take_picture(page, f"traces-relation-chip-{theme}-{width}")

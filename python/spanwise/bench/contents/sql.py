@@ -24,7 +24,6 @@ _OF_RUNS = {
     "attributes.user.id": "user_id",
     "attributes.session.id": "session_id",
     "attributes.agno.agent.id": "agent_id",
-    "attributes.agno.team.id": "team_id",
 }
 _OF_SPANS = {
     "attributes.llm.model_name": "model",

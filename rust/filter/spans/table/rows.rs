@@ -33,7 +33,10 @@ enum Asked<'t> {
 
 impl SpanTest {
     /// Returns the test in terms of a segment; `None` if what is known of its spans says nothing of it.
-    pub(in crate::filter::spans) fn spans_in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<SpansTest<'t>> {
+    pub(in crate::filter::spans) fn spans_in_table<'t>(
+        &self,
+        indexes: SpanIndexes<'t>,
+    ) -> Option<SpansTest<'t>> {
         let table = indexes.table;
         let (node, asked) = match self {
             Self::Count { predicate, at_least, at_most } => {

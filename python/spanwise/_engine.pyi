@@ -4,7 +4,7 @@ Arguments and results are bytes, numbers and Arrow data; JSON documents are pass
 the interpreter lock while it works. Errors are raised as the exceptions of `spanwise.errors`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self, final
 
 __all__ = [
@@ -26,14 +26,18 @@ __all__ = [
     "TraceStore",
     "__version__",
     "attribute_keys",
+    "columns_read",
     "drop_metrics",
     "filter_schema",
+    "is_otlp_json",
     "otlp_spans",
     "otlp_status",
     "set_conventions",
     "set_page_memory_limit",
     "set_prices",
     "span_schema",
+    "spans_of_columns",
+    "spans_of_json",
     "trace_schema",
 ]
 
@@ -571,6 +575,44 @@ def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:
     Returns:
         Its spans as an Arrow record batch, as a download would contain them; the number of spans that could not be
         decoded; and the reason for the first of them.
+    """
+
+def columns_read(names: Sequence[str]) -> list[str]:
+    """Returns those of the columns `names` that an import reads of spans in columns.
+
+    Raises:
+        DecodeError: a column is missing without which a row is no span.
+    """
+
+def spans_of_columns(batch: Any) -> tuple[Any, int, list[tuple[int, str]]]:
+    """Encodes the rows of an Arrow record batch with a column for each property of a span.
+
+    Returns:
+        The encoded spans as an Arrow record batch; the number of rows; and the position and the reason of each row
+        that is no span, which is not in the batch.
+
+    Raises:
+        DecodeError: as `columns_read`.
+        BatchError: the spans take more than 2 GiB.
+    """
+
+def is_otlp_json(text: bytes) -> bool:
+    """Returns whether a JSON object, whole or its beginning, is an OTLP message of traces."""
+
+def spans_of_json(text: bytes, *, lines: bool) -> tuple[Any, int, list[tuple[int, str]]]:
+    """Encodes records in JSON: spans, observations of Langfuse, traces of Jaeger or Langfuse with their spans.
+
+    Args:
+        text: one document, which is a list of records, an object with such a list as `data`, or one record.
+        lines: instead of a document there is a record on each line.
+
+    Returns:
+        The encoded spans as an Arrow record batch; the number of spans; and the position and the reason of each that
+        is none, which is not in the batch.
+
+    Raises:
+        DecodeError: a document is not JSON, or not UTF-8.
+        BatchError: the spans take more than 2 GiB.
     """
 
 def span_schema() -> Any:

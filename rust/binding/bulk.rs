@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use super::detach::detached;
+use crate::bulk::records::{self, RecordSpans};
 use crate::bulk::{self, Download, spans::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
@@ -53,6 +54,44 @@ pub(super) fn otlp_spans(
         Ok((batch_of(&spans, now_micros())?, rejected, reason))
     })?;
     Ok((PyRecordBatch::new(batch), rejected, reason))
+}
+
+/// Encoded spans as an Arrow record batch; how many there were, those included that are no spans; and the position and
+/// the reason of each that is none.
+type PyRecordSpans = (PyRecordBatch, usize, Vec<(usize, String)>);
+
+fn to_python(spans: RecordSpans) -> PyRecordSpans {
+    (PyRecordBatch::new(spans.batch), spans.count, spans.rejected)
+}
+
+/// Returns those of the columns `names` that an import reads of spans in columns.
+#[pyfunction]
+pub(super) fn columns_read(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<String>> {
+    detached(py, move || {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(records::columns_read(&names)?.into_iter().map(str::to_owned).collect())
+    })
+}
+
+/// Returns the spans of the rows of a batch with a column for each property of a span.
+#[pyfunction]
+pub(super) fn spans_of_columns(py: Python<'_>, batch: PyRecordBatch) -> PyResult<PyRecordSpans> {
+    let batch = batch.into_inner();
+    detached(py, || records::spans_of_columns(&batch)).map(to_python)
+}
+
+/// Whether a JSON object is an OTLP message of traces.
+#[pyfunction]
+pub(super) fn is_otlp_json(text: &[u8]) -> bool {
+    records::is_otlp_json(text)
+}
+
+/// Returns the spans of one JSON document of records, or of a record on each line.
+#[pyfunction]
+#[pyo3(signature = (text, *, lines))]
+pub(super) fn spans_of_json(py: Python<'_>, text: &[u8], lines: bool) -> PyResult<PyRecordSpans> {
+    let read = if lines { records::spans_of_json_lines } else { records::spans_of_json };
+    detached(py, || read(text)).map(to_python)
 }
 
 /// Returns the Arrow schema of spans.

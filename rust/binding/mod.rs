@@ -27,7 +27,10 @@ mod _engine {
     #[pymodule_export]
     use super::attributes::{PyAttributeKeys, attribute_keys};
     #[pymodule_export]
-    use super::bulk::{PyDownload, otlp_spans, span_schema, trace_schema};
+    use super::bulk::{
+        PyDownload, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns, spans_of_json,
+        trace_schema,
+    };
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
     #[pymodule_export]

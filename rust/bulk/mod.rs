@@ -16,6 +16,7 @@ mod decode;
 pub mod download;
 pub mod import;
 mod matches;
+pub mod records;
 pub mod scan;
 pub mod spans;
 

@@ -53,7 +53,7 @@ hexadecimal_id!(TraceId, 16);
 hexadecimal_id!(SpanId, 8);
 
 /// Returns the bytes that `text` encodes in pairs of hexadecimal digits of either case.
-pub(super) fn decode_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let byte = |pair: &[u8]| match pair {
         [high, low] => Some(value(*high)? << 4 | value(*low)?),

@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 SOURCES = ROOT / "python" / "spanwise"
 CASES = TESTS / "cases"
+IMPORTS = TESTS / "imports"
 OTLP = TESTS / "otlp"
 AGNO_DATABASES = TESTS / "agno_databases"
 UI_SOURCES = ROOT / "ui"

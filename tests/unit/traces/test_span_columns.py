@@ -206,7 +206,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         ({"kind": ["CLIENT", "SIDEWAYS"]}, "expected `kind` to be one of UNSPECIFIED, INTERNAL"),
         ({"status": ["OK", "FINE"]}, "expected `status` to be one of UNSET, OK, ERROR, got `FINE`"),
         ({"attributes": ["{}", "[]"]}, "expected `attributes` to be a map or a JSON object"),
-        ({"attributes": ["{}", "{"]}, "truncated"),
+        ({"attributes": ["{}", "{"]}, "EOF while parsing an object"),
         ({"attributes": ["{}", '{"a":' + "[" * 100_000]}, "recursion"),
         ({"events": ["[]", "[1]"]}, "expected `events` to be a list of structs or of JSON objects"),
         ({"start_time": [1, -1]}, "expected `start_time` to be an instant"),

@@ -1,4 +1,4 @@
-"""Files of spans: OTLP, Parquet or Arrow, compressed or not.
+"""Files of spans: OTLP, records in JSON, Parquet or Arrow, compressed or not.
 
 The format is detected from the first bytes of a file, never from its name. Files are read piece by piece.
 """
@@ -12,17 +12,21 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from spanwise._engine import otlp_spans
+from spanwise._engine import columns_read, otlp_spans, spans_of_columns, spans_of_json
 from spanwise.errors import ConfigurationError, DecodeError
-from spanwise.traces.bulk_import.otlp_file import Content, compression_of, messages, read_head
-from spanwise.traces.bulk_import.source import COLUMNS, RejectedSpans, conform, with_created_at
-from spanwise.traces.bulk_import.span_columns import columns_of, encode_spans
+from spanwise.traces.bulk_import.messages import Content, compression_of, messages, read_head
+from spanwise.traces.bulk_import.source import COLUMNS, RejectedSpans, conform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from spanwise.traces.bulk_import.messages import Message
+
 _SQLITE_MAGIC = b"SQLite format 3\x00"
+_CHUNK_ROWS = 16_384
+_CHUNK_BYTES = 64 * 1024 * 1024
+"""Rows of columns are encoded in chunks of at most about this size."""
 _MAX_REPORTED = 100
 """Rejections reported one by one; the rest are counted together."""
 
@@ -80,14 +84,19 @@ class SpanFile:
 
     def _conform(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if "span" in batch.schema.names:
+            self._rows += batch.num_rows
             yield conform(batch)
-        else:
-            for spans, created_at in encode_spans(batch, self._reject_row):
-                yield with_created_at(spans, created_at)
-        self._rows += batch.num_rows
+            return
+        bytes_per_row = max(batch.nbytes // max(batch.num_rows, 1), 1)
+        step = min(_CHUNK_ROWS, _CHUNK_BYTES // bytes_per_row + 1)
+        for begin in range(0, batch.num_rows, step):
+            yield self._spans_of(*spans_of_columns(batch.slice(begin, step)))
 
-    def _reject_row(self, row: int, reason: str) -> None:
-        self._reject(f"{self.name}, span {self._rows + row}", reason, 1)
+    def _spans_of(self, spans: object, count: int, rejected: list[tuple[int, str]]) -> pa.RecordBatch:
+        for position, reason in rejected:
+            self._reject(f"{self.name}, span {self._rows + position}", reason, 1)
+        self._rows += count
+        return conform(pa.record_batch(spans))
 
     def _reject(self, where: str, reason: str, count: int) -> None:
         """Records a rejection: the first ones each, the rest as one total."""
@@ -113,15 +122,18 @@ class SpanFile:
             return iter(())
         found = messages(content, head)
         if found is None:
-            raise DecodeError("expected spans as OTLP, Parquet or Arrow, found something else")
-        return self._otlp(found)
+            raise DecodeError("expected spans as OTLP, JSON, Parquet or Arrow, found something else")
+        return self._decode(found)
 
-    def _otlp(self, found: Iterator[tuple[bytes, str]]) -> Iterator[pa.RecordBatch]:
-        for message, content_type in found:
-            batch, rejected, reason = otlp_spans(message, content_type)
-            if rejected:
-                self._reject(self.name, reason, rejected)
-            yield pa.record_batch(batch)
+    def _decode(self, found: Iterator[Message]) -> Iterator[pa.RecordBatch]:
+        for message in found:
+            if message.is_otlp:
+                batch, rejected, reason = otlp_spans(message.content, message.content_type)
+                if rejected:
+                    self._reject(self.name, reason, rejected)
+                yield pa.record_batch(batch)
+            else:
+                yield self._spans_of(*spans_of_json(message.content, lines=message.lines))
 
 
 def files_in(path: Path) -> list[SpanFile]:
@@ -146,7 +158,7 @@ def _parquet(path: Path, size: int, report: Callable[[int], None]) -> Iterator[p
     rows, read = max(file.metadata.num_rows, 1), 0
     available = file.schema_arrow.names
     is_encoded = "span" in available
-    names = [name for name in COLUMNS if name in available] if is_encoded else list(columns_of(available).values())
+    names = [name for name in COLUMNS if name in available] if is_encoded else columns_read(available)
     for batch in file.iter_batches(batch_size=16_384, columns=names):
         yield batch
         read += batch.num_rows

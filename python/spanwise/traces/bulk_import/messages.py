@@ -1,18 +1,20 @@
-"""The messages of an OTLP file, which is read piece by piece and may be compressed as a whole.
+"""The messages of a file of OTLP or of JSON, which is read piece by piece and may be compressed as a whole.
 
-A file holds one message, one JSON message on each line, or length-prefixed messages as the OpenTelemetry Collector's
-file exporter writes them: each message follows its length as a big-endian 32-bit integer, is protobuf or JSON, and may
-be compressed with zstd.
+A file of OTLP holds one message, one JSON message on each line, or length-prefixed messages as the OpenTelemetry
+Collector's file exporter writes them: each message follows its length as a big-endian 32-bit integer, is protobuf or
+JSON, and may be compressed with zstd. Any other JSON is one document, or a record on each line.
 """
 
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import pyarrow as pa
 
+from spanwise._engine import is_otlp_json
 from spanwise.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -33,6 +35,23 @@ _PREFIX_BYTES = 4
 _FIRST_BYTE_END = (64 * 1024 * 1024) >> 24
 _MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 """A length-prefixed message is read as a whole."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A part of a file that can be decoded by itself.
+
+    Attributes:
+        content: its bytes.
+        content_type: how they are encoded.
+        is_otlp: it is an OTLP message, and not records.
+        lines: it is records, one on each line.
+    """
+
+    content: bytes
+    content_type: str = JSON
+    is_otlp: bool = True
+    lines: bool = False
 
 
 class _ByteReader(Protocol):
@@ -116,17 +135,17 @@ def _decompressed(file: pa.OSFile, compression: str | None) -> _ByteReader:
     return stream
 
 
-def messages(content: Content, head: bytes) -> Iterator[tuple[bytes, str]] | None:
-    """Returns the messages of a file with their content types; None if the file is no OTLP.
+def messages(content: Content, head: bytes) -> Iterator[Message] | None:
+    """Returns the messages of a file; None if it is neither OTLP nor JSON.
 
     Args:
         content: the file, of which nothing was read yet.
         head: its first bytes, decompressed.
     """
-    if head.lstrip().startswith(b"{"):
-        return ((message, JSON) for message in _json_messages(content))
+    if head.lstrip().startswith((b"{", b"[")):
+        return _json_messages(content)
     if head.startswith(bytes([_RESOURCE_SPANS_TAG])):
-        return ((message, PROTOBUF) for message in _protobuf_messages(content))
+        return (Message(message, PROTOBUF) for message in _protobuf_messages(content))
     # Messages are shorter than 64 MiB, or they would not have been sent: that bounds the first byte of a length.
     if len(head) > _PREFIX_BYTES and head[0] < _FIRST_BYTE_END and _kind(head[_PREFIX_BYTES:]) is not None:
         return _prefixed_messages(content)
@@ -139,7 +158,7 @@ def _kind(message: bytes) -> str | None:
     return {b"{": JSON, bytes([_RESOURCE_SPANS_TAG]): PROTOBUF}.get(message[:1])
 
 
-def _prefixed_messages(content: Content) -> Iterator[tuple[bytes, str]]:
+def _prefixed_messages(content: Content) -> Iterator[Message]:
     """Yields length-prefixed messages."""
     while prefix := _up_to(content, _PREFIX_BYTES):
         length = int.from_bytes(prefix, "big")
@@ -153,7 +172,7 @@ def _prefixed_messages(content: Content) -> Iterator[tuple[bytes, str]]:
             if len(message) > _MAX_MESSAGE_BYTES:
                 raise DecodeError(f"expected messages of up to {_MAX_MESSAGE_BYTES} bytes, found a longer one")
         if message:
-            yield message, JSON if _kind(message) == JSON else PROTOBUF
+            yield Message(message, JSON if _kind(message) == JSON else PROTOBUF)
 
 
 def _up_to(content: Content, length: int) -> bytes:
@@ -164,21 +183,29 @@ def _up_to(content: Content, length: int) -> bytes:
     return bytes(found)
 
 
-def _json_messages(content: Content) -> Iterator[bytes]:
-    """Yields the messages of a file that holds one message, or one on each line."""
+def _json_messages(content: Content) -> Iterator[Message]:
+    """Yields the messages of a file that holds one document, or one on each line."""
     pending = bytearray()
     while b"\n" not in pending and (chunk := content.read(_CHUNK_BYTES)):
         pending += chunk
-    if not _is_json(pending.partition(b"\n")[0]):
-        yield bytes(pending) + content.rest()
+    first = pending.partition(b"\n")[0]
+    if not _is_json(first):
+        document = bytes(pending) + content.rest()
+        yield Message(document, is_otlp=_is_otlp(document))
         return
+    is_otlp = _is_otlp(bytes(first))
     while pending:
-        *lines, rest = pending.split(b"\n")
+        end = pending.rfind(b"\n") + 1
         chunk = content.read(_CHUNK_BYTES)
-        pending = rest + chunk
-        if not chunk:
-            lines, pending = [*lines, rest], bytearray()
-        yield from (bytes(line) for line in lines if line.strip())
+        lines, pending = (pending[:end], pending[end:] + chunk) if chunk else (pending, bytearray())
+        if is_otlp:
+            yield from (Message(bytes(line)) for line in lines.split(b"\n") if line.strip())
+        elif lines:
+            yield Message(bytes(lines), is_otlp=False, lines=True)
+
+
+def _is_otlp(document: bytes) -> bool:
+    return document.lstrip().startswith(b"{") and is_otlp_json(document)
 
 
 def _is_json(text: bytearray) -> bool:

@@ -1,0 +1,166 @@
+//! Rows of Arrow columns, of any types, as records.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use rayon::prelude::*;
+
+use super::batch::batch_of;
+use super::generic::{PropertyValues, missing_among, name_of};
+use super::value::{Object, Value};
+use super::{Checked, EncodedSpan, RecordSpans, langfuse};
+use crate::error::{Error, Result};
+
+/// Returns those of the columns `names` that are read of spans in columns.
+///
+/// # Errors
+/// [`Error::Decode`] if a column is missing without which a row is no span.
+pub fn columns_read<'n>(names: &[&'n str]) -> Result<Vec<&'n str>> {
+    if langfuse::is_observation(names.iter().copied()) {
+        return Ok(names.to_vec());
+    }
+    let missing = missing_among(names);
+    if !missing.is_empty() {
+        let available = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Error::Decode(format!(
+            "expected a column `span` of encoded spans, or spans in columns, found {available}: without `{}` a row is \
+             no span",
+            missing.join("`, `")
+        )));
+    }
+    Ok(names.iter().copied().filter(|name| name_of(name).is_some()).collect())
+}
+
+/// Returns the spans of the rows of `batch`, on all cores.
+///
+/// # Errors
+/// As [`columns_read`]; [`Error::Batch`] if there are more bytes than a batch can hold.
+pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
+    let fields = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
+    let names: Vec<&str> = fields.collect();
+    columns_read(&names)?;
+    let columns: Vec<(&str, &dyn Array)> =
+        names.iter().copied().zip(batch.columns().iter().map(AsRef::as_ref)).collect();
+    let rows = (0..batch.num_rows()).into_par_iter().with_min_len(64);
+    let spans: Vec<Checked<EncodedSpan>> = if langfuse::is_observation(names.iter().copied()) {
+        rows.map(|row| langfuse::span_of(&record(&columns, row)?, &[])).collect()
+    } else {
+        let read: Vec<_> =
+            columns.iter().filter_map(|(name, column)| Some((name_of(name)?, *column))).collect();
+        rows.map(|row| {
+            let mut values = PropertyValues::default();
+            for (name, column) in &read {
+                values.set(*name, value_at(*column, row)?);
+            }
+            values.into_span()
+        })
+        .collect()
+    };
+    batch_of(spans)
+}
+
+fn record<'a>(columns: &[(&'a str, &'a dyn Array)], row: usize) -> Checked<Object<'a>> {
+    columns.iter().map(|(name, column)| Ok(((*name).into(), value_at(*column, row)?))).collect()
+}
+
+/// Returns the value in a row of a column. Instants are nanoseconds since 1970; members of structs that are null are
+/// left out.
+fn value_at<'a>(column: &'a dyn Array, row: usize) -> Checked<Value<'a>> {
+    if column.is_null(row) {
+        return Ok(Value::Null);
+    }
+    Ok(match column.data_type() {
+        DataType::Null => Value::Null,
+        DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
+        DataType::Utf8 => Value::Text(column.as_string::<i32>().value(row).into()),
+        DataType::LargeUtf8 => Value::Text(column.as_string::<i64>().value(row).into()),
+        DataType::Utf8View => Value::Text(column.as_string_view().value(row).into()),
+        DataType::Binary => Value::Bytes(column.as_binary::<i32>().value(row).into()),
+        DataType::LargeBinary => Value::Bytes(column.as_binary::<i64>().value(row).into()),
+        DataType::BinaryView => Value::Bytes(column.as_binary_view().value(row).into()),
+        DataType::FixedSizeBinary(_) => Value::Bytes(column.as_fixed_size_binary().value(row).into()),
+        DataType::Timestamp(unit, _) => Value::Int(nanos_at(column, *unit, row)?),
+        kind if kind.is_numeric() => return number_at(column, row),
+        DataType::Dictionary(_, _) => {
+            let coded = column.as_any_dictionary();
+            let Value::Int(key) = number_at(coded.keys(), row)? else { return Ok(Value::Null) };
+            return value_at(coded.values().as_ref(), usize::try_from(key).unwrap_or(0));
+        }
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => list_at(column, row)?,
+        DataType::Struct(fields) => {
+            let parts = fields.iter().zip(column.as_struct().columns());
+            let members = parts.map(|(field, part)| Ok((field.name().into(), value_at(part.as_ref(), row)?)));
+            let members: Checked<Object<'a>> = members.collect();
+            Value::Object(members?.into_iter().filter(|(_, value)| *value != Value::Null).collect())
+        }
+        DataType::Map(_, _) => {
+            let map = column.as_map();
+            let offsets = map.value_offsets();
+            let entries = (index(offsets[row])..index(offsets[row + 1])).map(|at| {
+                let key = match value_at(map.keys().as_ref(), at)? {
+                    Value::Text(key) => key,
+                    other => other.to_string().into(),
+                };
+                Ok((key, value_at(map.values().as_ref(), at)?))
+            });
+            Value::Object(entries.collect::<Checked<_>>()?)
+        }
+        other => return Err(format!("values of the type {other} are not read")),
+    })
+}
+
+fn list_at(column: &dyn Array, row: usize) -> Checked<Value<'_>> {
+    let (values, range) = if let Some(list) = column.as_list_opt::<i32>() {
+        (list.values(), index(list.value_offsets()[row])..index(list.value_offsets()[row + 1]))
+    } else if let Some(list) = column.as_list_opt::<i64>() {
+        let offsets = list.value_offsets();
+        let at = |row: usize| usize::try_from(offsets[row]).unwrap_or(0);
+        (list.values(), at(row)..at(row + 1))
+    } else {
+        let list = column.as_fixed_size_list();
+        (list.values(), index(list.value_offset(row))..index(list.value_offset(row + 1)))
+    };
+    Ok(Value::List(range.map(|at| value_at(values.as_ref(), at)).collect::<Checked<_>>()?))
+}
+
+fn index(offset: i32) -> usize {
+    usize::try_from(offset).unwrap_or(0)
+}
+
+fn number_at(column: &dyn Array, row: usize) -> Checked<Value<'_>> {
+    fn at<T: ArrowPrimitiveType>(column: &dyn Array, row: usize) -> T::Native {
+        column.as_primitive::<T>().value(row)
+    }
+    Ok(match column.data_type() {
+        DataType::Int8 => Value::Int(at::<Int8Type>(column, row).into()),
+        DataType::Int16 => Value::Int(at::<Int16Type>(column, row).into()),
+        DataType::Int32 => Value::Int(at::<Int32Type>(column, row).into()),
+        DataType::Int64 => Value::Int(at::<Int64Type>(column, row)),
+        DataType::UInt8 => Value::Int(at::<UInt8Type>(column, row).into()),
+        DataType::UInt16 => Value::Int(at::<UInt16Type>(column, row).into()),
+        DataType::UInt32 => Value::Int(at::<UInt32Type>(column, row).into()),
+        DataType::UInt64 => {
+            let number = at::<UInt64Type>(column, row);
+            i64::try_from(number).map_or_else(|_| Value::Text(number.to_string().into()), Value::Int)
+        }
+        DataType::Float16 => Value::Double(at::<Float16Type>(column, row).to_f64()),
+        DataType::Float32 => Value::Double(at::<Float32Type>(column, row).into()),
+        DataType::Float64 => Value::Double(at::<Float64Type>(column, row)),
+        other => return Err(format!("values of the type {other} are not read")),
+    })
+}
+
+fn nanos_at(column: &dyn Array, unit: TimeUnit, row: usize) -> Checked<i64> {
+    let (count, nanos) = match unit {
+        TimeUnit::Second => (column.as_primitive::<TimestampSecondType>().value(row), 1_000_000_000),
+        TimeUnit::Millisecond => (column.as_primitive::<TimestampMillisecondType>().value(row), 1_000_000),
+        TimeUnit::Microsecond => (column.as_primitive::<TimestampMicrosecondType>().value(row), 1_000),
+        TimeUnit::Nanosecond => (column.as_primitive::<TimestampNanosecondType>().value(row), 1),
+    };
+    count.checked_mul(nanos).ok_or_else(|| "expected times from 1677 to 2262".to_owned())
+}

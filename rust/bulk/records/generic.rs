@@ -1,0 +1,349 @@
+//! Records with a value for each property of a span (`docs/bulk.md#columns-that-others-wrote`), and those of Phoenix.
+//!
+//! Phoenix names its ids `context.trace_id` and `context.span_id`. Its `span_kind` is that of `OpenInference`, and
+//! its attributes are nested, which they are not where `OpenInference` defines them.
+
+use std::borrow::Cow;
+
+use prost::Message as _;
+
+use super::super::columns::{KINDS, STATUSES};
+use super::ids::id;
+use super::value::{Object, Value, attribute, member};
+use super::{Checked, EncodedSpan};
+use crate::otlp::proto::{self, KeyValue};
+use crate::time::NANOS_PER_MICRO;
+
+/// A property of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Property {
+    TraceId,
+    SpanId,
+    Name,
+    StartTime,
+    EndTime,
+    ParentSpanId,
+    Kind,
+    Status,
+    StatusMessage,
+    TraceState,
+    Attributes,
+    Events,
+    Links,
+    ResourceAttributes,
+    ScopeName,
+    ScopeVersion,
+    CreatedAt,
+}
+
+/// Every property, at its position, with its names in order of precedence.
+const NAMES: [(Property, &[&str]); 17] = [
+    (Property::TraceId, &["trace_id", "context.trace_id"]),
+    (Property::SpanId, &["span_id", "context.span_id"]),
+    (Property::Name, &["name", "span_name"]),
+    (Property::StartTime, &["start_time", "start_time_unix_nano"]),
+    (Property::EndTime, &["end_time", "end_time_unix_nano"]),
+    (Property::ParentSpanId, &["parent_span_id", "parent_id"]),
+    (Property::Kind, &["kind", "span_kind"]),
+    (Property::Status, &["status", "status_code"]),
+    (Property::StatusMessage, &["status_message"]),
+    (Property::TraceState, &["trace_state", "context.trace_state"]),
+    (Property::Attributes, &["attributes", "span_attributes"]),
+    (Property::Events, &["events"]),
+    (Property::Links, &["links"]),
+    (Property::ResourceAttributes, &["resource_attributes"]),
+    (Property::ScopeName, &["scope_name"]),
+    (Property::ScopeVersion, &["scope_version"]),
+    (Property::CreatedAt, &["created_at"]),
+];
+const REQUIRED: usize = 4;
+const EVENT_TIMES: [&str; 3] = ["time", "timestamp", "time_unix_nano"];
+const OPENINFERENCE_KIND: &str = "openinference.span.kind";
+
+/// What the name of a value says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name<'n> {
+    /// A property, the position of the name among those of the property, and whether it is one of Phoenix.
+    Property(Property, usize, bool),
+    /// The attribute of this name.
+    Attribute(&'n str),
+}
+
+/// Returns what `name` says; none if it says nothing of a span.
+pub(super) fn name_of(name: &str) -> Option<Name<'_>> {
+    if let Some(key) = name.strip_prefix("attributes.") {
+        return Some(Name::Attribute(key));
+    }
+    NAMES.iter().find_map(|(property, names)| {
+        let position = names.iter().position(|known| *known == name)?;
+        Some(Name::Property(*property, position, name.starts_with("context.")))
+    })
+}
+
+/// Returns the properties that no span can do without and no name in `names` says.
+pub(super) fn missing_among(names: &[&str]) -> Vec<&'static str> {
+    let required = NAMES[..REQUIRED].iter().map(|(_, known)| *known);
+    required.filter(|known| !known.iter().any(|name| names.contains(name))).map(|known| known[0]).collect()
+}
+
+/// The values of a record by their properties.
+#[derive(Debug, Default)]
+pub(super) struct PropertyValues<'a> {
+    values: [Option<(usize, Value<'a>)>; NAMES.len()],
+    attributes: Vec<(&'a str, Value<'a>)>,
+    is_openinference: bool,
+}
+
+impl<'a> PropertyValues<'a> {
+    /// Returns the values of a JSON object.
+    ///
+    /// # Errors
+    /// It has no members that a span cannot do without.
+    pub(super) fn of(object: &'a Object<'a>) -> Checked<Self> {
+        let mut values = Self::default();
+        for (key, value) in object {
+            if let ("context", Value::Object(context)) = (key.as_ref(), value) {
+                for (key, value) in context {
+                    if let Some(name) = name_of(&format!("context.{key}")).and_then(Name::as_property) {
+                        values.set(name, value.clone());
+                    }
+                }
+            } else if let Some(name) = name_of(key) {
+                values.set(name, value.clone());
+            }
+        }
+        let required =
+            NAMES[..REQUIRED].iter().filter(|(property, _)| values.values[*property as usize].is_none());
+        let missing: Vec<_> = required.map(|(_, names)| format!("`{}`", names[0])).collect();
+        match missing[..] {
+            [] => Ok(values),
+            _ => Err(format!("expected a span, found an object without {}", missing.join(", "))),
+        }
+    }
+
+    /// Sets what `name` says, unless another name of the property takes precedence.
+    pub(super) fn set(&mut self, name: Name<'a>, value: Value<'a>) {
+        match name {
+            Name::Attribute(key) => self.attributes.push((key, value)),
+            Name::Property(property, position, is_phoenix) => {
+                self.is_openinference |= is_phoenix;
+                let slot = &mut self.values[property as usize];
+                if slot.as_ref().is_none_or(|(better, _)| position < *better) {
+                    *slot = Some((position, value));
+                }
+            }
+        }
+    }
+
+    /// Returns the record as a span.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn into_span(mut self) -> Checked<EncodedSpan> {
+        let mut attributes = self.attributes(Property::Attributes, "attributes")?;
+        for (key, value) in std::mem::take(&mut self.attributes) {
+            self.append(&mut attributes, key.into(), value);
+        }
+        let kind = if self.is_openinference { self.take_openinference_kind(&mut attributes) } else { None };
+        let kind = kind.map_or_else(|| self.code(Property::Kind, "kind", &KINDS), Ok)?;
+        let end = self.get(Property::EndTime);
+        let span = proto::Span {
+            trace_id: id(self.get(Property::TraceId), "trace_id")?,
+            span_id: id(self.get(Property::SpanId), "span_id")?,
+            parent_span_id: id(self.get(Property::ParentSpanId), "parent_span_id")?,
+            trace_state: self.text(Property::TraceState),
+            name: self.text(Property::Name),
+            kind,
+            start_time_unix_nano: self
+                .get(Property::StartTime)
+                .unwrap_or(&Value::Null)
+                .nanos("start_time")?,
+            end_time_unix_nano: end.map_or(Ok(0), |end| end.nanos("end_time"))?,
+            attributes,
+            events: each(self.get(Property::Events), "events", event)?,
+            links: each(self.get(Property::Links), "links", link)?,
+            status: Some(proto::Status {
+                code: self.code(Property::Status, "status", &STATUSES)?,
+                message: self.text(Property::StatusMessage),
+            }),
+            ..Default::default()
+        };
+        let resource = proto::Resource {
+            attributes: self.attributes(Property::ResourceAttributes, "resource_attributes")?,
+            ..Default::default()
+        };
+        let scope = proto::InstrumentationScope {
+            name: self.text(Property::ScopeName),
+            version: self.text(Property::ScopeVersion),
+            ..Default::default()
+        };
+        let created_at = self.get(Property::CreatedAt).map(|at| at.nanos("created_at")).transpose()?;
+        Ok(EncodedSpan {
+            span: span.encode_to_vec(),
+            resource: resource.encode_to_vec(),
+            scope: scope.encode_to_vec(),
+            created_at: created_at.and_then(|nanos| i64::try_from(nanos / NANOS_PER_MICRO).ok()),
+        })
+    }
+
+    fn get(&self, property: Property) -> Option<&Value<'a>> {
+        self.values[property as usize].as_ref().map(|(_, value)| value).filter(|value| **value != Value::Null)
+    }
+
+    fn text(&self, property: Property) -> String {
+        self.get(property).map(Value::to_plain_text).unwrap_or_default()
+    }
+
+    fn code(&self, property: Property, name: &str, words: &[&str]) -> Checked<i32> {
+        let found = match self.get(property) {
+            None => Some(0),
+            Some(Value::Int(number)) => usize::try_from(*number).ok().filter(|number| *number < words.len()),
+            Some(Value::Text(text)) if text.is_empty() => Some(0),
+            Some(Value::Text(text)) => {
+                let word = text.to_ascii_uppercase();
+                let word = word.strip_prefix("SPAN_KIND_").unwrap_or(&word);
+                let word = word.strip_prefix("STATUS_CODE_").unwrap_or(word);
+                words.iter().position(|known| *known == word)
+            }
+            Some(_) => None,
+        };
+        let got = || self.get(property).map(Value::to_string).unwrap_or_default();
+        found
+            .and_then(|code| i32::try_from(code).ok())
+            .ok_or_else(|| format!("expected `{name}` to be one of {}, got `{}`", words.join(", "), got()))
+    }
+
+    /// Moves what Phoenix calls the kind of a span to the attribute that it was. Returns the kind of OpenTelemetry.
+    fn take_openinference_kind(&mut self, attributes: &mut Vec<KeyValue>) -> Option<i32> {
+        let kind = self.values[Property::Kind as usize].take().map(|(_, value)| value)?;
+        let is_known = !matches!(kind.text(), None | Some("" | "UNKNOWN"));
+        if is_known && !attributes.iter().any(|attribute| attribute.key == OPENINFERENCE_KIND) {
+            attributes.push(attribute(OPENINFERENCE_KIND, kind));
+        }
+        Some(proto::span::SpanKind::Internal as i32)
+    }
+
+    fn attributes(&mut self, property: Property, name: &str) -> Checked<Vec<KeyValue>> {
+        let taken = self.values[property as usize].take().map(|(_, value)| value);
+        let mut attributes = Vec::new();
+        for (key, value) in object(taken, name)? {
+            self.append(&mut attributes, key, value);
+        }
+        Ok(attributes)
+    }
+
+    fn append(&self, attributes: &mut Vec<KeyValue>, key: Cow<'_, str>, value: Value<'_>) {
+        if self.is_openinference {
+            flatten(attributes, key.into_owned(), value);
+        } else if value != Value::Null {
+            attributes.push(attribute(key, value));
+        }
+    }
+}
+
+impl Name<'_> {
+    /// Returns the name of a property, free of the text it was read from.
+    fn as_property<'other>(self) -> Option<Name<'other>> {
+        match self {
+            Self::Property(property, position, is_phoenix) => {
+                Some(Name::Property(property, position, is_phoenix))
+            }
+            Self::Attribute(_) => None,
+        }
+    }
+}
+
+/// Appends an attribute of `OpenInference`: lists of objects get attributes with numbers in their names, metadata is
+/// text, and counts of tokens are whole.
+fn flatten(attributes: &mut Vec<KeyValue>, key: String, value: Value<'_>) {
+    #[allow(clippy::cast_possible_truncation, reason = "a count of tokens")]
+    let value = match value {
+        Value::Double(count) if key.starts_with("llm.token_count.") && count.fract() == 0.0 => {
+            Value::Int(count as i64)
+        }
+        other => other,
+    };
+    match value {
+        Value::Null => {}
+        Value::Object(_) if key == "metadata" || key.ends_with(".metadata") => {
+            attributes.push(attribute(key, value.into_text()));
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                flatten(attributes, format!("{key}.{name}"), value);
+            }
+        }
+        Value::List(values) if values.iter().any(|value| matches!(value, Value::Object(_))) => {
+            for (number, value) in values.into_iter().enumerate() {
+                flatten(attributes, format!("{key}.{number}"), value);
+            }
+        }
+        other => attributes.push(attribute(key, other)),
+    }
+}
+
+/// Returns the members of a map, a struct, or a JSON object in text.
+fn object<'a>(value: Option<Value<'a>>, name: &str) -> Checked<Object<'a>> {
+    match parsed(value)? {
+        None | Some(Value::Null) => Ok(Object::new()),
+        Some(Value::Object(members)) => Ok(members),
+        Some(other) => Err(format!("expected `{name}` to be a map or a JSON object, got `{other}`")),
+    }
+}
+
+/// Returns the elements of a list of structs, or of JSON objects in text.
+fn each<T>(value: Option<&Value<'_>>, name: &str, convert: fn(&Object<'_>) -> Checked<T>) -> Checked<Vec<T>> {
+    let refused = |found: &Value<'_>| {
+        format!("expected `{name}` to be a list of structs or of JSON objects, got `{found}`")
+    };
+    match parsed(value.cloned())? {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::List(values)) => values
+            .iter()
+            .map(|value| match value {
+                Value::Object(members) => convert(members),
+                other => Err(refused(other)),
+            })
+            .collect(),
+        Some(other) => Err(refused(&other)),
+    }
+}
+
+/// Returns a value, or what it holds if it is JSON as text or as bytes.
+fn parsed(value: Option<Value<'_>>) -> Checked<Option<Value<'_>>> {
+    let text = match &value {
+        Some(Value::Text(text)) => text.as_bytes(),
+        Some(Value::Bytes(bytes)) => bytes,
+        _ => return Ok(value),
+    };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parsed: Value<'_> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    Ok(Some(parsed.into_owned()))
+}
+
+fn event(event: &Object<'_>) -> Checked<proto::span::Event> {
+    let time = EVENT_TIMES.iter().find_map(|name| member(event, name));
+    Ok(proto::span::Event {
+        name: member(event, "name").map(Value::to_plain_text).unwrap_or_default(),
+        time_unix_nano: time.map_or(Ok(0), |time| time.nanos("events.time"))?,
+        attributes: attributes_of(event, "events.attributes")?,
+        ..Default::default()
+    })
+}
+
+fn link(link: &Object<'_>) -> Checked<proto::span::Link> {
+    Ok(proto::span::Link {
+        trace_id: id(member(link, "trace_id"), "links.trace_id")?,
+        span_id: id(member(link, "span_id"), "links.span_id")?,
+        attributes: attributes_of(link, "links.attributes")?,
+        ..Default::default()
+    })
+}
+
+fn attributes_of(holder: &Object<'_>, name: &str) -> Checked<Vec<KeyValue>> {
+    let members = object(member(holder, "attributes").cloned(), name)?;
+    let present = members.into_iter().filter(|(_, value)| *value != Value::Null);
+    Ok(present.map(|(key, value)| attribute(key, value)).collect())
+}

@@ -35,6 +35,7 @@ mod merged_texts;
 pub mod objects;
 mod open;
 mod options;
+mod platform;
 mod priority;
 mod segment;
 mod shared_values;

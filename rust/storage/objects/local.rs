@@ -1,22 +1,16 @@
 //! Objects in a local folder, with fsync of files and of the folders that name them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use rustix::fs::{OFlags, fstatvfs};
-use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
-
-/// Only the owner may read and write the store.
-const FILE_MODE: u32 = 0o600;
-const FOLDER_MODE: u32 = 0o700;
+use crate::storage::platform::{self, no_follow, private, private_folder};
 
 /// A stream is synced whenever this much of it is unsynced. A file system may make the fsync of a small file wait for
 /// all unsynced data of other files: an unsynced merge of half a gigabyte delayed every commit by 0.7 s.
@@ -75,6 +69,9 @@ impl LocalFolder {
         let failed = |error: &dyn std::fmt::Display| {
             Error::Options(format!("cannot open the folder `{}`: {error}", root.display()))
         };
+        if !platform::HAS_LOCAL_STORES {
+            return Err(failed(&"stores in folders need Linux or macOS"));
+        }
         let root = fs::canonicalize(root).map_err(|error| failed(&error))?;
         let handle = File::open(&root).map_err(|error| failed(&error))?;
         Ok(Self { root, handle, folders: Vec::new(), syncs: Arc::default(), staged: AtomicU64::new(0) })
@@ -130,7 +127,7 @@ impl LocalFolder {
         let (staged, mut file) = loop {
             let number = self.staged.fetch_add(1, Ordering::Relaxed);
             let staged = self.file(&format!("{path}#{number}"));
-            match OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&staged) {
+            match private(OpenOptions::new().write(true).create_new(true)).open(&staged) {
                 Ok(file) => break (staged, file),
                 // Left behind by a process that was killed.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -163,10 +160,9 @@ fn remove_staged(staged: &Path) {
     let _swept_at_next_open = fs::remove_file(staged);
 }
 
-/// Returns the device and inode of a folder, which identify it whatever its name is.
+/// Returns what identifies a folder whatever its name is.
 fn identity(folder: &Path) -> io::Result<(u64, u64)> {
-    let metadata = fs::metadata(folder)?;
-    Ok((metadata.dev(), metadata.ino()))
+    fs::metadata(folder).map(|metadata| platform::identity(&metadata))
 }
 
 /// Whether a look at a path failed because nothing has that name.
@@ -249,7 +245,7 @@ impl Objects for LocalFolder {
         let failed = |error| Error::storage(self.root.display().to_string(), error);
         let opened = self.handle.metadata().map_err(failed)?;
         match identity(&self.root) {
-            Ok(present) => Ok(present == (opened.dev(), opened.ino())),
+            Ok(present) => Ok(present == platform::identity(&opened)),
             Err(error) if is_absence(&error) => Ok(false),
             Err(error) => Err(failed(error)),
         }
@@ -258,19 +254,17 @@ impl Objects for LocalFolder {
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         self.check_not_moved(path)?;
         let file = self.file(path);
-        let created = file.parent().map_or(Ok(()), create_folder).and_then(|()| {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(FILE_MODE).open(&file)
-        });
+        let created = file
+            .parent()
+            .map_or(Ok(()), create_folder)
+            .and_then(|()| private(OpenOptions::new().write(true).create_new(true)).open(&file));
         let created = created.map_err(|error| Error::storage(path, error))?;
         let (path, syncs) = (path.to_owned(), self.syncs.clone());
         Ok(Box::new(LocalWriter { path, file: created, location: file, unsynced: 0, syncs }))
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
-        #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
-        let no_follow = OFlags::NOFOLLOW.bits() as i32;
-        let opened = OpenOptions::new().read(true).custom_flags(no_follow).open(self.file(path));
+        let opened = no_follow(OpenOptions::new().read(true)).open(self.file(path));
         let file = opened.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::damage(path, 0, "the object is missing"),
             _ => Error::storage(path, error),
@@ -280,9 +274,8 @@ impl Objects for LocalFolder {
     }
 
     fn free_bytes(&self) -> Result<Option<u64>> {
-        let found = fstatvfs(&self.handle);
-        let found = found.map_err(|error| Error::storage(self.root.display().to_string(), error))?;
-        Ok(Some(found.f_bavail.saturating_mul(found.f_frsize)))
+        let found = platform::free_bytes(&self.handle);
+        found.map(Some).map_err(|error| Error::storage(self.root.display().to_string(), error))
     }
 }
 
@@ -295,7 +288,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
         present = ancestor.parent();
     }
     for folder in missing.into_iter().rev() {
-        match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+        match private_folder().create(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
@@ -355,14 +348,11 @@ impl ObjectReader for LocalReader {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(buffer, offset).map_err(|error| match error.kind() {
+        platform::read_exact_at(&self.file, buffer, offset).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 Error::damage(&self.path, offset, format!("expected {} more bytes", buffer.len()))
             }
-            // The disk cannot read what was written to it.
-            _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
-                Error::damage(&self.path, offset, error.to_string())
-            }
+            _ if platform::is_unreadable(&error) => Error::damage(&self.path, offset, error.to_string()),
             _ => Error::storage(&self.path, error),
         })
     }

@@ -7,13 +7,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
-
 use crate::error::{Error, Result};
+use crate::storage::platform::{is_symbolic_link, no_follow, private, try_lock, unlock};
 
 /// A held lock; released when dropped.
 #[derive(Debug)]
@@ -28,7 +25,7 @@ impl Drop for FolderLock {
     fn drop(&mut self) {
         for file in [&self.folder, &self.file] {
             // What cannot be unlocked is released once the last copy is closed.
-            let _released_later = flock(file, FlockOperation::Unlock);
+            let _released_later = unlock(file);
         }
     }
 }
@@ -45,15 +42,13 @@ impl FolderLock {
         };
         let folder = File::open(root).map_err(|error| failed(&error))?;
         // Any other error means that this file system cannot lock folders.
-        if flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        if matches!(try_lock(&folder), Ok(false)) {
             return Err(held_by_another(root));
         }
         let mut options = OpenOptions::new();
-        #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
-        let no_follow = OFlags::NOFOLLOW.bits() as i32;
-        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.custom_flags(no_follow).open(&path).map_err(|error| {
-            if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+        let options = no_follow(private(options.read(true).write(true).create(true).truncate(false)));
+        let mut file = options.open(&path).map_err(|error| {
+            if is_symbolic_link(&error) {
                 // Whoever put it there would have us overwrite the file behind it.
                 return failed(&"it is a symbolic link, expected a file of the store");
             }
@@ -62,9 +57,9 @@ impl FolderLock {
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Err(failed(&"expected a file"));
         }
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(held_by_another(root)),
+        match try_lock(&file) {
+            Ok(true) => {}
+            Ok(false) => return Err(held_by_another(root)),
             Err(error) => return Err(failed(&error)),
         }
         let text = format!("process {}\n{}\n", std::process::id(), root.display());

@@ -7,18 +7,17 @@
 //! and a bucket.
 
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use arrow_buffer::Buffer;
-use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 use crate::index::{self, Index, Projection};
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::{IndexKind, Options};
+use crate::storage::platform::{no_follow, private, private_folder};
 use crate::storage::segment::mmap;
 use crate::storage::segment::rows::SegmentRows;
 use crate::trace::conventions::conventions_identity;
@@ -182,10 +181,8 @@ fn open_index(folder: &Path, record: &SegmentRecord) -> Option<Index> {
 
 /// Maps a file of a segment's folder, if it is there.
 fn map_file(folder: &Path, record: &SegmentRecord, name: &str) -> Option<Buffer> {
-    #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
-    let no_follow = OFlags::NOFOLLOW.bits() as i32;
     let path = folder.join(&record.id).join(name);
-    let file = OpenOptions::new().read(true).custom_flags(no_follow).open(path).ok()?;
+    let file = no_follow(OpenOptions::new().read(true)).open(path).ok()?;
     mmap::map(&file).ok()
 }
 
@@ -197,10 +194,10 @@ fn write_file(
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let own = folder.join(&record.id);
-    DirBuilder::new().recursive(true).mode(0o700).create(&own)?;
+    private_folder().recursive(true).create(&own)?;
     let unfinished = own.join(format!("{name}{UNFINISHED}"));
     remove(&unfinished)?;
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    let file = private(OpenOptions::new().write(true).create_new(true)).open(&unfinished)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     out.flush()?;

@@ -4,15 +4,16 @@
 //! fetched again, so the files may be removed at any time. The least recently used block is evicted first.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use ulid::Ulid;
+
+use crate::storage::platform::{private, private_folder};
 
 /// The size of all blocks of an object but the last, in bytes.
 pub(super) const BLOCK_BYTES: u64 = 256 << 10;
@@ -60,7 +61,7 @@ impl BlockCache {
     /// Opens the cache in `folder`, which is created if missing, with at most `max_bytes` bytes. Returns `None` if
     /// `max_bytes` is zero or the folder cannot be used.
     pub(in crate::storage) fn open(folder: &Path, max_bytes: u64) -> Option<Self> {
-        if max_bytes == 0 || DirBuilder::new().recursive(true).mode(0o700).create(folder).is_err() {
+        if max_bytes == 0 || private_folder().recursive(true).create(folder).is_err() {
             return None;
         }
         let mut found: Vec<(SystemTime, String, u64)> = Vec::new();
@@ -110,7 +111,7 @@ impl BlockCache {
 
     fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let unfinished = self.folder.join(format!("{name}.{}", Ulid::generate()));
-        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished).and_then(
+        let written = private(OpenOptions::new().write(true).create_new(true)).open(&unfinished).and_then(
             |mut file| {
                 file.write_all(content)?;
                 file.write_all(&crc32c::crc32c(content).to_le_bytes())

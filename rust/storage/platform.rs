@@ -1,0 +1,127 @@
+//! What operating systems do differently with local files.
+//!
+//! Stores in folders need Unix: they lock folders, sync them, and read at an offset. Other systems compile, keep caches as
+//! far as they can, and open no store in a folder.
+
+#[cfg(not(unix))]
+pub(crate) use other::*;
+#[cfg(unix)]
+pub(crate) use unix::*;
+
+/// Whether stores can be kept in local folders.
+pub(crate) const HAS_LOCAL_STORES: bool = cfg!(unix);
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+    use std::io;
+    use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+
+    use rustix::fs::{FlockOperation, OFlags, flock, fstatvfs};
+    use rustix::io::Errno;
+
+    /// Lets only the owner read and write a file that is created.
+    pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+        options.mode(0o600)
+    }
+
+    /// Returns a builder of folders that only their owner may enter.
+    pub(crate) fn private_folder() -> DirBuilder {
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        builder
+    }
+
+    /// Makes opening fail if the name is a symbolic link.
+    pub(crate) fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+        #[allow(clippy::cast_possible_wrap, reason = "a bit mask")]
+        let no_follow = OFlags::NOFOLLOW.bits() as i32;
+        options.custom_flags(no_follow)
+    }
+
+    /// Whether a file could not be opened because its name is a symbolic link.
+    pub(crate) fn is_symbolic_link(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+    }
+
+    /// Whether the disk cannot read what was written to it.
+    pub(crate) fn is_unreadable(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(Errno::IO.raw_os_error())
+    }
+
+    /// Returns the device and inode of a file or folder, which identify it whatever its name is.
+    pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
+        (metadata.dev(), metadata.ino())
+    }
+
+    /// Fills `buffer` from a file, from `offset` on.
+    pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        file.read_exact_at(buffer, offset)
+    }
+
+    /// Locks a file or folder; returns whether nobody else holds its lock.
+    pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Releases a lock.
+    pub(crate) fn unlock(file: &File) -> io::Result<()> {
+        Ok(flock(file, FlockOperation::Unlock)?)
+    }
+
+    /// Returns how many bytes may still be written to the file system of a file or folder.
+    pub(crate) fn free_bytes(file: &File) -> io::Result<u64> {
+        let found = fstatvfs(file)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+    use std::io;
+
+    pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+        options
+    }
+
+    pub(crate) fn private_folder() -> DirBuilder {
+        DirBuilder::new()
+    }
+
+    pub(crate) fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+        options
+    }
+
+    pub(crate) fn is_symbolic_link(_error: &io::Error) -> bool {
+        false
+    }
+
+    pub(crate) fn is_unreadable(_error: &io::Error) -> bool {
+        false
+    }
+
+    pub(crate) fn identity(_metadata: &Metadata) -> (u64, u64) {
+        (0, 0)
+    }
+
+    pub(crate) fn read_exact_at(_file: &File, _buffer: &mut [u8], _offset: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn try_lock(_file: &File) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn unlock(_file: &File) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn free_bytes(_file: &File) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

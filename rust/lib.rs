@@ -8,6 +8,7 @@
 pub mod error;
 pub mod time;
 pub mod semaphore;
+pub mod progress;
 pub mod schema;
 mod text;
 pub mod otlp;

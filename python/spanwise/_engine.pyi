@@ -171,6 +171,18 @@ class Download:
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+    @property
+    def progress(self) -> tuple[int, int, int]:
+        """Matching traces that were read so far, traces that were read or passed over, and all traces."""
+
+@final
+class Progress:
+    """How far a long operation on a store has come, for another thread to watch."""
+
+    def __new__(cls) -> Progress: ...
+    @property
+    def done_of_total(self) -> tuple[int, int]:
+        """How many units are done, and how many there are; 0 if that is not known."""
 
 @final
 class AttributeKeys:
@@ -392,8 +404,10 @@ class TraceStore:
     """A durable store of traces with a single writer."""
 
     @staticmethod
-    def open(url: str, options: bytes | None = None) -> TraceStore:
+    def open(url: str, options: bytes | None = None, progress: Progress | None = None) -> TraceStore:
         """Opens the store at `url` for writing, creating it if there is none; `options` is a JSON object.
+
+        `progress` counts the objects that are read, and later the traces of `delete` and `compact`.
 
         Raises:
             ConfigurationError: the address or an option is invalid.
@@ -401,18 +415,24 @@ class TraceStore:
         """
 
     @staticmethod
-    def open_read_only(url: str) -> TraceStore:
-        """Opens the current state of the store at `url` for reading; another process may be writing to it."""
+    def open_read_only(url: str, progress: Progress | None = None) -> TraceStore:
+        """Opens the current state of the store at `url` for reading; another process may be writing to it.
+
+        `progress` counts the objects that are read.
+        """
 
     @staticmethod
-    def check(url: str) -> bytes:
-        """Verifies every object of a store that is not open; returns a report as JSON."""
+    def check(url: str, progress: Progress | None = None) -> bytes:
+        """Verifies every object of a store that is not open; returns a report as JSON.
+
+        `progress` counts the bytes that are read.
+        """
 
     @staticmethod
-    def backup(url: str, target: str) -> bytes:
+    def backup(url: str, target: str, progress: Progress | None = None) -> bytes:
         """Copies the store at `url` into the folder `target`; returns what was copied as JSON.
 
-        Another process may be writing to the store meanwhile.
+        Another process may be writing to the store meanwhile. `progress` counts the bytes that are read.
         """
 
     def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:

@@ -9,7 +9,7 @@ use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use super::detach::detached;
 use crate::bulk::records::{self, RecordSpans};
-use crate::bulk::{self, Download, spans::batch_of};
+use crate::bulk::{self, Download, DownloadProgress, spans::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::schema;
@@ -20,11 +20,13 @@ use crate::time::now_micros;
 #[pyclass(module = "spanwise._engine", name = "Download", frozen)]
 pub(super) struct PyDownload {
     download: Mutex<Download>,
+    /// As of the last chunk: reading it never waits for the next one.
+    progress: Mutex<DownloadProgress>,
 }
 
 impl PyDownload {
     pub(super) fn new(download: Download) -> Self {
-        Self { download: Mutex::new(download) }
+        Self { progress: Mutex::new(download.progress()), download: Mutex::new(download) }
     }
 }
 
@@ -34,8 +36,20 @@ impl PyDownload {
         this
     }
 
+    /// How many matching traces were read so far, how many traces were read or passed over, and how many there are.
+    #[getter]
+    fn progress(&self) -> (u64, u64, u64) {
+        let progress = *self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        (progress.traces, progress.passed, progress.total)
+    }
+
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || self.download.lock().unwrap_or_else(PoisonError::into_inner).next().transpose())
+        detached(py, || {
+            let mut download = self.download.lock().unwrap_or_else(PoisonError::into_inner);
+            let chunk = download.next().transpose();
+            *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = download.progress();
+            chunk
+        })
     }
 }
 

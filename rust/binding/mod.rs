@@ -14,6 +14,8 @@ mod filter_source;
 mod open_store;
 mod otlp;
 mod page;
+mod process;
+mod progress;
 mod store;
 mod tail;
 
@@ -40,9 +42,11 @@ mod _engine {
     #[pymodule_export]
     use super::page::PyPage;
     #[pymodule_export]
-    use super::store::{
-        PyCancellationToken, PyTraceStore, set_conventions, set_page_memory_limit, set_prices,
-    };
+    use super::process::{set_conventions, set_page_memory_limit, set_prices};
+    #[pymodule_export]
+    use super::progress::PyProgress;
+    #[pymodule_export]
+    use super::store::{PyCancellationToken, PyTraceStore};
     #[pymodule_export]
     use super::tail::{PyTail, PyTailFeed};
 

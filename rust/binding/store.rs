@@ -11,13 +11,13 @@ use super::filter::{PyFilter, PySpanFilter};
 use super::open_store::OpenStore;
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
+use super::progress::{PyProgress, progress_of};
 use crate::bulk::{self, Format};
 use crate::error::Error;
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
 use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort, SpanPageRequest};
 use crate::storage::{LogIngestReport, Options, TraceStore};
 use crate::trace::values::ValuePart;
-use crate::trace::{conventions, cost};
 
 /// Cancels a running search.
 #[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
@@ -49,28 +49,38 @@ pub(super) struct PyTraceStore {
 impl PyTraceStore {
     /// Opens the store at `url`, creating it if there is none.
     #[staticmethod]
-    #[pyo3(signature = (url, options = None))]
-    fn open(py: Python<'_>, url: &str, options: Option<&[u8]>) -> PyResult<Self> {
+    #[pyo3(signature = (url, options = None, progress = None))]
+    fn open(
+        py: Python<'_>,
+        url: &str,
+        options: Option<&[u8]>,
+        progress: Option<Bound<'_, PyProgress>>,
+    ) -> PyResult<Self> {
+        let progress = progress_of(progress);
         let store = detached(py, || {
             let options: Options = serde_json::from_slice(options.unwrap_or(b"{}"))
                 .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))?;
-            TraceStore::open(url, options)
+            TraceStore::open(url, Options { progress, ..options })
         })?;
         Ok(Self { opened: OpenStore::Writer(store) })
     }
 
     /// Opens the current state of the store at `url` for reading; another process may be writing to it.
     #[staticmethod]
-    fn open_read_only(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let snapshot = detached(py, || TraceStore::open_read_only(url))?;
+    #[pyo3(signature = (url, progress = None))]
+    fn open_read_only(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Self> {
+        let progress = progress_of(progress);
+        let snapshot = detached(py, || TraceStore::open_read_only_watched(url, &progress))?;
         Ok(Self { opened: OpenStore::Reader(snapshot) })
     }
 
     /// Verifies every object of a store that is not open; returns a report as JSON.
     #[staticmethod]
-    fn check(py: Python<'_>, url: &str) -> PyResult<Vec<u8>> {
+    #[pyo3(signature = (url, progress = None))]
+    fn check(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Vec<u8>> {
+        let progress = progress_of(progress);
         detached(py, || {
-            let report = TraceStore::check(url)?;
+            let report = TraceStore::check_watched(url, &progress)?;
             serde_json::to_vec(&report).map_err(|error| Error::storage(url, error))
         })
     }
@@ -78,9 +88,16 @@ impl PyTraceStore {
     /// Copies the store at `url` into the folder `target`, also while another process writes to it; returns what
     /// was copied as JSON.
     #[staticmethod]
-    fn backup(py: Python<'_>, url: &str, target: &str) -> PyResult<Vec<u8>> {
+    #[pyo3(signature = (url, target, progress = None))]
+    fn backup(
+        py: Python<'_>,
+        url: &str,
+        target: &str,
+        progress: Option<Bound<'_, PyProgress>>,
+    ) -> PyResult<Vec<u8>> {
+        let progress = progress_of(progress);
         detached(py, || {
-            let copied = TraceStore::backup(url, target)?;
+            let copied = TraceStore::backup_watched(url, target, &progress)?;
             serde_json::to_vec(&copied).map_err(|error| Error::storage(url, error))
         })
     }
@@ -365,29 +382,6 @@ impl PyTraceStore {
             OpenStore::Reader(_) => Ok(()),
         })
     }
-}
-
-/// Sets the process-wide limit on decoded document bytes held by concurrent pages.
-#[pyfunction]
-pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
-    detached(py, || {
-        search::set_page_memory_limit(bytes);
-        Ok(())
-    })
-}
-
-/// Puts names of the user's own before those of the built-in conventions, in this process.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
-pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
-    detached(py, || conventions::set_conventions(&lines))
-}
-
-/// Puts a user's prices of models before the built-in ones, in this process.
-#[pyfunction]
-#[pyo3(signature = (source))]
-pub(super) fn set_prices(py: Python<'_>, source: Option<&[u8]>) -> PyResult<()> {
-    detached(py, || cost::set_prices(source))
 }
 
 /// Returns the token of `cancel`, or one that is never cancelled.

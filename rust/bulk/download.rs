@@ -14,7 +14,7 @@ use parquet::file::properties::WriterProperties;
 use rayon::prelude::*;
 
 use super::columns::span_schema;
-use super::matches::Matches;
+use super::matches::{DownloadProgress, Matches};
 use super::spans::{GROUP_BYTES, Spans, spans};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -62,6 +62,7 @@ impl Format {
 /// A download in progress: an iterator over the non-empty chunks of its file. It ends after an error.
 pub struct Download {
     state: DownloadState,
+    progress: DownloadProgress,
 }
 
 enum DownloadState {
@@ -97,7 +98,12 @@ impl Download {
                 DownloadState::Arrow(Box::new(spans(snapshot, filter)), sink, Some(Box::new(writer)))
             }
         };
-        Ok(Self { state })
+        Ok(Self { state, progress: DownloadProgress::default() })
+    }
+
+    /// Returns how far the chunks so far have come.
+    pub fn progress(&self) -> DownloadProgress {
+        self.progress
     }
 
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
@@ -142,6 +148,11 @@ impl Iterator for Download {
 
     fn next(&mut self) -> Option<Self::Item> {
         let read = self.read();
+        self.progress = match &self.state {
+            DownloadState::Parquet(spans, ..) | DownloadState::Arrow(spans, ..) => spans.progress(),
+            DownloadState::Documents(matches) | DownloadState::Lines(matches) => matches.progress(),
+            DownloadState::Done => self.progress,
+        };
         if !matches!(read, Ok(Some(_))) {
             self.state = DownloadState::Done;
         }

@@ -6,19 +6,38 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::storage::{Snapshot, SnapshotPart};
 
+/// How far a download has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DownloadProgress {
+    /// Traces that match and were read.
+    pub traces: u64,
+    /// Traces that were read or passed over.
+    pub passed: u64,
+    /// All traces of the store, superseded ones included.
+    pub total: u64,
+}
+
 /// The matching rows of a snapshot, in groups that belong to one part each.
 #[derive(Debug)]
 pub(super) struct Matches {
     snapshot: Arc<Snapshot>,
     filter: Filter,
     next_part: usize,
+    progress: DownloadProgress,
     /// The matching rows of the part before `next_part` that have not been returned yet.
     rows: std::vec::IntoIter<u32>,
 }
 
 impl Matches {
     pub(super) fn new(snapshot: Arc<Snapshot>, filter: Filter) -> Self {
-        Self { snapshot, filter, next_part: 0, rows: Vec::new().into_iter() }
+        let total = snapshot.parts().iter().map(|part| part.count() as u64).sum();
+        let progress = DownloadProgress { total, ..DownloadProgress::default() };
+        Self { snapshot, filter, next_part: 0, progress, rows: Vec::new().into_iter() }
+    }
+
+    /// Returns how far the groups so far have come.
+    pub(super) fn progress(&self) -> DownloadProgress {
+        self.progress
     }
 
     /// Returns the next group: the number of its part, the part, and its rows. A group has at most `rows` rows and
@@ -35,6 +54,7 @@ impl Matches {
             let Some(part) = self.snapshot.parts().get(self.next_part) else { return Ok(None) };
             self.rows = part.rows(&self.filter, &|| false)?.from(0).collect::<Vec<_>>().into_iter();
             self.next_part += 1;
+            self.progress.passed += (part.count() - self.rows.len()) as u64;
         }
         let part = &self.snapshot.parts()[self.next_part - 1];
         let (mut group, mut size) = (Vec::new(), 0_u64);
@@ -43,6 +63,8 @@ impl Matches {
             size = size.saturating_add(part.document_bytes(row as usize));
             group.push(row as usize);
         }
+        self.progress.passed += group.len() as u64;
+        self.progress.traces += group.len() as u64;
         Ok(Some((self.next_part, part, group)))
     }
 }

@@ -23,5 +23,6 @@ pub mod spans;
 pub use columns::span_schema;
 pub use download::{Download, Format};
 pub use import::{ImportOptions, ImportReport, Rejection, import};
+pub use matches::DownloadProgress;
 pub use scan::{Scan, scan};
 pub use spans::{Spans, spans};

@@ -15,7 +15,7 @@ use prost::Message as _;
 use rayon::prelude::*;
 
 use super::columns::{KINDS, STATUSES, span_schema};
-use super::matches::Matches;
+use super::matches::{DownloadProgress, Matches};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
@@ -41,6 +41,11 @@ pub fn spans(snapshot: Arc<Snapshot>, filter: Filter) -> Spans {
 }
 
 impl Spans {
+    /// Returns how far the stream has come.
+    pub(super) fn progress(&self) -> DownloadProgress {
+        self.matches.progress()
+    }
+
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         while self.ready.is_empty() {
             let Some((_, part, rows)) = self.matches.next(GROUP_ROWS, GROUP_BYTES)? else { return Ok(None) };

@@ -19,7 +19,8 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::storage::manifest::{self, FileRecord, Manifest};
+use crate::progress::Progress;
+use crate::storage::manifest::{self, FileRecord, Manifest, SegmentRecord};
 use crate::storage::objects::location::StoreLocation;
 use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::options::Options;
@@ -41,16 +42,22 @@ pub struct BackupReport {
     pub bytes: u64,
 }
 
-/// Copies the store in `source` to `target`, a folder that is created if need be, or a bucket.
+/// Copies the store in `source` to `target`, a folder that is created if need be, or a bucket. `progress` counts the bytes
+/// that are read of `source`.
 ///
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
 /// empty, [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
-pub(crate) fn backup(source: &dyn Objects, target: &StoreLocation) -> Result<BackupReport> {
+pub(crate) fn backup(
+    source: &dyn Objects,
+    target: &StoreLocation,
+    progress: &Progress,
+) -> Result<BackupReport> {
     const MAX_TRIES: usize = 64;
     expect_empty(target)?;
     for _ in 0..MAX_TRIES {
         let newest = Manifest::newest_of_store(source)?;
+        progress.begin(newest.segments.iter().map(SegmentRecord::bytes).sum());
         match BackupSource::open(source, &newest) {
             Ok(opened) => {
                 return opened.write(&newest, target.open_or_create(&mut Options::default())?.as_ref());

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
@@ -40,14 +41,19 @@ pub struct CheckReport {
     pub quarantined_wal: Vec<QuarantinedWal>,
 }
 
-/// Reads and verifies a store. If another process changes it meanwhile, it is read again.
+/// Each byte is read to verify it, and again to compare indexes with it.
+const READS: u64 = 2;
+
+/// Reads and verifies a store. If another process changes it meanwhile, it is read again. `progress` counts the bytes that
+/// are read of `objects`.
 ///
 /// # Errors
 /// The first damage found; [`Error::Options`] if there is no store.
-pub(crate) fn check(objects: &dyn Objects, cache: &IndexCache) -> Result<CheckReport> {
+pub(crate) fn check(objects: &dyn Objects, cache: &IndexCache, progress: &Progress) -> Result<CheckReport> {
     const MAX_TRIES: usize = 8;
     let mut newest = Manifest::newest_of_store(objects)?;
     for _ in 1..MAX_TRIES {
+        progress.begin(READS * newest.segments.iter().map(SegmentRecord::bytes).sum::<u64>());
         let checked = check_manifest(objects, cache, &newest);
         let present = Manifest::newest_of_store(objects)?;
         if checked.is_ok() || present == newest {

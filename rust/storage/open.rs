@@ -149,8 +149,10 @@ pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result
 
 /// Returns the state that `manifest` and the WAL after it describe, and writes nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<StoreState> {
+    options.progress.begin(manifest.segments.len() as u64);
     let segments = open_segments(objects, &mut manifest, options)?;
     let newest = wal::newest(objects, manifest.wal_through)?;
+    options.progress.expect(newest.saturating_sub(manifest.wal_checkpoint));
     let mut state = StoreState::new(manifest, segments);
     replay(objects, &mut state, newest, options)?;
     Ok(state)

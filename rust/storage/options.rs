@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 
 /// What a store makes of the documents of its segments in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -82,6 +83,9 @@ pub struct Options {
     /// Whether the cache belongs to another process, so that it is only read.
     #[serde(skip)]
     pub is_cache_foreign: bool,
+    /// How far what a caller waits for has come: opening the store, counted in objects; deleting and compacting, in traces.
+    #[serde(skip)]
+    pub progress: Progress,
 }
 
 /// Which indexes are made of the documents of a segment, and the memory that one may take.
@@ -123,6 +127,7 @@ impl Default for Options {
             existing: false,
             recover: false,
             is_cache_foreign: false,
+            progress: Progress::default(),
         }
     }
 }

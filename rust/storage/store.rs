@@ -8,6 +8,7 @@ use crossbeam_channel::Sender;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::ingest::RequestDecoder;
+use crate::progress::Progress;
 use crate::storage::backup::{self, BackupReport};
 use crate::storage::changes::Changes;
 use crate::storage::check::{self, CheckReport};
@@ -16,6 +17,7 @@ use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::objects::location::StoreLocation;
 use crate::storage::objects::lock::FolderLock;
+use crate::storage::objects::metered::MeteredObjects;
 use crate::storage::open::{self, recover};
 use crate::storage::options::{Indexing, Options};
 use crate::storage::segment::index_cache::IndexCache;
@@ -39,6 +41,7 @@ pub(super) struct StoreInner {
     objects: Arc<dyn Objects>,
     cache: IndexCache,
     indexing: Indexing,
+    progress: Progress,
     commands: Sender<Command>,
     published: Arc<Published>,
     pub(super) decoder: RequestDecoder,
@@ -82,11 +85,13 @@ impl TraceStore {
         let published = Arc::new(Published::default());
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
         let (cache, indexing) = (IndexCache::of(&options), options.indexing());
+        let progress = options.progress.clone();
         let (threads, commands) = Threads::start(objects.clone(), options, recovered, &published)?;
         let inner = StoreInner {
             objects,
             cache,
             indexing,
+            progress,
             commands,
             published,
             decoder: RequestDecoder::new(max_decoding_bytes),
@@ -105,9 +110,18 @@ impl TraceStore {
     /// # Errors [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`], [`Error::Busy`]
     /// if the store changes faster than it can be read, [`Error::Storage`].
     pub fn open_read_only(url: &str) -> Result<Arc<Snapshot>> {
+        Self::open_read_only_watched(url, &Progress::default())
+    }
+
+    /// As [`TraceStore::open_read_only`]; `progress` counts the objects that are read.
+    ///
+    /// # Errors
+    /// As [`TraceStore::open_read_only`].
+    pub fn open_read_only_watched(url: &str, progress: &Progress) -> Result<Arc<Snapshot>> {
         let location = StoreLocation::parse(url)?;
         let cache_dir = location.folder().map(|folder| folder.join("cache"));
-        let options = Options { cache_dir, is_cache_foreign: true, ..Options::default() };
+        let progress = progress.clone();
+        let options = Options { cache_dir, is_cache_foreign: true, progress, ..Options::default() };
         open::open_read_only(location.open_existing()?.as_ref(), &options).map(Arc::new)
     }
 
@@ -184,7 +198,9 @@ impl TraceStore {
     pub fn delete(&self, filter: &Filter, dry_run: bool) -> Result<u64> {
         self.inner.expect_open()?;
         let snapshot = self.present()?;
-        let matching = count(&snapshot, filter)?;
+        let traces: u64 = snapshot.parts().iter().map(|part| part.count() as u64).sum();
+        self.inner.progress.begin(if dry_run { traces } else { 2 * traces });
+        let matching = count(&snapshot, filter, &self.inner.progress)?;
         if dry_run || matching == 0 {
             return Ok(matching);
         }
@@ -246,9 +262,18 @@ impl TraceStore {
     /// # Errors
     /// The first damage found; [`Error::Options`] if there is no store.
     pub fn check(url: &str) -> Result<CheckReport> {
+        Self::check_watched(url, &Progress::default())
+    }
+
+    /// As [`TraceStore::check`]; `progress` counts the bytes that are read.
+    ///
+    /// # Errors
+    /// As [`TraceStore::check`].
+    pub fn check_watched(url: &str, progress: &Progress) -> Result<CheckReport> {
         let location = StoreLocation::parse(url)?;
         let folder = location.folder().map(|folder| folder.join("cache"));
-        check::check(location.open_existing()?.as_ref(), &IndexCache::foreign(folder))
+        let objects = MeteredObjects::new(location.open_existing()?.into(), progress);
+        check::check(&objects, &IndexCache::foreign(folder), progress)
     }
 
     /// Copies the store at `url`, which another process may be writing to, to `target`, an empty folder or bucket.
@@ -258,7 +283,16 @@ impl TraceStore {
     /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not empty,
     /// [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
     pub fn backup(url: &str, target: &str) -> Result<BackupReport> {
-        backup::backup(StoreLocation::parse(url)?.open_existing()?.as_ref(), &StoreLocation::parse(target)?)
+        Self::backup_watched(url, target, &Progress::default())
+    }
+
+    /// As [`TraceStore::backup`]; `progress` counts the bytes that are read.
+    ///
+    /// # Errors
+    /// As [`TraceStore::backup`].
+    pub fn backup_watched(url: &str, target: &str, progress: &Progress) -> Result<BackupReport> {
+        let source = MeteredObjects::new(StoreLocation::parse(url)?.open_existing()?.into(), progress);
+        backup::backup(&source, &StoreLocation::parse(target)?, progress)
     }
 }
 

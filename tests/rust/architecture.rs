@@ -11,10 +11,11 @@ use imports::{ImportGraph, top_level_modules};
 use crate::support::files::paths_below;
 
 /// The top-level modules. Each imports only modules that are listed before it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "error",
     "time",
     "semaphore",
+    "progress",
     "schema",
     "text",
     "otlp",

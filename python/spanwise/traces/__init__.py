@@ -1,5 +1,23 @@
 """Trace stores: ingest, search, administration and bulk transfer. The only folder that imports the native engine."""
 
-from spanwise._engine import Aggregation, FacetPlan, Filter, TraceStore, filter_schema, otlp_status
+from spanwise._engine import (
+    Aggregation,
+    FacetPlan,
+    Filter,
+    Progress,
+    TraceStore,
+    __version__,
+    filter_schema,
+    otlp_status,
+)
 
-__all__ = ["Aggregation", "FacetPlan", "Filter", "TraceStore", "filter_schema", "otlp_status"]
+__all__ = [
+    "Aggregation",
+    "FacetPlan",
+    "Filter",
+    "Progress",
+    "TraceStore",
+    "__version__",
+    "filter_schema",
+    "otlp_status",
+]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::storage::committer::Committer;
 use crate::storage::committer::compaction_picker::{CompactionPicker, SegmentSize};
 use crate::storage::committer::compaction_queue::ManualCompaction;
@@ -115,9 +116,12 @@ impl Committer {
         let is_rebuilt = |size: &SegmentSize| {
             size.awaits_compression || size.deleted_rows > if purge { 0 } else { size.rows }
         };
-        let ranges = CompactionPicker::new(&self.options).pick_all(&sizes, is_rebuilt).into_iter();
+        let ranges = CompactionPicker::new(&self.options).pick_all(&sizes, is_rebuilt);
+        self.options
+            .progress
+            .begin(ranges.iter().flat_map(|range| &sizes[range.clone()]).map(|size| size.rows).sum());
         let id = |position: &usize| self.state.segments[*position].record.id.clone();
-        ranges.map(|range| positions[range].iter().map(id).collect()).collect()
+        ranges.into_iter().map(|range| positions[range].iter().map(id).collect()).collect()
     }
 
     /// Returns the positions of the segments in the order of time, and their sizes.
@@ -143,7 +147,9 @@ impl Committer {
         (self.compaction.deferred_until, self.compaction.retry_at) = (None, None);
         let is_manual = self.compaction.is_manual();
         let defer_compression = self.ingest_rate.high_until().is_some();
-        if self.workers.merges.send(MergeTask { inputs, is_manual, defer_compression }).is_err() {
+        // Nobody waits for a background merge.
+        let progress = if is_manual { self.options.progress.clone() } else { Progress::default() };
+        if self.workers.merges.send(MergeTask { inputs, is_manual, defer_compression, progress }).is_err() {
             self.merge_failed(Error::storage("segments", "the merging thread has died"));
         }
         self.publish_progress();

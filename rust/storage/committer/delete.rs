@@ -36,7 +36,9 @@ impl Committer {
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
             let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
-            part.rows_of(kind, filter)
+            let rows = part.rows_of(kind, filter);
+            self.options.progress.add(part.count() as u64);
+            rows
         });
         let matched = matched.collect::<Result<Vec<_>>>()?;
         let count = matched.iter().map(RoaringBitmap::len).sum();

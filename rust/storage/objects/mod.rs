@@ -8,6 +8,7 @@ pub mod bucket;
 pub mod local;
 pub(crate) mod location;
 pub(crate) mod lock;
+pub(crate) mod metered;
 
 use std::fmt::Debug;
 use std::sync::Arc;

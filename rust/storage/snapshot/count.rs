@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::storage::snapshot::{RowKind, Snapshot};
+use crate::progress::Progress;
+use crate::storage::snapshot::{RowKind, Snapshot, SnapshotPart};
 
 /// Returns how many rows of a kind the filter matches.
 ///
@@ -14,13 +15,18 @@ pub(crate) fn count_of(snapshot: &Snapshot, kind: RowKind, filter: &Filter) -> R
     snapshot.parts().iter().map(|part| Ok(part.rows_of(kind, filter)?.len())).sum()
 }
 
-/// Returns how many traces of `snapshot` the filter matches.
+/// Returns how many traces of `snapshot` the filter matches. `progress` counts those that were looked at.
 ///
 /// # Errors
 /// Damage met while an index is rebuilt.
-pub(crate) fn count(snapshot: &Snapshot, filter: &Filter) -> Result<u64> {
+pub(crate) fn count(snapshot: &Snapshot, filter: &Filter, progress: &Progress) -> Result<u64> {
     let parts = snapshot.parts().par_iter();
-    parts.map(|part| Ok(part.rows(filter, &|| false)?.count() as u64)).sum()
+    let count = |part: &SnapshotPart| -> Result<u64> {
+        let count = part.rows(filter, &|| false)?.count() as u64;
+        progress.add(part.count() as u64);
+        Ok(count)
+    };
+    parts.map(count).sum()
 }
 
 /// Whether the filter matches a row of a kind in the head.

@@ -48,5 +48,6 @@ fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options
         segment.read_rows()?;
         segment.verify_documents()?;
     }
+    options.progress.add(1);
     Ok(LiveSegment::with_deleted(record.clone(), Arc::new(segment), deleted))
 }

@@ -44,6 +44,7 @@ pub(crate) fn replay(
             Err(error) => quarantine_wal(objects, state, (number, error), options)?,
         };
         object_bytes += bytes;
+        options.progress.add(1);
         for entry in found {
             group_bytes += entry.spans.len();
             entries.push((number, entry));

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender};
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::Objects;
 use crate::storage::priority;
@@ -53,6 +54,8 @@ pub(crate) struct MergeTask {
     pub(crate) is_manual: bool,
     /// Whether documents are copied as they are stored where possible.
     pub(crate) defer_compression: bool,
+    /// Counts the traces that are written.
+    pub(crate) progress: Progress,
 }
 
 /// A row of one of the inputs: the index of the input, and the row in it.
@@ -132,6 +135,7 @@ fn write_documents(
         if is_closing.load(Ordering::Relaxed) {
             return Err(Error::Closed);
         }
+        task.progress.add(group.len() as u64);
         if is_copied {
             for (frame, decoded) in read_parallel(inputs, group, concurrency, Segment::frame)? {
                 places.push(documents.append_frame(&frame, decoded)?);

@@ -223,7 +223,7 @@ class Service:
         """
         _ = self.app
         if not self.settings.authorization:
-            _log.warning(
+            _log.info(
                 "authorization is off: whoever reaches this service may do everything; requests must name a host of "
                 "this machine, or one of `allowed_hosts`"
             )

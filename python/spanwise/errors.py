@@ -171,6 +171,10 @@ class ComponentError(SpanwiseError):
     """A component misbehaved. Clients get a fixed message; this one is in the log and the trace."""
 
 
+class RunFailedError(ComponentError):
+    """A run failed. Its cause was logged as the run ended, so it is not logged again."""
+
+
 class FactoryError(SpanwiseError):
     """A factory failed, or did not return a new component of its type."""
 

@@ -350,11 +350,14 @@ class SessionPage(Paginated[list[TraceSessionStats]], frozen=True):
     """A page of sessions."""
 
 
-class ErrorBody(Struct, frozen=True):
+class ErrorBody(Struct, frozen=True, omit_defaults=True):
     """The body of every error response."""
 
     detail: Annotated[str, Meta(description="The error message, with the location of the error if it has one.")]
     error_code: Annotated[str, Meta(description="The type of the error, such as `VALIDATION_ERROR`.")]
+    request_id: Annotated[
+        str | UnsetType, Meta(description="Of a 500, the id of the request, under which the log has the cause.")
+    ] = UNSET
 
 
 class OtlpStatus(Struct, frozen=True):

@@ -12,6 +12,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from spanwise.errors import NotFoundError
+from spanwise.http.media_types import PROTOBUF
 from spanwise.http.metrics import NO_ROUTE
 from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
@@ -20,6 +22,8 @@ from spanwise.http.middleware.lifespan_state import LifespanState
 from spanwise.http.middleware.request_id import RequestId
 from spanwise.http.middleware.same_site import SameSite
 from spanwise.http.middleware.unknown_callers import UnknownCallers
+from spanwise.http.requests.caller import sender_of
+from spanwise.http.requests.json import media_type
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
 from spanwise.http.routing.responder import responder
 from spanwise.http.routing.table import OTLP_TABLE, TABLE
@@ -155,6 +159,8 @@ def _match_exactly(route: AnyRoute) -> AnyRoute:
 def _routing_error_handler(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def respond(request: Request, error: Exception) -> Response:
         reported, headers = routing_error(request, error)
+        if request.method == "POST" and media_type(request) == PROTOBUF:
+            backend.traces.exports.refused(NotFoundError(f"there is no `{request.url.path:.256}`"), sender_of(request))
         try:
             await backend.authorizer.authorize(request, None)
         except Exception as rejection:  # noqa: BLE001  # every failure gets a response

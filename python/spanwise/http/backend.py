@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spanwise.http.metrics import RequestMetrics
+from spanwise.http.requests.unknown_parameters import UnknownParameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +51,7 @@ class Backend:
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
         settings: the values of settings by name, without secrets.
+        unknown_parameters: rejects or logs query parameters that a route does not have.
         metrics: counts requests.
     """
 
@@ -74,6 +76,7 @@ class Backend:
     streams: StreamLimit
     sockets: SocketLimits
     settings: Mapping[str, object]
+    unknown_parameters: UnknownParameters = field(default_factory=UnknownParameters)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     async def not_ready(self) -> str | None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces
@@ -36,6 +37,7 @@ from spanwise.ui import PATH
 if TYPE_CHECKING:
     import socket
     import ssl
+    from collections.abc import Callable
 
     from spanwise.http.application import Application
     from spanwise.http.listeners import Listeners
@@ -47,6 +49,14 @@ it reads as much again, so what lies between passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 
 _log = logging.getLogger(__name__)
+
+
+class Addresses(NamedTuple):
+    """Where a service listens, as URLs. None is a port that is off."""
+
+    main: str
+    otlp_http: str | None
+    otlp_grpc: str | None
 
 
 class Served(Protocol):
@@ -78,13 +88,17 @@ class Served(Protocol):
         """Closes it. Called once the requests have finished, or at the drain deadline."""
 
 
-async def serve(service: Served) -> None:
+async def serve(service: Served, announce: Callable[[Addresses], None] | None = None) -> None:
     """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
 
     A second signal hurries that: the service is closed without waiting for requests and runs. See
     `docs/settings.md#shutdown`.
 
     The ports are open from the start; routes respond with 503 until the service is open.
+
+    Args:
+        service: the service.
+        announce: called once it listens; by default the log says where.
 
     Raises:
         ConfigurationError: the address is in use, or cannot be listened on.
@@ -94,6 +108,8 @@ async def serve(service: Served) -> None:
     _ = service.app  # what cannot be served does not listen
     certificate = certificate_of(settings)
     listeners = open_listeners(settings)
+    (announce or _log_addresses)(_addresses(settings, listeners, has_certificate=certificate is not None))
+    _warn_if_exposed(settings, listeners)
     connections = allowed_connections(settings.max_connections)
     servers = _http_servers(service, listeners, connections)
     grpc = await _grpc_server(service, listeners, connections, certificate)
@@ -134,10 +150,7 @@ async def serve(service: Served) -> None:
 def _http_servers(service: Served, listeners: Listeners, connections: int) -> list[Server]:
     settings = service.settings
     servers = [_server(service.app, settings, listeners.main, connections)]
-    _log.info("listening on %s", _address("http", settings, listeners.main))
-    _log.info("user interface on %s%s", _address("http", settings, listeners.main), PATH)
     if listeners.otlp_http is not None:
-        _log.info("listening for OTLP over HTTP on %s", _address("http", settings, listeners.otlp_http))
         otlp_connections = allowed_otlp_connections(connections)
         servers.append(_server(service.otlp_app, settings, listeners.otlp_http, otlp_connections))
     return servers
@@ -149,12 +162,36 @@ async def _grpc_server(
     if listeners.otlp_grpc is None:
         return None
     settings = service.settings
-    _log.info(
-        "listening for OTLP over gRPC on %s",
-        _address("https" if certificate else "http", settings, listeners.otlp_grpc),
-    )
     limits = ConnectionLimits(allowed_otlp_connections(connections))
     return await Http2Server.start(service.grpc_app, settings, listeners.otlp_grpc, limits, certificate)
+
+
+def _addresses(settings: Settings, listeners: Listeners, *, has_certificate: bool) -> Addresses:
+    http, grpc = listeners.otlp_http, listeners.otlp_grpc
+    return Addresses(
+        _address("http", settings, listeners.main),
+        _address("http", settings, http) if http else None,
+        _address("https" if has_certificate else "http", settings, grpc) if grpc else None,
+    )
+
+
+def _log_addresses(addresses: Addresses) -> None:
+    _log.info("listening on %s", addresses.main)
+    _log.info("user interface on %s%s", addresses.main, PATH)
+    if addresses.otlp_http is not None:
+        _log.info("listening for OTLP over HTTP on %s", addresses.otlp_http)
+    if addresses.otlp_grpc is not None:
+        _log.info("listening for OTLP over gRPC on %s", addresses.otlp_grpc)
+
+
+def _warn_if_exposed(settings: Settings, listeners: Listeners) -> None:
+    host = listeners.main.getsockname()[0]
+    if not settings.authorization and not ip_address(host.partition("%")[0]).is_loopback:
+        _log.warning(
+            "it listens on %s without authorization: whoever reaches this machine may read and delete all traces; "
+            "`--authorization` asks for tokens, `--host 127.0.0.1` keeps others out",
+            host,
+        )
 
 
 def _address(scheme: str, settings: Settings, listener: socket.socket) -> str:

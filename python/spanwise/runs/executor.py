@@ -87,8 +87,8 @@ class Executor:
             return Outcome()
         if executing.cancelled():
             self.active.error = RuntimeError("the component cancelled itself")
-            return Outcome()
-        self.active.error = executing.exception()
+        else:
+            self.active.error = executing.exception()
         if self.active.error is not None:
             _log.error("run %s failed", self.active.run_id, exc_info=self.active.error)
             return Outcome()

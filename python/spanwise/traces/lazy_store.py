@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING, TypeVar
 
+from spanwise._engine import Progress
 from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.traces.store_options import not_ready, open_store
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 Result = TypeVar("Result")
+PROGRESS_SECONDS = 2.0
+"""How often the log says how far the opening of a store has come."""
 _log = logging.getLogger(__name__)
 
 
@@ -130,7 +134,19 @@ class LazyStore:
 
     async def _open(self) -> None:
         assert self._url is not None  # noqa: S101  # a store that was passed in is open
-        self._store = await asyncio.to_thread(open_store, self._url, self._settings)
+        started, progress = time.monotonic(), Progress()
+        opening = asyncio.create_task(asyncio.to_thread(open_store, self._url, self._settings, progress=progress))
+        while not (await asyncio.wait([opening], timeout=PROGRESS_SECONDS))[0]:
+            _log.info("opening the trace store `%s`: %s", self._url, _how_far(progress, time.monotonic() - started))
+        self._store = opening.result()
+
+
+def _how_far(progress: Progress, elapsed: float) -> str:
+    """Returns how far the opening of a store has come, the rate, and the remaining time as far as it is known."""
+    done, total = progress.done_of_total
+    if not done:
+        return f"{elapsed:.0f} s so far"
+    return f"{done:,} of {total:,} objects, {done / elapsed:.1f}/s, {elapsed * max(total - done, 0) / done:.0f} s left"
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

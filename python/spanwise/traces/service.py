@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +13,7 @@ from spanwise.errors import ConfigurationError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
+from spanwise.traces.export_log import ExportLog
 from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
 from spanwise.traces.process_tables import set_process_tables
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from spanwise.metrics import Family
     from spanwise.settings import Settings
 
-_log = logging.getLogger(__name__)
-
 
 class Traces:
-    """Ingests, searches and shows traces. Its methods are called on the event loop and never block it."""
+    """Ingests, searches and shows traces. Its methods are called on the event loop and never block it.
+
+    Attributes:
+        exports: what the log says of exports.
+    """
 
     def __init__(self, sources: Mapping[str, str | TraceStore], settings: Settings) -> None:
         """Creates the pools and records where the stores are, without accessing them.
@@ -49,6 +52,7 @@ class Traces:
         self._first = next(iter(self._stores))
         set_page_memory_limit(settings.page_buffer_bytes)
         set_process_tables(settings)
+        self.exports = ExportLog()
         self._searches = SearchPool(settings)
         counting_bytes = settings.counting_buffer_bytes
         self._counting = FairBudget(counting_bytes, "too many counts at once", whole=counting_bytes)
@@ -58,7 +62,6 @@ class Traces:
         self._spans = Counter("spanwise_ingest_spans_total", "Spans received by OTLP.", "outcome")
         self._log_records = Counter("spanwise_ingest_log_records_total", "Log records received by OTLP.", "outcome")
         self._metrics = Counter("spanwise_ingest_metrics_total", "Metrics received by OTLP.", "outcome")
-        self._reported_drops: set[str] = set()
         self._ingested_bytes = Counter("spanwise_ingest_bytes_total", "Bytes of stored OTLP requests, as sent.")
 
     @property
@@ -133,8 +136,15 @@ class Traces:
             UnavailableError: nothing was stored; the same request may succeed later.
         """
         store = self._store(store_id)
-        store.opened()
-        report = await self._writes.run(lambda: store.ingest(body, content_type, content_encoding))
+        opened = store.opened()
+
+        def ingest() -> IngestReport:
+            since = datetime.now(UTC)
+            report = store.ingest(body, content_type, content_encoding)
+            self.exports.received(report, opened, since)
+            return report
+
+        report = await self._writes.run(ingest)
         self._spans.add("accepted", by=report.accepted_spans)
         self._spans.add("rejected", by=report.rejected_spans)
         self._ingested_bytes.add(by=len(body))
@@ -163,7 +173,7 @@ class Traces:
         if report.kept_records:
             self._ingested_bytes.add(by=len(body))
         if report.dropped_records:
-            self._report_drop("log records that carry no content of a span")
+            self.exports.dropped("log records that carry no content of a span")
         return report
 
     async def drop_metrics(self, body: bytes, content_type: str, content_encoding: str | None) -> MetricDropReport:
@@ -183,13 +193,8 @@ class Traces:
         report = await self._writes.run(lambda: drop_metrics(body, content_type, content_encoding))
         self._metrics.add("dropped", by=report.dropped_metrics)
         if report.dropped_metrics:
-            self._report_drop("metrics")
+            self.exports.dropped("metrics")
         return report
-
-    def _report_drop(self, what: str) -> None:
-        if what not in self._reported_drops:
-            self._reported_drops.add(what)
-            _log.warning("%s are accepted and dropped; this is said once", what)
 
     async def measure(self) -> list[Family]:
         """Returns the metrics: counters, and gauges of the pools and stores."""

@@ -19,6 +19,7 @@ from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_s
 from spanwise.traces.process_tables import set_process_tables
 
 if TYPE_CHECKING:
+    from spanwise._engine import Progress
     from spanwise.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -52,13 +53,14 @@ class _Stats(msgspec.Struct, frozen=True, rename=_STATS_NAMES):
     quarantined_wal: list[_QuarantinedWal]
 
 
-def open_store(url: str, settings: Settings, *, existing: bool = False) -> TraceStore:
+def open_store(url: str, settings: Settings, *, existing: bool = False, progress: Progress | None = None) -> TraceStore:
     """Returns the open store at `url`. Logs an error for all that is quarantined, and a warning for an open folder.
 
     Args:
         url: the path of its folder, or the URL of its bucket.
         settings: the options to open it with.
         existing: whether the store must exist already; otherwise a new one is created there.
+        progress: counts the objects that are read.
 
     Raises:
         ConfigurationError: the address or an option is invalid.
@@ -89,7 +91,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False) -> Trace
             # Files in it have modes of their own, but who may write to it can replace them.
             _warn_if_open(Path(settings.data_dir), 0o022)
     set_process_tables(settings)
-    store = TraceStore.open(url, msgspec.json.encode(options))
+    store = TraceStore.open(url, msgspec.json.encode(options), progress)
     stats = _stats(store)
     for each in stats.quarantined:
         _log.error("`%s` is quarantined, its %d traces are in no result: %s", each.segment, each.traces, each.error)

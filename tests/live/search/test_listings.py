@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,13 +95,39 @@ def test_sessions_are_those_of_the_search(captured: RunningService) -> None:
     assert expected
 
 
-def test_unknown_parameters_are_ignored(captured: RunningService) -> None:
+def test_unknown_parameters_are_ignored_where_agnos_clients_ask_and_logged_once(captured: RunningService) -> None:
     plain = captured.http.get("/traces").json()["data"]
-    assert captured.http.get("/traces?is_admin=true&tenant=x").json()["data"] == plain
+    for _ in range(2):
+        assert captured.http.get("/traces?is_admin=true&tenant=x&table=agno_traces").json()["data"] == plain
+    said = [event["message"] for event in captured.events() if "query parameter" in event["message"]]
+    assert said == [
+        f"the query parameter `{name}` of /traces is unknown and ignored; this is said once"
+        for name in ("is_admin", "tenant")
+    ]
+
+
+def test_unknown_parameters_of_our_own_routes_are_rejected(captured: RunningService) -> None:
+    for method, path, expected in (
+        ("GET", "/traces/attributes?tenant=x", "`db_id`, `filter`, `limit`, `prefix`"),
+        ("GET", "/settings?tenant=x", "none"),
+        ("POST", "/traces/facets?db=x&tenant=x", "`db_id`"),
+    ):
+        rejected = captured.http.request(method, path, json={} if method == "POST" else None)
+        assert rejected.status_code == 422
+        name = "db" if "db=" in path else "tenant"
+        assert rejected.json() == {
+            "detail": f"Unknown parameter, expected {expected} - at `{name}`",
+            "error_code": "VALIDATION_ERROR",
+        }
 
 
 def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: RunningService) -> None:
-    assert captured.http.get("/").json() == {"name": "Spanwise", "id": "spanwise", "version": "2.7.2"}
+    assert captured.http.get("/").json() == {
+        "name": "Spanwise",
+        "id": "spanwise",
+        "version": "2.7.2",
+        "spanwise_version": version("spanwise"),
+    }
     assert captured.http.get("/info").json() == {
         "os_id": "spanwise",
         "name": "Spanwise",

@@ -1883,6 +1883,8 @@ export interface components {
             detail: string;
             /** @description The type of the error, such as `VALIDATION_ERROR`. */
             error_code: string;
+            /** @description Of a 500, the id of the request, under which the log has the cause. */
+            request_id?: string;
         };
         /**
          * ExportPartialSuccess
@@ -2401,8 +2403,10 @@ export interface components {
             name: string;
             /** @description The id of the service. */
             id: string;
-            /** @description The version of the API. */
+            /** @description The version of the API, which is that of agno's service. */
             version: string;
+            /** @description The version of Spanwise. */
+            spanwise_version: string;
         };
         /**
          * PaginationInfo

@@ -12,6 +12,7 @@ from spanwise.http.requests.accept import weight_of_media_type
 from spanwise.http.responses.json import json_response
 from spanwise.http.schemas.service import Info, Overview, ToolServer
 from spanwise.models import API_VERSION
+from spanwise.traces import __version__
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,7 +31,7 @@ async def show_overview(request: Request, _body: bytes, backend: Backend) -> Res
     if weight_of_media_type(accepted, HTML) > weight_of_media_type(accepted, JSON):
         response = RedirectResponse("ui", status_code=307)
     else:
-        response = json_response(Overview(name=backend.name, id=backend.id, version=API_VERSION))
+        response = json_response(Overview(backend.name, backend.id, API_VERSION, __version__))
     response.headers["Vary"] = "Accept"
     return response
 

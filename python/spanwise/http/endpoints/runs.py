@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.components import Kind
-from spanwise.errors import ComponentError, NotFoundError
+from spanwise.errors import NotFoundError, RunFailedError
 from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
 from spanwise.http.requests.caller import component_id_of, owner_of
@@ -156,7 +156,7 @@ async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, 
         return json_response(acknowledgement, 202, headers)
     await run.ended()
     if run.error is not None:
-        raise ComponentError(f"run {run.run_id} failed") from run.error
+        raise RunFailedError(f"run {run.run_id} failed") from run.error
     return json_response(run.result, headers=headers)
 
 

@@ -36,3 +36,9 @@ def caller_key(connection: HTTPConnection, identity: Identity | None) -> str:
     """Returns the key under which a caller shares the budgets: its verified user, otherwise its address."""
     user_id = identity.user_id if identity else None
     return f"address {address_of(connection)}" if user_id is None else f"user {user_id}"
+
+
+def sender_of(request: HTTPConnection) -> str:
+    """Returns the program that sent a request and its address, for the log."""
+    host = request.client.host if request.client else "an unknown address"
+    return f"{host} ({request.headers.get('user-agent', 'no user agent'):.80})"

@@ -10,9 +10,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
 from starlette.responses import Response
 
-from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnauthenticatedError, UnavailableError
+from spanwise.errors import (
+    MethodNotAllowedError,
+    NotFoundError,
+    RunFailedError,
+    SpanwiseError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from spanwise.http.media_types import JSON, PROTOBUF
 from spanwise.http.requests.json import media_type
 from spanwise.http.responses.json import json_response
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import HTTPConnection, Request
 
-INTERNAL_DETAIL = "the service failed; its log has the cause under the request id of this response"
+INTERNAL_DETAIL = "the service failed; its log has the cause under this request id"
 RETRY_AFTER_SECONDS = 1
 
 _log = logging.getLogger(__name__)
@@ -35,13 +43,15 @@ def as_spanwise_error(request: HTTPConnection, error: Exception) -> SpanwiseErro
     """Returns the error to report to the client. Logs an internal error and hides its cause from the client."""
     if isinstance(error, SpanwiseError) and error.error_code != SpanwiseError.error_code:
         return error
-    _log.error("request %s failed", request.state.request_id, exc_info=error)
+    if not isinstance(error, RunFailedError):
+        _log.error("request %s failed", request.state.request_id, exc_info=error)
     return SpanwiseError(INTERNAL_DETAIL)
 
 
-def json_error_response(_request: HTTPConnection, error: SpanwiseError) -> Response:
+def json_error_response(request: HTTPConnection, error: SpanwiseError) -> Response:
     """Returns the JSON response for `error`."""
-    body = ErrorBody(detail=str(error), error_code=error.error_code)
+    request_id = request.state.request_id if error.error_code == SpanwiseError.error_code else UNSET
+    body = ErrorBody(detail=str(error), error_code=error.error_code, request_id=request_id)
     return json_response(body, error.status, _headers_of(error))
 
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.fair_budget import current_caller
-from spanwise.http.requests.caller import caller_key
+from spanwise.http.requests.caller import caller_key, sender_of
 from spanwise.http.responses.errors import as_spanwise_error
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def responder(route: Route, backend: Backend) -> Endpoint:
             await backend.authorizer.authorize(request, route)
             current_caller.set(caller_key(request, getattr(request.state, "identity", None)))
             request.state.is_public = route.is_public
-            if not route.is_public:
+            if not route.is_public:  # public pages take any parameter: browsers and mail add their own
+                backend.unknown_parameters.check(request, route.path, route.operation)
                 backend.response_budget.admit()
             async with reader.body(request) if reader else nullcontext(b"") as body:
                 response = await route.handler(request, body, backend)
@@ -54,5 +55,7 @@ def _error_response(request: Request, route: Route, backend: Backend, error: Exc
     the traceback, which keeps the request body alive until the garbage collector runs.
     """
     reported = as_spanwise_error(request, error)
+    if route.operation.is_otlp:
+        backend.traces.exports.refused(reported, sender_of(request))
     backend.metrics.add_error(reported)
     return route.write_error(request, reported)

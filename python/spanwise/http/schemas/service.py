@@ -30,7 +30,8 @@ class Overview(Struct, frozen=True):
 
     name: Annotated[str, Meta(description="The display name of the service.")]
     id: Annotated[str, Meta(description="The id of the service.")]
-    version: Annotated[str, Meta(description="The version of the API.")]
+    version: Annotated[str, Meta(description="The version of the API, which is that of agno's service.")]
+    spanwise_version: Annotated[str, Meta(description="The version of Spanwise.")]
 
 
 class ToolServer(Struct, frozen=True):

@@ -1,0 +1,109 @@
+"""What the log says of the exports that a service receives: the first trace, and those of which nothing came."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spanwise._engine import Filter
+from spanwise.errors import SpanwiseError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from spanwise._engine import IngestReport, TraceStore
+
+INTERVAL_SECONDS = 10.0
+"""Of the refusals of one kind, one is logged in this time; the next line says how many there were."""
+_ADVICE = {
+    400: "its exporter is to send OTLP as protobuf or JSON",
+    401: 'its exporter sends a token with OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer TOKEN"',
+    403: "its token needs the scope `traces:write`",
+    404: "OTEL_EXPORTER_OTLP_ENDPOINT is the address without a path; spans are received at `/v1/traces`",
+    413: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE makes its batches smaller, `--max-ingest-body-bytes` the limit larger",
+    415: "OTEL_EXPORTER_OTLP_PROTOCOL is to be `http/protobuf` or `http/json` here; gRPC has a port of its own",
+    503: "exporters send it again",
+}
+"""What to do about a refusal, by its HTTP status."""
+_log = logging.getLogger(__name__)
+
+
+class _Row(msgspec.Struct, frozen=True):
+    name: str
+    trace_id: str
+    total_spans: int
+
+
+def _name_and_size(store: TraceStore, since: datetime) -> str:
+    """Returns the name of a trace that was received since then, and how many spans it has."""
+    condition = {"op": "GTE", "key": "created_at", "value": since.isoformat()}
+    try:
+        page = store.search_runs(Filter.compile(msgspec.json.encode(condition)), 1, 1, "summary")
+    except SpanwiseError as error:  # it is stored all the same
+        return f"it cannot be shown, {error}"
+    rows = msgspec.json.decode(page.data, type=list[_Row])
+    shown = [f"{row.name}, {row.total_spans} span{'' if row.total_spans == 1 else 's'}" for row in rows]
+    return shown[0] if shown else "more of one that is stored"
+
+
+class ExportLog:
+    """Logs what an operator should know of exports. Methods are called on any thread."""
+
+    def __init__(self) -> None:
+        """Begins with no trace received."""
+        self._has_received = False
+        self._said: set[str] = set()
+        self._refused: dict[str, tuple[float, int]] = {}
+
+    def received(self, report: IngestReport, store: TraceStore, since: datetime) -> None:
+        """Logs the first trace, spans that were rejected, and an export without spans. Blocks.
+
+        Args:
+            report: what was stored.
+            store: where.
+            since: when the export was received.
+        """
+        if report.rejected_spans:
+            self._limited(
+                "spans",
+                "an export was stored without %d of its spans: %s",
+                (report.rejected_spans, report.reason),
+            )
+        if report.accepted_spans and not self._has_received:
+            self._has_received = True
+            _log.info("first trace received: %s", _name_and_size(store, since))
+        elif not report.accepted_spans and not report.rejected_spans and "empty" not in self._said:
+            self._said.add("empty")
+            _log.warning(
+                "an export held no spans, so nothing was stored: its program ended no span, or sampled it away; this "
+                "is said once"
+            )
+
+    def dropped(self, what: str) -> None:
+        """Logs once that something is accepted and dropped."""
+        if what not in self._said:
+            self._said.add(what)
+            _log.warning("%s are accepted and dropped; this is said once", what)
+
+    def refused(self, error: SpanwiseError, sender: str) -> None:
+        """Logs an export that was refused as a whole, why, and what to do.
+
+        Args:
+            error: why.
+            sender: who sent it, for people.
+        """
+        advice = _ADVICE.get(error.status, "the log has the cause")
+        self._limited(error.error_code, "an export of %s was refused: %s; %s", (sender, error, advice))
+
+    def _limited(self, kind: str, message: str, arguments: tuple[object, ...]) -> None:
+        now = time.monotonic()
+        last, unsaid = self._refused.get(kind, (-INTERVAL_SECONDS, 0))
+        if now - last < INTERVAL_SECONDS:
+            self._refused[kind] = (last, unsaid + 1)
+            return
+        self._refused[kind] = (now, 0)
+        more = f"; {unsaid} more like it since the last of these lines" if unsaid else ""
+        _log.warning(message + "%s", *arguments, more)

@@ -9,6 +9,12 @@ SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock rust-toolchain.
 PACKAGES := $(VENV)/.packages
 LOCK := requirements-dev.lock
 
+# The environment of `make demo`, which runs the wheel.
+DEMO := target/demo
+DEMO_LOCK := requirements-demo.lock
+PROGRAM := $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*') pyproject.toml
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
 # Both builds of the engine are python/spanwise/_engine.abi3.so. The stamp that exists says which one it is.
 DEBUG := $(VENV)/.engine-debug
 RELEASE := $(VENV)/.engine-release
@@ -67,8 +73,31 @@ test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) lowest ## Full counts of kills,
 	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 cargo test --quiet
 	cargo test --quiet for_a_minute -- --ignored
 
-demo: $(RELEASE) ## Fill a store with example traces and serve it on port 7777
-	$(BIN)/spanwise demo
+# The demo runs the wheel, in an environment of its own with the thirty packages that running needs, not the developers'
+# hundred and eighty. Cargo's output is shown, because it says what is compiled and how far that is.
+demo: $(DEMO)/.wheel ## Fill a store with example traces and serve it on port 7777
+	@$(DEMO)/bin/spanwise demo
+
+$(DEMO)/.packages: $(DEMO_LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "make demo: needs Python 3.11 or newer, and $(PYTHON) is" `$(PYTHON) -V 2>&1`"; try: make demo PYTHON=python3.13"; exit 1; }
+	@cargo --version > /dev/null 2>&1 || { \
+		echo "make demo: needs Rust $(RUST) or newer, and found no cargo; https://rustup.rs installs it"; exit 1; }
+	@cargo --version | awk -v wanted=$(RUST) '{ split($$2, has, "."); split(wanted, needs, "."); \
+		exit !(has[1] > needs[1] || (has[1] == needs[1] && has[2] + 0 >= needs[2] + 0)) }' || { \
+		echo "make demo: needs Rust $(RUST) or newer, and found" `cargo --version`"; try: rustup update stable"; exit 1; }
+	@echo "1/3  Installing the packages that running needs into $(DEMO)."
+	@test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO)
+	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DEMO_LOCK)
+	@touch $@
+
+$(DEMO)/.wheel: $(DEMO)/.packages $(SOURCES) $(PROGRAM)
+	@echo "2/3  Compiling the engine with" `cargo --version`" (needs $(RUST) or newer): minutes the first time, then seconds."
+	@rm -rf $(DEMO)/wheels
+	@$(DEMO)/bin/maturin build --release --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels
+	@echo "3/3  Installing the wheel."
+	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(DEMO)/wheels/*.whl
+	@touch $@
 
 $(PACKAGES): $(LOCK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -161,9 +190,12 @@ bench-parts: $(RELEASE) ## Benchmarks of single parts; benches/README.md describ
 	cargo bench
 	$(BIN)/python -m pytest benches/service --benchmark-only
 
-lock: $(PACKAGES) ## Renew requirements-dev.lock from pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 --upgrade \
-		--generate-hashes --no-annotate --no-emit-index-url --no-header --quiet --output-file $(LOCK)
+COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-header --quiet
+
+lock: $(PACKAGES) ## Renew both locks of Python packages from pyproject.toml
+	$(COMPILE) --group dev --all-extras --upgrade --output-file $(LOCK)
+	$(COMPILE) --group demo --constraints $(LOCK) --output-file $(DEMO_LOCK)
 
 hooks: $(PACKAGES) ## Install the pre-commit hooks
 	$(BIN)/pre-commit install

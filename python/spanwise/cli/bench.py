@@ -10,6 +10,7 @@ import click
 
 from spanwise.bench.peers import PEERS
 from spanwise.bench.stages import STAGES
+from spanwise.cli.shared.commands import Command
 from spanwise.cli.shared.flags import errors_as_lines
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _PACKAGES = (*PEERS, "numpy", "google_crc32c")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--traces", type=click.IntRange(min=1_000), default=20_000, show_default=True, help="Number of traces to generate."
 )

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from spanwise.cli.shared.flags import db_id_flag, errors_as_lines, settings_of_store
-from spanwise.traces.admin import delete_traces
+from spanwise.cli.shared.arguments import folder_and_filter
+from spanwise.cli.shared.commands import Command
+from spanwise.cli.shared.flags import db_id_flag, errors_as_lines, json_flag, settings_of_store
+from spanwise.cli.shared.progress import progress
+from spanwise.cli.shared.words import counted
+from spanwise.traces import Progress
+from spanwise.traces.admin import ExistingStore, expect_filter
 
 
-@click.command()
-@click.argument("source", metavar="FILTER")
-@click.argument("data_dir", required=False, metavar="[DIR]")
+@click.command(cls=Command)
+@click.argument("given", nargs=-1, metavar="[FOLDER] FILTER")
 @click.option("--dry-run", is_flag=True, help="Count the traces without deleting them.")
+@click.option("--yes", is_flag=True, help="Delete without asking, even if that is every trace.")
 @db_id_flag
+@json_flag
 @errors_as_lines
-def command(source: str, data_dir: str | None, db_id: str | None, dry_run: bool) -> None:  # noqa: FBT001  # a flag is a flag
+def command(given: tuple[str, ...], db_id: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Delete the traces that match a filter.
 
-    Deletes the traces that match FILTER from the data folder DIR, by default the configured one. FILTER is JSON, as
-    in a search; `{}` matches everything. No other process may have the folder open; on a running service, use `POST
-    /traces/delete`. Deleted traces are never returned again, but stay on disk until their segments are merged; to
-    erase them at once, run `spanwise compact --purge`.
+    Deletes the traces that match FILTER from the data folder FOLDER, by default the configured one. FILTER is JSON, as
+    in a search; `{}` matches everything, which is asked about first. No other process may have the folder open; on a
+    running service, use `POST /traces/delete`. Deleted traces are never returned again, but stay on disk until their
+    segments are merged; to erase them at once, run `spanwise compact --purge`.
     """
-    settings = settings_of_store(data_dir, db_id)
-    count = delete_traces(settings, source.encode(), dry_run=dry_run)
-    click.echo(f"Traces {'to delete' if dry_run else 'deleted'}: {count:,}")
+    folder, source = folder_and_filter(given, default=None)
+    expect_filter(source.encode())
+    settings = settings_of_store(folder, db_id)
+    watched = Progress()
+    with progress("Opening", unit="objects", poll=lambda: watched.done_of_total):
+        store = ExistingStore(settings, watched)
+    with store:
+        with progress("Counting", unit="traces", poll=lambda: watched.done_of_total):
+            count = store.count(source.encode())
+        if not dry_run and count:
+            if count == store.size().traces and not yes:
+                _ask(count, settings.trace_store)
+            with progress("Deleting", unit="traces", poll=lambda: watched.done_of_total):
+                count = store.delete(source.encode())
+    if as_json:
+        click.echo(f'{{"{"matching" if dry_run else "deleted"}": {count}}}')
+    elif dry_run:
+        click.echo(f"{counted(count, 'trace')} would be deleted.")
+    else:
+        click.echo(f"Deleted {counted(count, 'trace')}.")
+
+
+def _ask(count: int, store: str) -> None:
+    """Asks whether every trace shall be deleted.
+
+    Raises:
+        ClickException: nobody can be asked.
+        Abort: no.
+    """
+    everything = f"all {count:,} traces" if count > 1 else "the only trace"
+    if not sys.stdin.isatty():
+        raise click.ClickException(f"this deletes {everything} of `{store}`: `--yes` says that it shall")
+    click.confirm(f"Delete {everything} of `{store}`?", abort=True, err=True)

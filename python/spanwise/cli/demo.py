@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
 from spanwise.app import Service
 from spanwise.cli.serve import run
-from spanwise.cli.shared.browser import open_page_when_ready, page_address, service_address
+from spanwise.cli.shared.browser import open_page_when_ready, service_address
+from spanwise.cli.shared.commands import Command
 from spanwise.cli.shared.flags import errors_as_lines
+from spanwise.cli.shared.progress import progress
 from spanwise.demo.captures import trace_ids
 from spanwise.demo.fill import SEED, TRACES, fill, load_or_create_plan, mark_complete
 from spanwise.demo.hosted import hosted
@@ -18,25 +22,11 @@ from spanwise.http.listeners import expect_free
 from spanwise.traces import TraceStore
 
 _RECORD = "demo.json"
-_FAILURES = {
-    "filter": {
-        "op": "AND",
-        "conditions": [
-            {"op": "EQ", "key": "status", "value": "ERROR"},
-            {"op": "GT", "key": "duration_ms", "value": 5000},
-        ],
-    },
-    "limit": 3,
-}
-_HOLIDAY = {"filter": {"op": "EQ", "key": "session_id", "value": "holiday"}}
-_SESSIONS = {
-    "group_by": "session",
-    "filter": {"op": "CONTAINS", "key": "name", "value": "weather"},
-    "limit": 5,
-}
+DEFAULT_ADDRESS = "http://127.0.0.1:7777"
+_ERRORS = '{"op": "EQ", "key": "status", "value": "ERROR"}'
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -59,17 +49,15 @@ def command(  # noqa: PLR0913  # click passes each flag by itself
     interface in a browser. If the folder already contains the traces, they are reused.
     """
     given = {"data_dir": str(data_dir), "host": host, "port": port}
-    service = Service(**hosted())
+    service = Service(**hosted(), settings={"log_format": "text"})
     service.configure({name: value for name, value in given.items() if value is not None}, None)
     settings = service.settings
     expect_free(settings)
     address = service_address(settings)
-    click.echo(f"The user interface: {page_address(address)}")
     _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
-    _print_examples(address)
     if opens:
         open_page_when_ready(address)
-    run(service)
+    run(service, _examples(address, data_dir))
 
 
 def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | None) -> None:
@@ -80,8 +68,9 @@ def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | No
     store = TraceStore.open(store_path)
     try:
         label = f"Writing {plan.traces:,} traces to {record.parent}"
-        with click.progressbar(length=plan.traces, label=label) as bar:
-            rejected = fill(store, plan, bar.update)
+        click.echo(f"{label}.")
+        with progress("Writing", plan.traces, "traces") as meter:
+            rejected = fill(store, plan, meter.advance)
     finally:
         store.close()
     mark_complete(record, plan)
@@ -89,16 +78,24 @@ def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | No
         click.echo(f"{rejected} spans were rejected.")
 
 
-def _print_examples(address: str) -> None:
+def _examples(address: str, data_dir: Path) -> str:
+    """Returns commands to try, each with what it does."""
     (captured,) = trace_ids("agno", "agent-tool")
-    search = f"curl -s {address}/traces/search -H 'Content-Type: application/json' -d"
-    click.echo(f"\nServing on {address} (press Ctrl-C to stop). Try:\n")
-    click.echo("# failed runs that took longer than five seconds, with their span trees")
-    click.echo(f"{search} '{json.dumps(_FAILURES)}'\n")
-    click.echo("# sessions with a run whose name contains `weather`")
-    click.echo(f"{search} '{json.dumps(_SESSIONS)}'\n")
-    click.echo("# a captured run of an agno agent that called a tool")
-    click.echo(f"curl -s {address}/traces/{captured}\n")
-    click.echo("# run an agent, then search for its trace")
-    click.echo(f"curl -s {address}/agents/guide/runs -d message=Kyoto -d session_id=holiday -d stream=false")
-    click.echo(f"{search} '{json.dumps(_HOLIDAY)}'\n")
+    program, url = _program(), "" if address == DEFAULT_ADDRESS else f" --url {address}"
+    examples = {
+        f"{program} show {captured}{url}": "a run of an agno agent that called a tool",
+        f"{program} search {data_dir} '{_ERRORS}'": "the failed runs",
+        f"{program} tail{url}": "what comes in, until Ctrl-C",
+        f"curl {address}/agents/guide/runs -d message=Kyoto -d stream=false": "run an agent: its trace comes in",
+    }
+    lines = [f"  {command}\n      {what}" for command, what in examples.items()]
+    return "\n".join(["\n", "Try in another terminal:", *lines, ""])
+
+
+def _program() -> str:
+    """Returns how this very command is typed."""
+    given = Path(sys.argv[0])
+    if given.name != "spanwise":
+        return f"{os.path.relpath(sys.executable)} -m spanwise"
+    found = shutil.which("spanwise")
+    return "spanwise" if found and Path(found).samefile(given) else os.path.relpath(given)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
+import msgspec
 
-from spanwise.cli.shared.flags import errors_as_lines, settings_of_store
+from spanwise.cli.shared.arguments import folder_and_filter
+from spanwise.cli.shared.commands import Command
+from spanwise.cli.shared.flags import errors_as_lines, json_flag, settings_of_store
+from spanwise.cli.shared.progress import progress
+from spanwise.cli.shared.words import counted, seconds, size
 from spanwise.errors import ConfigurationError
 from spanwise.traces.download import FORMATS
 from spanwise.traces.read_only import export_traces
@@ -17,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@click.command()
-@click.argument("data_dir", metavar="DIR")
-@click.argument("source", default="{}", metavar="[FILTER]")
+@click.command(cls=Command)
+@click.argument("given", nargs=-1, metavar="[FOLDER] [FILTER]")
 @click.option(
     "--format",
     "file_format",
@@ -29,33 +35,58 @@ if TYPE_CHECKING:
     help="Format of the file.",
 )
 @click.option("-o", "--output", required=True, metavar="FILE", help="File to write; `-` for standard output.")
+@json_flag
 @errors_as_lines
-def command(data_dir: str, source: str, file_format: str, output: str) -> None:
+def command(given: tuple[str, ...], file_format: str, output: str, *, as_json: bool) -> None:
     """Export traces to a file.
 
-    Exports the traces that match FILTER, by default all, from the data folder DIR. Parquet and Arrow files have a
-    row per span, an OTLP file is one message with all spans; `spanwise import` reads all three. NDJSON has one
-    trace per line, with its span tree. The folder may be in use: the file contains a consistent snapshot of the
-    store.
+    Exports the traces that match FILTER, by default all, from the data folder FOLDER, by default the configured one.
+    Parquet and Arrow files have a row per span, an OTLP file is one message with all spans; `spanwise import` reads all
+    three. NDJSON has one trace per line, with its span tree. The folder may be in use: the file contains a consistent
+    snapshot of the store.
     """
-    chunks = export_traces(settings_of_store(data_dir, None), source.encode(), file_format)
-    if output == "-":
-        for chunk in chunks:
-            sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
-        return
-    click.echo(f"Bytes written: {_write(Path(output), chunks):,}")
+    folder, source = folder_and_filter(given)
+    started, settings = time.monotonic(), settings_of_store(folder, None)
+    is_piped = output == "-"
+    with _written(Path(output)) if not is_piped else _standard_output() as file:
+        download = export_traces(settings, source.encode(), file_format)
+        with progress("Exporting", unit="traces", poll=lambda: download.progress[1:]):
+            written = sum(file.write(chunk) for chunk in download)
+    traces = download.progress[0]
+    if as_json:
+        click.echo(msgspec.json.encode({"traces": traces, "bytes": written}), err=is_piped)
+    elif not is_piped:
+        took = seconds(time.monotonic() - started)
+        click.echo(f"Exported {counted(traces, 'trace')} to {output}, {size(written)}, in {took}.")
 
 
-def _write(path: Path, chunks: Iterator[bytes]) -> int:
-    """Writes a file under a temporary name, renames it when it is complete, and returns its size."""
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file under a temporary name, and renames it once the block is complete.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:
-            size = sum(file.write(chunk) for chunk in chunks)
+            yield file
         unfinished.replace(path)
     except OSError as error:
-        raise ConfigurationError(f"cannot write `{path}`: {error.strerror}") from error
+        raise ConfigurationError(f"cannot write `{path}`: {error.strerror}; `-o` names another file") from error
     finally:
-        unfinished.unlink(missing_ok=True)
-    return size
+        if _is_there(unfinished):
+            unfinished.unlink()
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False

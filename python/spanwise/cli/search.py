@@ -8,8 +8,11 @@ import click
 import msgspec
 from msgspec import Raw
 
+from spanwise.cli.shared.arguments import folder_and_filter
+from spanwise.cli.shared.commands import Command
 from spanwise.cli.shared.flags import errors_as_lines, settings_of_store
 from spanwise.cli.shared.table import table
+from spanwise.cli.shared.words import counted
 from spanwise.models import Detail, GroupBy, SearchRequest
 from spanwise.traces.read_only import search_traces
 
@@ -32,9 +35,8 @@ _SESSIONS = {
 }
 
 
-@click.command()
-@click.argument("source", metavar="FILTER")
-@click.argument("data_dir", required=False, metavar="[DIR]")
+@click.command(cls=Command)
+@click.argument("given", nargs=-1, metavar="[FOLDER] [FILTER]")
 @click.option("--page", default=1, show_default=True, type=click.IntRange(min=1), help="Page number, from 1.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100), help="Items per page.")
 @click.option("--sessions", is_flag=True, help="Group the traces by session.")
@@ -42,13 +44,14 @@ _SESSIONS = {
     "--json", "as_json", is_flag=True, help="Print the JSON response of `POST /traces/search`, with span trees."
 )
 @errors_as_lines
-def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **window: int) -> None:  # noqa: FBT001  # a flag is a flag
+def command(given: tuple[str, ...], *, as_json: bool, sessions: bool, **window: int) -> None:
     """Search for traces in a data folder.
 
-    Prints a page of the traces that match FILTER in the data folder DIR, by default the configured one. FILTER is
-    JSON, as in `POST /traces/search`; `{}` matches everything. The folder may be in use.
+    Prints a page of the traces that match FILTER, by default all, in the data folder FOLDER, by default the configured
+    one. FILTER is JSON, as in `POST /traces/search`. The folder may be in use.
     """
-    settings = settings_of_store(data_dir, None)
+    folder, source = folder_and_filter(given)
+    settings = settings_of_store(folder, None)
     group_by = GroupBy.SESSION if sessions else GroupBy.RUN
     detail = Detail.FULL if as_json else Detail.SUMMARY
     body = search_traces(
@@ -60,5 +63,5 @@ def command(source: str, data_dir: str | None, as_json: bool, sessions: bool, **
     page: dict[str, Any] = msgspec.json.decode(body)
     click.echo(table(_SESSIONS if sessions else _RUNS, page["data"]), nl=False)
     meta = page["meta"]
-    items = "sessions" if sessions else "traces"
-    click.echo(f"Page {meta['page']} of {meta['total_pages']}; {meta['total_count']:,} {items} in total.")
+    items = "session" if sessions else "trace"
+    click.echo(f"Page {meta['page']} of {meta['total_pages']}; {counted(meta['total_count'], items)} in total.")

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from spanwise.cli.shared.browser import expect_page, open_page, page_address, service_address
+from spanwise.cli.shared.commands import Command
 from spanwise.cli.shared.flags import errors_as_lines
 from spanwise.settings import CONFIG_VARIABLE, load_settings
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--url", help="Address of the service; by default the one that the settings give.")
 @click.option("--host", help="Address that the service listens on. [SPANWISE_HOST]")
 @click.option("--port", help="Port that the service listens on. [SPANWISE_PORT]")

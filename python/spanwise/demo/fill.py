@@ -123,11 +123,20 @@ def _send(store: TraceStore, body: bytes, content_type: str, content_encoding: s
 
 
 def _write(record: Path, plan: FillPlan) -> None:
-    """Replaces `record` atomically."""
-    record.parent.mkdir(parents=True, exist_ok=True)
+    """Replaces `record` atomically.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
     staged = record.with_suffix(".new")
-    with staged.open("wb") as file:
-        file.write(msgspec.json.encode(plan))
-        file.flush()
-        os.fsync(file.fileno())
-    staged.replace(record)
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        with staged.open("wb") as file:
+            file.write(msgspec.json.encode(plan))
+            file.flush()
+            os.fsync(file.fileno())
+        staged.replace(record)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write `{record}`: {error.strerror}; `--data-dir` names a folder that can be written"
+        ) from error

@@ -64,7 +64,7 @@ class Factory:
 
         Raises:
             ValueError: the id is empty, or the db is None.
-            ConfigurationError: the schema cannot be used, or `factory` is not callable.
+            ConfigurationError: the schema cannot be used, or `factory` is not callable with one argument.
         """
         if not id:
             raise ValueError(f"{type(self).__name__}: expected an id, got an empty text")
@@ -72,6 +72,7 @@ class Factory:
             raise ValueError(f"{type(self).__name__} `{id}`: expected a db, got None")
         if not callable(factory):
             raise ConfigurationError(f"{type(self).__name__} `{id}`: expected a callable, got `{factory!r}`")
+        _expect_one_argument(f"{type(self).__name__} `{id}`", factory)
         if input_schema is not None:
             check_schema(input_schema)
         self.id = id
@@ -205,6 +206,25 @@ class Factory:
             self._products[id(product)] = product
         except TypeError:
             _log.debug("%s factory `%s`: cannot detect a product that is returned twice", self.kind, self.id)
+
+
+def _expect_one_argument(owner: str, factory: Callable[..., Any]) -> None:
+    """Checks that a factory can be called with a RequestContext, as far as its signature is known.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
+    try:
+        signature = inspect.signature(factory)
+    except (ValueError, TypeError):  # of a callable that is not written in Python
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        name = getattr(factory, "__name__", type(factory).__name__)
+        raise ConfigurationError(
+            f"{owner}: expected a callable that takes one argument, the RequestContext, got `{name}{signature}`"
+        ) from error
 
 
 class AgentFactory(Factory):

@@ -3,19 +3,21 @@
 See `docs/settings.md`.
 """
 
-from spanwise.settings.load import CONFIG_VARIABLE, load_settings
+from spanwise.settings.load import CONFIG_VARIABLE, NO_SETTINGS, load_settings
 from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Settings, is_bucket
-from spanwise.settings.table import TABLE, Setting, choices, is_switch, is_table, shown_values
+from spanwise.settings.table import TABLE, Setting, choices, is_number, is_switch, is_table, shown_values
 
 __all__ = [
     "CONFIG_VARIABLE",
     "DEFAULT_FOLDER",
     "DEFAULT_STORE",
+    "NO_SETTINGS",
     "TABLE",
     "Setting",
     "Settings",
     "choices",
     "is_bucket",
+    "is_number",
     "is_switch",
     "is_table",
     "load_settings",

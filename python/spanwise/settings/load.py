@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
+NO_SETTINGS = frozenset({CONFIG_VARIABLE, "SPANWISE_TOKEN"})
+"""Variables of that prefix that are no settings: the file of settings, and the token of clients."""
 
 
 def load_settings(
@@ -69,7 +71,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     by_variable |= {setting.alias: name for name, setting in TABLE.items() if setting.alias}
     found: dict[str, str] = {}
     for variable, value in environ.items():
-        if variable == CONFIG_VARIABLE or not (variable in by_variable or variable.startswith(ENVIRONMENT_PREFIX)):
+        if variable in NO_SETTINGS or not (variable in by_variable or variable.startswith(ENVIRONMENT_PREFIX)):
             continue
         name = by_variable.get(variable)
         if name is None:

@@ -8,6 +8,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from spanwise.errors import ConfigurationError
+from spanwise.settings.budgets import Budgets
+from spanwise.settings.otlp import OtlpSettings, Port
 from spanwise.settings.service import Settings
 from spanwise.settings.stores import StoreSettings
 from spanwise.settings.tokens import TokenSettings
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENVIRONMENT_PREFIX = "SPANWISE_"
+_GROUPS = {TokenSettings: "Tokens", Budgets: "Memory", OtlpSettings: "OTLP", StoreSettings: "Storage"}
+"""The group of the settings of a class. Those of `Settings` itself are limits if they are numbers."""
 
 
 class Setting(Struct, frozen=True):
@@ -29,6 +33,7 @@ class Setting(Struct, frozen=True):
         flag: its command line flag; None for secrets, because other users of the machine can read command lines.
         alias: a second environment variable for it, which other programs use too.
         is_secret: whether its value is shown to nobody.
+        group: its group, for people.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Setting(Struct, frozen=True):
     flag: str | None
     alias: str | None
     is_secret: bool
+    group: str
 
     @property
     def variable(self) -> str:
@@ -90,7 +96,15 @@ def _table() -> Iterator[Setting]:
             flag=extra.get("flag", ("--no-" if default is True else "--") + described.name.replace("_", "-")),
             alias=extra.get("alias"),
             is_secret=extra.get("is_secret", False),
+            group=_group(described.name, hint),
         )
+
+
+def _group(name: str, hint: object) -> str:
+    for owner, group in _GROUPS.items():
+        if name in owner.__annotations__:
+            return group
+    return "Limits" if get_args(_without_none(hint))[0] in {int, float} else "Service"
 
 
 def _without_none(hint: object) -> object:
@@ -111,6 +125,11 @@ def shown_values(settings: Settings) -> dict[str, object]:
 def is_switch(setting: Setting) -> bool:
     """Returns whether a setting is a boolean."""
     return get_args(setting.type)[0] is bool
+
+
+def is_number(setting: Setting) -> bool:
+    """Returns whether a setting is a number."""
+    return get_args(setting.type)[0] in {int, float, Port}
 
 
 def is_table(setting: Setting) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
-from spanwise._engine import Filter, TraceStore
+import msgspec
+
+from spanwise._engine import Filter, Progress, TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
 from spanwise.traces.store_options import open_store
@@ -14,71 +16,120 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 
-def delete_traces(settings: Settings, source: bytes, *, dry_run: bool) -> int:
-    """Returns how many traces were deleted, or would be.
+class StoreSize(msgspec.Struct, frozen=True):
+    """How large a store is.
 
-    Args:
-        settings: names the store.
-        source: the filter expression of the traces to delete, as JSON.
-        dry_run: whether to count the traces without deleting them.
+    Attributes:
+        traces: live traces.
+        segments: sealed segments.
+        segment_bytes: the bytes of their objects.
+    """
+
+    traces: int
+    segments: int
+    segment_bytes: int
+
+
+class ExistingStore:
+    """A store that is there already, open for changes. Use it as a context manager, which closes it."""
+
+    def __init__(self, settings: Settings, progress: Progress | None = None) -> None:
+        """Opens the store.
+
+        Args:
+            settings: names the store.
+            progress: counts the objects that are read to open it, and later the traces of `delete` and `compact`.
+
+        Raises:
+            ConfigurationError: there is no store.
+            StoreError: another process holds the store, it is damaged, or the storage failed.
+        """
+        expect_store(settings)
+        self._store = open_store(settings.trace_store, settings, existing=True, progress=progress)
+
+    def __enter__(self) -> Self:
+        """Returns the store."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the store."""
+        self._store.close()
+
+    def size(self) -> StoreSize:
+        """Returns how large the store is."""
+        return msgspec.json.decode(self._store.stats(), type=StoreSize)
+
+    def count(self, source: bytes) -> int:
+        """Returns how many traces match a filter expression, given as JSON.
+
+        Raises:
+            FilterError: the filter is invalid.
+            StoreError: the store is damaged, or the storage failed.
+        """
+        return self._store.delete(Filter.compile(source), dry_run=True)
+
+    def delete(self, source: bytes) -> int:
+        """Deletes the traces that match a filter expression, given as JSON; returns how many.
+
+        Raises:
+            FilterError: the filter is invalid.
+            StoreError: the store is damaged, or the storage failed.
+        """
+        return self._store.delete(Filter.compile(source))
+
+    def compact(self, *, purge: bool) -> None:
+        """Merges the segments.
+
+        Args:
+            purge: whether to erase deleted traces from the disk as well.
+
+        Raises:
+            StoreError: the store is damaged, or the storage failed.
+        """
+        self._store.compact(purge)
+
+
+def expect_filter(source: bytes) -> None:
+    """Checks a filter expression, given as JSON.
 
     Raises:
-        FilterError: the filter is invalid.
-        ConfigurationError: there is no store.
-        StoreError: another process holds the store, it is damaged, or the storage failed.
+        FilterError: it is invalid.
     """
-    compiled = Filter.compile(source)
-    store = _open_existing(settings)
-    try:
-        return store.delete(compiled, dry_run)
-    finally:
-        store.close()
+    Filter.compile(source)
 
 
-def compact_store(settings: Settings, *, purge: bool) -> None:
-    """Merges the segments of a store.
-
-    Args:
-        settings: names the store.
-        purge: whether to erase deleted traces from the disk as well.
-
-    Raises:
-        ConfigurationError: there is no store.
-        StoreError: another process holds the store, it is damaged, or the storage failed.
-    """
-    store = _open_existing(settings)
-    try:
-        store.compact(purge)
-    finally:
-        store.close()
-
-
-def backup_store(url: str, target: str) -> bytes:
-    """Copies a store, which a service may have open, and returns a JSON report of what the copy holds.
+def backup_store(url: str, target: str, progress: Progress | None = None) -> dict[str, Any]:
+    """Copies a store, which a service may have open, and returns a report of what the copy holds.
 
     Args:
         url: the folder or bucket of the store.
         target: an empty folder or bucket.
+        progress: counts the bytes that are read.
 
     Raises:
         ConfigurationError: there is no store, or `target` is not empty.
         StoreError: the store is damaged, or the storage failed.
         UnavailableError: the store changes faster than it can be copied.
     """
-    return TraceStore.backup(url, target)
+    report: dict[str, Any] = msgspec.json.decode(TraceStore.backup(url, target, progress))
+    return report
 
 
-def check_store(url: str) -> bytes:
-    """Verifies every object of a store and returns the report as JSON.
+def check_store(url: str, progress: Progress | None = None) -> dict[str, Any]:
+    """Verifies every object of a store and returns the report; `progress` counts the bytes that are read.
 
     Raises:
         StoreError: the store is damaged or cannot be read.
     """
-    return TraceStore.check(url)
+    report: dict[str, Any] = msgspec.json.decode(TraceStore.check(url, progress))
+    return report
 
 
-def _open_existing(settings: Settings) -> TraceStore:
-    # A misspelt folder must not become an empty store.
+def expect_store(settings: Settings) -> None:
+    """Checks that the folder of a store is there: a misspelt folder must not become an empty store.
+
+    Raises:
+        ConfigurationError: it is not.
+    """
     if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
-    return open_store(settings.trace_store, settings, existing=True)

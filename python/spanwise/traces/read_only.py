@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise._engine import CancellationToken, Filter, TraceStore
-from spanwise.errors import ConfigurationError
-from spanwise.settings import is_bucket
+from spanwise.traces.admin import expect_store
 from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.page import PageRequest, search_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from spanwise._engine import Download
     from spanwise.models import SearchRequest
     from spanwise.settings import Settings
 
 
-def export_traces(settings: Settings, source: bytes, form: str) -> Iterator[bytes]:
-    """Returns the chunks of a file with every matching trace, read from one snapshot of the store.
+def export_traces(settings: Settings, source: bytes, form: str) -> Download:
+    """Returns the chunks of a file with every matching trace, read from one snapshot of the store, and its progress.
 
     Args:
         settings: names the store.
@@ -51,8 +48,17 @@ def search_traces(settings: Settings, request: SearchRequest) -> bytes:
     return search_page(store, compiled, page, CancellationToken(), time.perf_counter())
 
 
+def find_trace(settings: Settings, trace_id: str) -> bytes | None:
+    """Returns one trace with its tree as JSON; None if there is none.
+
+    Raises:
+        ConfigurationError: there is no store.
+        StoreError: the store or the trace is damaged, or the storage failed.
+    """
+    return _open_read_only(settings).trace(trace_id, Filter.compile(b"null"))
+
+
 def _open_read_only(settings: Settings) -> TraceStore:
-    if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
-        raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
+    expect_store(settings)
     set_process_tables(settings)
     return TraceStore.open_read_only(settings.trace_store)

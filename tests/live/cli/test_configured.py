@@ -108,8 +108,8 @@ def test_stores_are_told_apart_by_db_id(start: Callable[..., RunningService], tm
     assert not (service.data_dir / "traces").exists()
     for arguments, count in (([], 2), (["--db-id", "other"], 1)):
         done = command("delete", "{}", "--dry-run", *arguments, **variables)
-        assert done.stdout == f"Traces to delete: {count}\n"
-    done = command("delete", "{}", str(service.data_dir), "--dry-run", **variables)
+        assert done.stdout == f"{count} trace{'s' if count > 1 else ''} would be deleted.\n"
+    done = command("delete", str(service.data_dir), "{}", "--dry-run", **variables)
     assert "found no such folder" in done.stderr, "a folder that is named is not one of the stores"
     assert "there is no trace store named `absent`" in command("check", "--db-id", "absent", **variables).stderr
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import shlex
 import signal
+import subprocess
 from typing import TYPE_CHECKING
-
-import httpx
 
 from support.services.demo import read_output, start_demo
 from support.services.process import free_port
@@ -12,44 +11,49 @@ from support.services.process import free_port
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-"""The default headers of curl."""
+TAIL_SECONDS = 30
 
 
-def send(line: str) -> httpx.Response:
-    """Sends the request of a printed `curl` line."""
-    command, silent, url, *rest = shlex.split(line)
-    assert (command, silent) == ("curl", "-s")
-    given = list(zip(rest[::2], rest[1::2], strict=True))
-    headers = dict(value.split(": ") for flag, value in given if flag == "-H")
-    fields = [value for flag, value in given if flag == "-d"]
-    transport = httpx.HTTPTransport(retries=50)
-    with httpx.Client(transport=transport, timeout=30, headers=FORM | headers) as client:
-        while True:
-            response = client.post(url, content="&".join(fields)) if fields else client.get(url)
-            if response.status_code != 503:
-                return response
+def examples(printed: str) -> list[str]:
+    """Returns the printed commands."""
+    _, _, tried = printed.partition("Try in another terminal:\n")
+    return [line.strip() for line in tried.splitlines() if line.startswith("  ") and not line.startswith("   ")]
+
+
+def run(command: str) -> str:
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
 
 
 def test_the_demo_fills_once_serves_what_it_prints_and_ends_cleanly(tmp_path: Path) -> None:
     port = free_port()
     with start_demo(tmp_path / "demo", port, "--traces", "400") as demo:
         printed = read_output(demo)
-        assert f"Serving on http://127.0.0.1:{port} (press Ctrl-C to stop)" in printed
-        failures, sessions, captured, run, found = (
-            send(line).raise_for_status().json() for line in printed.splitlines() if line.startswith("curl")
-        )
+        assert "Writing 400 traces to" in printed
+        assert f"user interface  http://127.0.0.1:{port}/ui" in printed
+        assert f"data            {tmp_path}/demo/traces" in printed
+        assert "authorization   off" in printed
+        show, search, tail, curl = examples(printed)
+        assert "└─ LLM    OpenAIChat.invoke" in run(show)
+        assert "ERROR" in run(search)
+        with subprocess.Popen(
+            [*shlex.split(tail), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as following:
+            assert following.stdout is not None
+            assert '"started"' in following.stdout.readline()
+            assert "Kyoto: sunny" in run(curl.replace("curl ", "curl -s "))
+            assert '"Guide.run"' in following.stdout.readline()
+            following.send_signal(signal.SIGINT)
+            assert following.wait(TAIL_SECONDS) == 130
+            assert following.stderr is not None
+            assert following.stderr.read().split("\n")[-2] == "Stopped."
+        assert "first trace received: Guide.run, 2 spans" in demo.log.read_text("utf-8")
         demo.send_signal(signal.SIGINT)
         assert demo.wait(15) == 0
-    assert {item["status"] for item in failures["data"]} == {"ERROR"}
-    assert {"session_id", "total_traces"} <= sessions["data"][0].keys()
-    assert "TOOL" in {node["type"] for node in captured["tree"][0]["spans"]}
-    assert [each["run_id"] for each in found["data"]] == [run["run_id"]]
-    assert found["data"][0]["output"] == run["content"]
 
     with start_demo(tmp_path / "demo", port) as demo:
         printed = read_output(demo)
-        send(next(line for line in printed.splitlines() if line.startswith("curl"))).raise_for_status()
+        run(examples(printed)[0])
         demo.send_signal(signal.SIGINT)
         assert demo.wait(15) == 0
     assert "400 traces of seed 7 in" in printed

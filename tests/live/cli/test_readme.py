@@ -75,10 +75,14 @@ def test_an_agent_of_the_demo_runs_and_its_trace_is_found_as_the_readme_says(tmp
     (block,) = re.findall(r"```console\n(\$ curl \S* \S*/agents/.*?)```", README, re.DOTALL)
     commands = commands_of(block)
     assert len(commands) == 2
+    (shown,) = re.findall(r"```console\n(\$ target/demo/bin/spanwise show .*?)```", README, re.DOTALL)
     port = free_port()
     with start_demo(tmp_path / "demo", port, "--traces", "50") as demo:
         read_output(demo)
         wait_until_ready(port)
+        (show, tree) = next(each for each in commands_of(shown) if " show " in each[0])
+        url = f"http://127.0.0.1:{port}"
+        assert run(f"spanwise show {show.split()[-1]} --url {url}", tmp_path) == tree.strip()
         for command, printed in commands:
             here = command.replace(":7777", f":{port}")
             done = subprocess.run(["/bin/sh", "-c", here], capture_output=True, text=True, check=True)

@@ -5,45 +5,58 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from support.services.process import NO_DEFAULT_PORTS
+from support.services.process import NO_DEFAULT_PORTS, START_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
+class Demo(subprocess.Popen[str]):
+    """The process.
+
+    Attributes:
+        log: the file that it writes to.
+    """
+
+    log: Path
+
+
 @contextmanager
-def start_demo(
-    data_dir: Path, port: int, *flags: str, environment: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def start_demo(data_dir: Path, port: int, *flags: str, environment: Mapping[str, str] | None = None) -> Iterator[Demo]:
     """Starts the demo, and kills it at the end of the block.
 
     Args:
-        data_dir: its data folder.
+        data_dir: its data folder; what it prints is written beside it.
         port: the port to listen on.
         flags: further arguments of its command line.
         environment: its environment variables; by default those of this process, without a desktop.
     """
     command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
     variables = {**os.environ, "CI": "true"} if environment is None else dict(environment)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables | NO_DEFAULT_PORTS
-    ) as demo:
+    log = data_dir.with_suffix(".log")
+    with (
+        log.open("w", encoding="utf-8") as output,
+        Demo(command, stdout=output, stderr=output, text=True, env=variables | NO_DEFAULT_PORTS) as demo,
+    ):
+        demo.log = log
         try:
             yield demo
         finally:
             demo.kill()
 
 
-def read_output(demo: subprocess.Popen[str]) -> str:
-    """Returns the output of the demo, up to its last example request."""
-    assert demo.stdout is not None
-    printed = line = ""
-    while not ("/traces/search" in line and "holiday" in line):
-        line = demo.stdout.readline()
-        assert line, printed
-        printed += line
-    return printed
+def read_output(demo: Demo) -> str:
+    """Returns what the demo printed until it was ready."""
+    deadline = time.monotonic() + 2 * START_SECONDS
+    while time.monotonic() < deadline:
+        printed = demo.log.read_text("utf-8")
+        if ": ready\n" in printed:
+            return printed
+        assert demo.poll() is None, printed
+        time.sleep(0.05)
+    raise TimeoutError(demo.log.read_text("utf-8"))

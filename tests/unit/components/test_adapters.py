@@ -95,7 +95,7 @@ def test_one_without_id_and_name_is_rejected() -> None:
 
 def test_a_framework_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spanwise.components.adapters.agno", None)
-    with pytest.raises(ConfigurationError, match="objects of `agno` need the extra of that name"):
+    with pytest.raises(ConfigurationError, match=r"objects of `agno` need `pip install 'spanwise\[agno\]'`"):
         component_or_none(agno_agent("a"))
 
 

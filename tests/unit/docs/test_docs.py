@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, Service, _engine
-from spanwise.settings import TABLE
+from spanwise.settings import NO_SETTINGS, TABLE
 from support.apps.scripted_model import ScriptedModel
 from support.paths import ROOT
 
@@ -67,7 +67,7 @@ def test_a_path_in_a_guide_exists(path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_documented_variable_is_a_setting(path: Path) -> None:
     named = set(re.findall(r"\bSPANWISE_[A-Z_]+", path.read_text("utf-8")))
-    assert named <= {setting.variable for setting in TABLE.values()} | {"SPANWISE_CONFIG"}
+    assert named <= {setting.variable for setting in TABLE.values()} | NO_SETTINGS
 
 
 @pytest.mark.parametrize(

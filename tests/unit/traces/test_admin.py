@@ -10,7 +10,7 @@ from spanwise._engine import Filter, TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, FilterError
 from spanwise.settings import load_settings
-from spanwise.traces.admin import compact_store, delete_traces
+from spanwise.traces.admin import ExistingStore
 from spanwise.traces.store_options import open_store
 
 if TYPE_CHECKING:
@@ -70,16 +70,16 @@ def test_a_store_deletes_what_a_filter_matches(data_dir: Path) -> None:
 
 
 def test_the_command_counts_then_deletes(data_dir: Path) -> None:
-    counted = _run("delete", "--dry-run", ERRORS, str(data_dir))
-    assert (counted.exit_code, counted.output) == (0, "Traces to delete: 2\n")
+    counted = _run("delete", "--dry-run", str(data_dir), ERRORS)
+    assert (counted.exit_code, counted.output) == (0, "2 traces would be deleted.\n")
     assert _count(data_dir) == 3
-    deleted = _run("delete", ERRORS, str(data_dir))
-    assert (deleted.exit_code, deleted.output) == (0, "Traces deleted: 2\n")
+    deleted = _run("delete", str(data_dir), ERRORS)
+    assert (deleted.exit_code, deleted.output) == (0, "Deleted 2 traces.\n")
     assert _count(data_dir) == 1
 
 
 def test_the_commands_leave_nothing_of_what_was_deleted(data_dir: Path) -> None:
-    _run("delete", "{}", str(data_dir))
+    _run("delete", str(data_dir), "{}", "--yes")
     assert _run("compact", "--purge", str(data_dir)).exit_code == 0
     left = [path for path in data_dir.rglob("*") if path.is_file() and b"forget-me" in path.read_bytes()]
     assert left == []
@@ -88,7 +88,7 @@ def test_the_commands_leave_nothing_of_what_was_deleted(data_dir: Path) -> None:
 
 def test_a_store_in_use_is_left_alone(data_dir: Path) -> None:
     store = TraceStore.open(str(data_dir / "traces"))
-    for arguments in (("delete", "{}", str(data_dir)), ("compact", str(data_dir))):
+    for arguments in (("delete", str(data_dir), ERRORS), ("compact", str(data_dir))):
         rejected = _run(*arguments)
         assert rejected.exit_code == 1
         assert "is held by process" in rejected.output
@@ -99,16 +99,14 @@ def test_a_store_in_use_is_left_alone(data_dir: Path) -> None:
 def test_a_folder_without_traces_is_rejected_and_not_created(tmp_path: Path) -> None:
     settings = load_settings(code={"data_dir": str(tmp_path / "misspelt")})
     with pytest.raises(ConfigurationError, match="found no such folder"):
-        delete_traces(settings, b"{}", dry_run=False)
-    with pytest.raises(ConfigurationError, match="found no such folder"):
-        compact_store(settings, purge=False)
+        ExistingStore(settings)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_filter_that_is_none_deletes_nothing(data_dir: Path) -> None:
     settings = load_settings(code={"data_dir": str(data_dir)})
-    with pytest.raises(FilterError, match="unknown operator"):
-        delete_traces(settings, b'{"op": "EQUALS", "key": "status", "value": "OK"}', dry_run=False)
+    with ExistingStore(settings) as store, pytest.raises(FilterError, match="unknown operator"):
+        store.delete(b'{"op": "EQUALS", "key": "status", "value": "OK"}')
     assert _count(data_dir) == 3
 
 

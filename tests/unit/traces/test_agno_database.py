@@ -88,14 +88,14 @@ def instant(text: str) -> datetime:
 
 
 def test_what_agno_2_7_2_stored_is_imported_whole(tmp_path: Path) -> None:
-    imported = run("import", MADE_BY_2_7_2, tmp_path)
+    imported = run("import", tmp_path, MADE_BY_2_7_2)
     assert imported.exit_code == 0, imported.output
     assert_same_as(MADE_BY_2_7_2, traces_in(tmp_path))
 
 
 def test_what_the_newest_agno_stores_is_imported_whole(newest: Path, tmp_path: Path) -> None:
     for _ in range(2):  # the second time changes nothing
-        imported = run("import", newest, tmp_path)
+        imported = run("import", tmp_path, newest)
         assert imported.exit_code == 0, imported.output
         traces = traces_in(tmp_path)
         assert_same_as(newest, traces)
@@ -112,10 +112,10 @@ def test_tables_of_other_names_are_imported(tmp_path: Path, newest: Path) -> Non
         connection.execute("ALTER TABLE agno_traces RENAME TO t")
         connection.execute("ALTER TABLE agno_spans RENAME TO s")
     connection.close()
-    imported = run("import", f"sqlite:///{file}", tmp_path / "data", "--traces-table", "t", "--spans-table", "s")
+    imported = run("import", tmp_path / "data", f"sqlite:///{file}", "--traces-table", "t", "--spans-table", "s")
     assert imported.exit_code == 0, imported.output
     assert_same_as(newest, traces_in(tmp_path / "data"))
-    rejected = run("import", file, tmp_path / "data", "--spans-table", "s")
+    rejected = run("import", tmp_path / "data", file, "--spans-table", "s")
     assert f"expected a table `agno_traces` in sqlite:///{file}, found none" in rejected.output
 
 
@@ -133,8 +133,9 @@ def test_invalid_rows_are_rejected_one_by_one(tmp_path: Path, newest: Path) -> N
             row,
         )
     connection.close()
-    imported = run("import", file, tmp_path / "data")
-    assert f"Accepted spans: {len(spans) - 2}. Rejected: 3." in imported.output
+    imported = run("import", tmp_path / "data", file)
+    assert f"Imported {len(spans) - 2} spans into" in imported.output
+    assert "; rejected 3 spans." in imported.output
     assert f"span `{spans[0]}`" in imported.output
     assert "Invalid isoformat string: 'soon'" in imported.output
     assert "span `no id`" in imported.output
@@ -146,13 +147,13 @@ def test_a_database_in_postgresql_is_imported(
 ) -> None:
     url = postgresql_server.create_database().replace("postgresql://", "postgresql+psycopg://")
     fill(url)
-    imported = run("import", url, tmp_path / "data", "--schema", "ai")
+    imported = run("import", tmp_path / "data", url, "--schema", "ai")
     assert imported.exit_code == 0, imported.output
     traces = traces_in(tmp_path / "data")
-    run("import", newest, tmp_path / "same")
+    run("import", tmp_path / "same", newest)
     same = traces_in(tmp_path / "same")
     assert sorted(trace["name"] for trace in traces.values()) == sorted(trace["name"] for trace in same.values())
     assert all(trace["created_at"] >= trace["start_time"] for trace in traces.values())
-    rejected = run("import", url, tmp_path / "data", "--schema", "other")
+    rejected = run("import", tmp_path / "data", url, "--schema", "other")
     assert "found none" in rejected.output
     assert "p@ss" not in rejected.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -77,9 +78,9 @@ def test_every_search_returns_the_same_after_export_and_import(
     if wrap == "zstd":
         file.write_bytes(pa.Codec("zstd").compress(file.read_bytes(), asbytes=True))
     for _ in range(2):  # the second time changes nothing
-        imported = run("import", file, tmp_path / "copy")
+        imported = run("import", tmp_path / "copy", file)
         assert imported.exit_code == 0, imported.output
-        assert "Rejected: 0." in imported.output
+        assert "rejected" not in imported.output
         # An OTLP message has no place for when its spans were received.
         has_received = form != "otlp"
         assert answers(tmp_path / "copy", received=has_received) == answers(data_dir, received=has_received)
@@ -89,14 +90,14 @@ def test_a_file_of_spans_only_is_imported(data_dir: Path, tmp_path: Path) -> Non
     file = tmp_path / "spans.parquet"
     run("export", data_dir, "{}", "--format", "parquet", "-o", file)
     pq.write_table(pq.read_table(file, columns=["span", "resource", "scope"]), file)
-    imported = run("import", file, tmp_path / "copy")
+    imported = run("import", tmp_path / "copy", file)
     assert imported.exit_code == 0, imported.output
-    assert "Rejected: 0." in imported.output
+    assert "rejected" not in imported.output
     assert len(answers(tmp_path / "copy")[0]) == len(answers(data_dir)[0])
 
 
 def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path, tmp_path: Path) -> None:
-    imported = run("import", OTLP, tmp_path / "copy")
+    imported = run("import", tmp_path / "copy", OTLP)
     # Two pages of prose stand beside them, and what the captures are.
     assert imported.exit_code == 1
     prose = [
@@ -119,9 +120,9 @@ def test_a_rejected_input_is_reported_with_its_path(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text("\n".join(lines), "utf-8")
     (tmp_path / "cut.pb").write_bytes(b"\x0a\x7f\x12")
-    imported = run("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "cut.pb", tmp_path / "data")
+    imported = run("import", tmp_path / "data", tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "cut.pb")
     assert imported.exit_code == 1
-    assert "Accepted spans: 2. Rejected: 2." in imported.output
+    assert re.search(r"^Imported 2 spans into .* in .* s; rejected 2 spans\.$", imported.output, re.MULTILINE)
     reason = f"span 1: span `{'1' * 16}`: trace id is all zero"
     assert f"rejected: {tmp_path}/a.jsonl, {reason}" in imported.output
     assert f"rejected: {tmp_path}/b.jsonl, {reason}" in imported.output
@@ -134,7 +135,7 @@ def test_messages_of_any_length_and_number_are_split(tmp_path: Path, monkeypatch
         body = (OTLP / capture).read_bytes()
         pretty = json.dumps(json.loads(body), indent=1).encode() if name == "whole.json" else body * 3
         (tmp_path / name).write_bytes(pretty)
-        imported = run("import", tmp_path / name, tmp_path / capture)
+        imported = run("import", tmp_path / capture, tmp_path / name)
         assert imported.exit_code == 0, imported.output
         direct = TraceStore.open(str(tmp_path / f"{name}-direct" / "traces"))
         direct.ingest(body, "application/json" if name == "whole.json" else "application/x-protobuf")
@@ -148,7 +149,7 @@ def test_an_import_needs_the_store_for_itself(data_dir: Path, tmp_path: Path) ->
     run("export", data_dir, "-o", tmp_path / "file")
     store = TraceStore.open(str(tmp_path / "copy" / "traces"))
     try:
-        rejected = run("import", tmp_path / "file", tmp_path / "copy")
+        rejected = run("import", tmp_path / "copy", tmp_path / "file")
     finally:
         store.close()
     assert rejected.exit_code == 1
@@ -158,7 +159,7 @@ def test_an_import_needs_the_store_for_itself(data_dir: Path, tmp_path: Path) ->
 def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path) -> None:
     store = TraceStore.open(str(data_dir / "traces"))
     try:
-        found = run("search", AGENTS, data_dir, "--limit", 2)
+        found = run("search", data_dir, AGENTS, "--limit", 2)
         exported = run("export", data_dir, AGENTS, "--format", "ndjson", "-o", tmp_path / "lines")
     finally:
         store.close()
@@ -174,11 +175,11 @@ def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path)
 
 
 def test_a_search_without_a_service_returns_what_the_service_returns(data_dir: Path) -> None:
-    answered = json.loads(run("search", AGENTS, data_dir, "--json", "--page", 2, "--limit", 3).output)
+    answered = json.loads(run("search", data_dir, AGENTS, "--json", "--page", 2, "--limit", 3).output)
     page = TraceStore.open_read_only(str(data_dir / "traces")).search_runs(Filter.compile(AGENTS.encode()), 2, 3)
     assert answered["data"] == json.loads(page.data)
     assert answered["meta"]["total_count"] == page.total_count
-    sessions = run("search", "{}", data_dir, "--sessions").output.splitlines()
+    sessions = run("search", data_dir, "{}", "--sessions").output.splitlines()
     assert sessions[0].split() == ["LAST", "TRACE", "TRACES", "AGENTS", "USER", "SESSION"]
 
 
@@ -187,7 +188,7 @@ def test_control_characters_do_not_reach_a_terminal(tmp_path: Path) -> None:
     store = TraceStore.open(str(tmp_path / "traces"))
     store.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode(), "application/json")
     store.close()
-    found = run("search", "{}", tmp_path).output
+    found = run("search", tmp_path, "{}").output
     assert "?[2J?forged" in found
     assert len(found.splitlines()) == 3
 
@@ -197,7 +198,7 @@ def test_a_store_that_cannot_be_read_is_rejected(tmp_path: Path, command: str) -
     rest = ("-o", tmp_path / "file") if command == "export" else ()
 
     def run_command(source: str, folder: Path) -> Result:
-        return run(command, *((source, folder) if command == "search" else (folder, source)), *rest)
+        return run(command, folder, source, *rest)
 
     nowhere = run_command("{}", tmp_path / "nowhere")
     assert nowhere.exit_code == 1

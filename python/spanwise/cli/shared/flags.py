@@ -4,46 +4,100 @@ from __future__ import annotations
 
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
+import rich_click
 from msgspec.structs import replace
+from rich_click import RichOption
 
 from spanwise.errors import ConfigurationError, SpanwiseError
-from spanwise.settings import CONFIG_VARIABLE, TABLE, choices, is_switch, is_table, load_settings
+from spanwise.settings import CONFIG_VARIABLE, TABLE, choices, is_number, is_switch, is_table, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise.settings import Settings
+    from spanwise.settings import Setting, Settings
 
 db_id_flag = click.option("--db-id", help="The name of the trace store, if there are several; the first by default.")
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, for programs.")
+
+FIRST = (
+    "data_dir",
+    "host",
+    "port",
+    "authorization",
+    "log_level",
+    "otlp_grpc_port",
+    "otlp_http_port",
+    "retain_seconds",
+)
+"""The settings that `--help` shows; `--help-all` shows all. With `--config` and `--help-all` they are ten flags."""
+MOST_USED = "Most used"
+"""The group of those flags; the others are in the groups of their settings."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+_AnyCommand = TypeVar("_AnyCommand", bound="Callable[..., Any]")
 
 
-def settings_flags(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Adds a flag for every setting to `command`, and `--config`."""
-    for setting in reversed(TABLE.values()):
-        if setting.flag is None:
-            continue
-        values = choices(setting)
-        is_flag = is_switch(setting)
-        command = click.option(
-            setting.flag,
-            setting.name,
-            is_flag=is_flag,
-            flag_value=str(setting.default != "true").lower() if is_flag else None,
-            multiple=is_table(setting),
-            help=f"{setting.description} [{setting.variable}; default: {setting.default}]",
-            metavar="|".join(values) if values else "NAME=VALUE" if is_table(setting) else None,
-        )(command)
-    return click.option(
+def settings_flags(command: _AnyCommand) -> _AnyCommand:
+    """Adds a flag for every setting to `command`, `--config`, and `--help-all`, which lists them."""
+    config = click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
         help=f"Read settings from this TOML file. [{CONFIG_VARIABLE}]",
-    )(command)
+        cls=RichOption,
+        panel=MOST_USED,
+    )
+    every = click.option(
+        "--help-all",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_all,
+        help="Show the flags of all settings.",
+        cls=RichOption,
+        panel=MOST_USED,
+    )
+    flags = [_settings_flag(setting, setting.flag) for setting in reversed(TABLE.values()) if setting.flag]
+    first = rich_click.option_panel(MOST_USED, options=[*_flags_first(), "--config", "--help-all", "--help"])
+    for decorate in (every, config, *flags, first):
+        command = decorate(command)
+    return command
+
+
+def _flags_first() -> list[str]:
+    return [str(TABLE[name].flag) for name in FIRST]
+
+
+def _settings_flag(setting: Setting, flag: str) -> Callable[[_AnyCommand], _AnyCommand]:
+    values = choices(setting)
+    is_flag = is_switch(setting)
+    allowed = f" One of {', '.join(values)}." if values else ""
+    default = "" if is_flag else f" [default: {setting.default}]"
+    return click.option(
+        flag,
+        setting.name,
+        is_flag=is_flag,
+        flag_value=str(setting.default != "true").lower() if is_flag else None,
+        multiple=is_table(setting),
+        help=setting.description + allowed + default,
+        metavar="NAME=VALUE" if is_table(setting) else "N" if is_number(setting) else "WORD" if values else None,
+        cls=RichOption,
+        panel=MOST_USED if setting.name in FIRST else setting.group,
+        hidden=setting.name not in FIRST,
+    )
+
+
+def _show_all(ctx: click.Context, _option: click.Parameter, is_given: bool) -> None:  # noqa: FBT001  # click's signature
+    if not is_given or ctx.resilient_parsing:
+        return
+    for parameter in ctx.command.params:
+        if isinstance(parameter, click.Option):
+            parameter.hidden = False
+    click.echo(ctx.get_help(), color=ctx.color)
+    ctx.exit()
 
 
 def settings_of_store(data_dir: str | None, db_id: str | None) -> Settings:

@@ -48,6 +48,11 @@ def _instant(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def is_for_people(settings: Settings) -> bool:
+    """Returns whether the log is text, which people read, and not JSON."""
+    return _resolve(settings.log_format) == "text"
+
+
 def log_to_stderr(settings: Settings) -> None:
     """Configures the loggers of Spanwise and the frameworks it hosts to write to standard error."""
     handler = logging.StreamHandler()

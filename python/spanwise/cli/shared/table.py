@@ -1,11 +1,15 @@
-"""A plain-text table of untrusted values."""
+"""Lines and tables of untrusted values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rich.text import Text
 
 MAX_CELL_WIDTH = 40
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "?")
@@ -27,6 +31,19 @@ def table(columns: Mapping[str, str], items: Sequence[Mapping[str, Any]]) -> str
 def printable(text: str) -> str:
     """Returns `text` without control characters, which could manipulate the terminal."""
     return text.translate(_CONTROLS)
+
+
+def line_console() -> Console:
+    """Returns standard output, with colours where it is a terminal; text is printed as it is."""
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def print_line(console: Console, line: Text) -> None:
+    """Prints one line, which a terminal cuts at its width; elsewhere it is whole."""
+    if console.is_terminal:
+        console.print(line, no_wrap=True, overflow="ellipsis")
+    else:
+        console.print(line, soft_wrap=True)
 
 
 def _cell(value: object) -> str:

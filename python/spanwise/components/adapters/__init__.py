@@ -5,21 +5,27 @@ An adapter is imported when the first object of its framework is met, so that no
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spanwise.components.base import Kind
 from spanwise.components.call import Component
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from spanwise.components.base import Kind
-
 _ADAPTERS = {"agno": "agno", "pydantic_ai": "pydantic_ai"}
 """The top-level package of a framework, and the module here that adapts its objects."""
 _SESSION_DATABASES = {"agno": "agno_sessions"}
 """The same for frameworks whose databases keep sessions; the module has `keeps_sessions` and `delete_session`."""
+_WRAPPED = {
+    Kind.AGENT: "`Agent({}, id=...)` makes an agent of it",
+    Kind.TEAM: "`Team([...], Coordinate({}), id=...)` makes a team that it leads",
+    Kind.WORKFLOW: "`Workflow([{}], id=...)` makes a workflow with this step",
+}
+"""How a function becomes a component of a kind."""
 
 LOGGERS = ("agno", "agno-team", "agno-workflow")
 """The loggers that frameworks configure themselves; `spanwise serve` redirects them to its own log."""
@@ -37,6 +43,10 @@ def as_component(found: object, kind: Kind | None = None) -> Component:
     """
     component = component_or_none(found)
     if component is None:
+        if inspect.isroutine(found):
+            name = getattr(found, "__name__", "function")
+            hint = _WRAPPED[kind or Kind.AGENT].format(name)
+            raise ConfigurationError(f"expected a component, {kind or Kind.AGENT}, got the function `{name}`: {hint}")
         shown = found if isinstance(found, type) else type(found)
         wanted = "a component" if kind is None else f"a component, {kind}"
         raise ConfigurationError(
@@ -98,4 +108,5 @@ def _module_for(found: object, modules: Mapping[str, str]) -> Any:  # noqa: ANN4
     try:
         return import_module(f"{__name__}.{name}")
     except ImportError as error:
-        raise ConfigurationError(f"objects of `{name}` need the extra of that name: {error}") from error
+        extra = name.replace("_", "-")
+        raise ConfigurationError(f"objects of `{name}` need `pip install 'spanwise[{extra}]'`: {error}") from error

@@ -1,0 +1,43 @@
+"""The arguments that commands share: FOLDER comes first, then what is done with it."""
+
+from __future__ import annotations
+
+import click
+
+EVERYTHING = "{}"
+"""The filter that matches every trace."""
+
+
+def folder_and_filter(given: tuple[str, ...], *, default: str | None = EVERYTHING) -> tuple[str | None, str]:
+    """Returns the data folder and the filter of `[FOLDER] [FILTER]`. What begins with a brace is the filter.
+
+    Args:
+        given: the arguments.
+        default: the filter if there is none; None if there must be one.
+
+    Raises:
+        UsageError: something else, or in another order.
+    """
+    folders = [text for text in given if not _is_filter(text)]
+    filters = [text for text in given if _is_filter(text)]
+    if len(folders) > 1:
+        raise click.UsageError(f"expected FILTER as JSON, such as '{EVERYTHING}', got `{folders[1]}`", _context())
+    if len(filters) > 1:
+        raise click.UsageError(f"expected one FILTER, got another: {filters[1]}", _context())
+    if folders and filters and given.index(folders[0]) > given.index(filters[0]):
+        raise click.UsageError(f"expected FOLDER before FILTER: `{_path()} {folders[0]} '{filters[0]}'`", _context())
+    if not filters and default is None:
+        raise click.UsageError(f"expected FILTER, the traces it is about as JSON; '{EVERYTHING}' are all", _context())
+    return (folders[0] if folders else None), (filters[0] if filters else str(default))
+
+
+def _is_filter(text: str) -> bool:
+    return text.lstrip().startswith(("{", "["))
+
+
+def _context() -> click.Context:
+    return click.get_current_context()
+
+
+def _path() -> str:
+    return _context().command_path

@@ -1,0 +1,87 @@
+"""Requests of commands to a running service."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.error import HTTPError, URLError
+from urllib.request import ProxyHandler, Request, build_opener
+
+import click
+from msgspec import Struct
+
+from spanwise.cli.shared.browser import NoServiceError, service_address
+from spanwise.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from http.client import HTTPResponse
+
+CONNECT_SECONDS = 10.0
+TOKEN_VARIABLE = "SPANWISE_TOKEN"  # noqa: S105  # the name of a variable, not a token
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+
+class Remote(Struct, frozen=True):
+    """A running service.
+
+    Attributes:
+        url: its address.
+        token: the token to send; None for none.
+    """
+
+    url: str
+    token: str | None = None
+
+    def open(self, path: str, body: object = None, timeout: float | None = CONNECT_SECONDS) -> HTTPResponse:
+        """Sends a GET, or a POST if there is a body, and returns the response, which the caller closes.
+
+        Args:
+            path: the path and query.
+            body: what to send as JSON.
+            timeout: how long the service may be silent, in seconds; None for ever.
+
+        Raises:
+            NoServiceError: nothing answers at the address.
+            ClickException: the service rejected the request; the message says why.
+        """
+        headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            request = Request(self.url.rstrip("/") + path, data, headers)  # noqa: S310  # the user's own address
+            response: HTTPResponse = build_opener(ProxyHandler({})).open(request, timeout=timeout)
+        except HTTPError as error:
+            raise click.ClickException(_rejection(error, self.token)) from error
+        except (URLError, OSError, ValueError) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            shown = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
+            raise NoServiceError(
+                f"no service answers at {self.url}: {shown}; `spanwise serve` starts one, `--url` names another"
+            ) from error
+        return response
+
+
+def remote_options(command: _Command) -> _Command:
+    """Adds `--url` and `--token` to `command`."""
+    token = click.option("--token", envvar=TOKEN_VARIABLE, help=f"Token to send to it. [{TOKEN_VARIABLE}]")
+    url = click.option("--url", help="Address of the service; by default the one that the settings give.")
+    return url(token(command))
+
+
+def remote_at(url: str | None, token: str | None) -> Remote:
+    """Returns the service at an address, by default the one of the settings."""
+    return Remote(url or service_address(load_settings()), token)
+
+
+def _rejection(error: HTTPError, token: str | None) -> str:
+    try:
+        detail = str(json.loads(error.read())["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail = error.reason
+    if error.code == 401:  # noqa: PLR2004  # Unauthorized
+        hint = "the token is not accepted" if token else f"`--token` or {TOKEN_VARIABLE} gives one"
+        return f"the service asks for a token: {detail}; {hint}"
+    return f"the service answered {error.code}: {detail}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +32,17 @@ def test_a_signal_ends_with_zero_and_traces_survive_the_restart(
     service.process.send_signal(number)
     assert service.process.wait(15) == 0, service.log.read_text()
     assert start().trace_ids() == ["a" * 32]
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.2])
+def test_two_signals_end_an_idle_service_as_one_does(start: Callable[..., RunningService], delay: float) -> None:
+    service = start()
+    service.process.send_signal(signal.SIGTERM)
+    time.sleep(delay)
+    service.process.send_signal(signal.SIGTERM)
+    assert service.process.wait(15) == 0, service.log.read_text()
+    assert service.events()[-1]["message"] == "stopped"
+    assert {event["level"] for event in service.events()} == {"info"}
 
 
 def test_a_signal_under_ingest_loses_nothing_that_was_acknowledged(start: Callable[..., RunningService]) -> None:
@@ -86,7 +99,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["serve", "--port", "x"], "setting `port` from the command line: Expected `int`, got `str`"),
         (["serve", "nope:service"], "expected MODULE:SERVICE, got `nope:service`"),
         (["serve", "spanwise:Filter"], "expected a Service at `spanwise:Filter`, got `type`"),
-        (["serve", "spanwise"], "expected MODULE:SERVICE, got `spanwise`"),
+        (["serve", "spanwise"], "`spanwise` has no `service`: it has no Service at all"),
         (["serve", "--config", "absent.toml"], "cannot read the settings file `absent.toml`"),
     ],
 )
@@ -98,13 +111,15 @@ def test_an_invalid_start_is_rejected_in_one_line(arguments: list[str], message:
 
 
 def test_the_command_prints_its_version_and_checks_a_folder(start: Callable[..., RunningService]) -> None:
-    assert run("--version").stdout.startswith("spanwise, version 0.1.0")
+    assert run("--version").stdout.startswith("spanwise 0.1.0")
     service = start()
     service.http.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON).raise_for_status()
     assert service.stop() == 0
     done = run("check", str(service.data_dir))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("{")
+    assert done.stdout.startswith("Sound: ")
+    report = json.loads(run("check", str(service.data_dir), "--json").stdout)
+    assert {"bytes", "segments", "database_rows"} <= report.keys()
 
 
 def test_a_client_that_disconnects_in_mid_request_harms_nobody(service: RunningService) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "MetricDropReport",
     "Page",
     "PreparedAggregation",
+    "Progress",
     "SpanFilter",
     "Tail",
     "TailFeed",

@@ -146,7 +146,8 @@ def _how_far(progress: Progress, elapsed: float) -> str:
     done, total = progress.done_of_total
     if not done:
         return f"{elapsed:.0f} s so far"
-    return f"{done:,} of {total:,} objects, {done / elapsed:.1f}/s, {elapsed * max(total - done, 0) / done:.0f} s left"
+    left = elapsed * max(total - done, 0) / done
+    return f"{min(done, total):,} of {total:,} objects, {done / elapsed:.1f}/s, {left:.0f} s left"
 
 
 def _log_failure(opening: asyncio.Task[None]) -> None:

@@ -30,9 +30,10 @@ def run(*arguments: object) -> Result:
 
 def imported(source: Path, tmp_path: Path, spans: int) -> list[Any]:
     """Imports a file, checks the count, and returns every trace with its tree."""
-    done = run("import", source, tmp_path / "data")
+    done = run("import", tmp_path / "data", source)
     assert done.exit_code == 0, done.output
-    assert f"Accepted spans: {spans:,}. Rejected: 0." in done.output
+    assert f"Imported {spans:,} spans into" in done.output
+    assert "rejected" not in done.output
     store = TraceStore.open_read_only(str(tmp_path / "data" / "traces"))
     traces: list[Any] = json.loads(store.search_runs(EVERYTHING, 1, 100).data)
     assert sum(trace["total_spans"] for trace in traces) == spans
@@ -171,8 +172,9 @@ def test_a_record_that_is_no_span_is_rejected_with_its_position(tmp_path: Path) 
     jaeger = json.dumps({"traceID": "2", "spans": [{"spanID": "zz", "operationName": "x", "traceID": "2"}]})
     lines = [good, '{"name": "x"}', "{", "[]", jaeger, '{"parentObservationId": null, "id": "a", "traceId": "b"}']
     (tmp_path / "spans.jsonl").write_text("\n".join(lines), "utf-8")
-    done = run("import", tmp_path / "spans.jsonl", tmp_path / "data")
-    assert "Accepted spans: 1. Rejected: 4." in done.output
+    done = run("import", tmp_path / "data", tmp_path / "spans.jsonl")
+    assert "Imported 1 span into" in done.output
+    assert "; rejected 4 spans." in done.output
     reasons = [line.partition("spans.jsonl, ")[2] for line in done.output.splitlines() if line.startswith("rejected")]
     assert reasons == [
         "span 1: expected a span, found an object without `trace_id`, `span_id`, `start_time`",

@@ -268,9 +268,10 @@ fn join(parts: &[Node<'_>], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet
         if open.is_empty() {
             break;
         }
-        // Any place of a trace is enough of a part that no later one can reject.
+        // Any place of a trace is enough of a part that no later one can reject, if the ones before it hold there.
         let is_any = sought.is_any && (is_or || number == parts.len());
-        let truths = part.truths(block, &open, Sought { is_any, ..sought }).negated_if(is_or);
+        let asked = if is_any && !is_or { &yes } else { &open };
+        let truths = part.truths(block, asked, Sought { is_any, ..sought }).negated_if(is_or);
         yes.intersect(&truths.yes);
         no.unite(&truths.no);
         open.subtract(&truths.no);

@@ -13,7 +13,7 @@ use spanwise::trace::{Trace, TraceRow};
 use super::{assert_newest, found, id};
 use crate::filter::compiled;
 use crate::support::memory::Memory;
-use crate::support::spans::{failed, request, span, with};
+use crate::support::spans::{MILLISECOND, failed, request, span, with};
 
 #[test]
 fn what_is_kept_of_a_segment_holds_for_earlier_snapshots_too() {
@@ -152,4 +152,27 @@ fn a_batch_without_traces_says_what_it_cannot_know() {
     let filter = compiled(filter);
     let error = filter.mask(&to_batch(&[TraceRow::of(&Trace::new(id(1), 0))])).expect_err("rejected");
     assert!(matches!(&error, Error::Batch(message) if message.contains("conditions on spans")), "{error:?}");
+}
+
+#[test]
+fn a_span_whose_word_is_missing_does_not_stand_for_one_that_has_it() {
+    let store = TraceStore::open_in(Arc::new(Memory::default()), Options::default()).expect("a store");
+    let lasting = |id: u64, kind: &str, start: u64| {
+        let mut made = with(span(1, id, start), "openinference.span.kind", kind);
+        made.end_time_unix_nano = made.start_time_unix_nano + MILLISECOND;
+        made
+    };
+    // The first span has no tool and is followed by a model, as the tool is.
+    let tool = with(lasting(2, "TOOL", 20), "tool.name", "refund");
+    let spans = [lasting(1, "LLM", 0), tool, lasting(3, "LLM", 40)];
+    store.ingest(request(&spans)).expect("ingested");
+    store.flush().expect("sealed");
+    store.index().expect("indexed");
+    for axis in ["FOLLOWED_BY", "PRECEDED_BY"] {
+        let model = json!({"op": "EQ", "key": "type", "value": "LLM"});
+        let refund = json!({"op": "EQ", "key": "tool_name", "value": "refund"});
+        let both = json!({"op": "AND", "conditions": [refund, {"op": axis, "where": model}]});
+        let filter = compiled(&json!({"op": "SPAN", "where": both}).to_string());
+        assert_eq!(found(&store.snapshot(), &filter), [id(1).to_string()], "{axis}");
+    }
 }

@@ -416,6 +416,35 @@ class TraceStore:
         """
 
     @staticmethod
+    def follow(url: str, options: bytes | None = None) -> TraceStore:
+        """Follows the store at `url`, which another process writes to, and writes nothing there.
+
+        What is acknowledged is found within the option `follow_milliseconds` and the time to read it. If there is no
+        store yet, it is waited for in the background; until then reading raises UnavailableError.
+
+        Raises:
+            ConfigurationError: the address or an option is invalid, or the store has a newer format.
+            StoreLockedError: another reader has the same option `cache_dir`.
+            StoreDamagedError: an object is missing or not what was written.
+            StoreError: the storage failed.
+        """
+
+    @property
+    def as_of(self) -> int | None:
+        """Up to when everything is known that was acknowledged, in microseconds since 1970.
+
+        None if the store was never read, or is not followed.
+        """
+
+    def refresh(self) -> None:
+        """Reads what was acknowledged before the call, if the store is followed.
+
+        Raises:
+            UnavailableError: there is no store yet, or it changes faster than it can be read.
+            StoreError: the storage failed.
+        """
+
+    @staticmethod
     def open_read_only(url: str, progress: Progress | None = None) -> TraceStore:
         """Opens the current state of the store at `url` for reading; another process may be writing to it.
 

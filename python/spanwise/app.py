@@ -170,6 +170,8 @@ class Service:
             unknown_callers=ProcessorBudget(self.settings.unknown_processor_share),
             streams=StreamLimit(self.settings.max_event_streams),
             sockets=self._sockets,
+            is_reader=self.settings.reader,
+            writer_url=self.settings.writer_url,
             settings=shown_values(self.settings),
         )
 
@@ -207,6 +209,8 @@ class Service:
     @property
     def _needs_run_database(self) -> bool:
         """Whether the database of runs is opened with the service. Without components it may have no location."""
+        if self.settings.reader:
+            return False
         has_location = "://" not in self.settings.data_dir or self._has_database_setting
         return self._registry.hosts or (self._sources is None and has_location)
 
@@ -221,6 +225,8 @@ class Service:
             ConfigurationError: a setting, a key, the address of a store or the database is not usable.
             StoreError: another process holds a store, a store is damaged, or its storage failed.
         """
+        if self.settings.reader and self._registry.hosts:
+            raise ConfigurationError("a reader hosts no components: remove them, or switch the setting `reader` off")
         _ = self.app
         if not self.settings.authorization:
             _log.info(

@@ -46,6 +46,14 @@ STORE_GAUGES = {
         "spanwise_store_is_unsearchable",
         "1 while searches are rejected: another process holds the store, or that is not known.",
     ),
+    "lag_seconds": (
+        "spanwise_store_lag_seconds",
+        "Of a reader: how long ago the last look at the store began after which all was known.",
+    ),
+    "following_fault": (
+        "spanwise_store_is_following_failing",
+        "Of a reader: 1 while looks at the store fail; they are retried.",
+    ),
     "is_merging": ("spanwise_store_is_merging", "1 while segments are being merged."),
     "seal_fault": ("spanwise_store_is_seal_failing", "1 while sealing the head fails; it is retried."),
     "merge_fault": ("spanwise_store_is_merge_failing", "1 if a merge failed, or leaves out a damaged segment."),

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
-use super::store::{PyCancellationToken, PyTraceStore, token_of};
+use super::store::PyTraceStore;
 use crate::search::{Aggregation, PreparedAggregation};
+use crate::storage::Snapshot;
 
 /// A compiled aggregation: immutable, shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Aggregation", frozen)]
@@ -43,8 +45,8 @@ impl PyAggregation {
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPreparedAggregation> {
         let token = token_of(cancel);
-        detached(py, || PreparedAggregation::new(store.opened.present()?.as_ref(), &self.aggregation, &token))
-            .map(|prepared| PyPreparedAggregation { prepared })
+        let prepare = |snapshot: &Snapshot| PreparedAggregation::new(snapshot, &self.aggregation, &token);
+        detached(py, || store.opened.answer(prepare)).map(|prepared| PyPreparedAggregation { prepared })
     }
 }
 

@@ -2,9 +2,10 @@
 
 use pyo3::prelude::*;
 
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
 use super::filter::PyFilter;
-use super::store::{PyCancellationToken, PyTraceStore, token_of};
+use super::store::PyTraceStore;
 use crate::search;
 
 /// Counted keys of attributes.
@@ -47,7 +48,8 @@ pub(super) fn attribute_keys(
 ) -> PyResult<PyAttributeKeys> {
     let token = token_of(cancel);
     let keys = detached(py, || {
-        search::attribute_keys(store.opened.present()?.as_ref(), &filter.filter, (prefix, limit), &token)
+        let prefix = (prefix, limit);
+        store.opened.answer(|snapshot| search::attribute_keys(snapshot, &filter.filter, prefix, &token))
     });
     keys.map(PyAttributeKeys)
 }

@@ -2,9 +2,10 @@
 
 use pyo3::prelude::*;
 
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
 use super::filter::PyFilter;
-use super::store::{PyCancellationToken, PyTraceStore, token_of};
+use super::store::PyTraceStore;
 use crate::search::{FacetPlan, FacetRequest, Facets};
 
 /// Facets that can be counted in one state of a store.

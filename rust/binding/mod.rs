@@ -6,6 +6,7 @@
 mod aggregate;
 mod attributes;
 mod bulk;
+mod cancellation;
 mod detach;
 mod errors;
 mod facets;
@@ -34,6 +35,8 @@ mod _engine {
         trace_schema,
     };
     #[pymodule_export]
+    use super::cancellation::PyCancellationToken;
+    #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
     #[pymodule_export]
     use super::filter::{PyFilter, PySpanFilter, filter_schema};
@@ -46,7 +49,7 @@ mod _engine {
     #[pymodule_export]
     use super::progress::PyProgress;
     #[pymodule_export]
-    use super::store::{PyCancellationToken, PyTraceStore};
+    use super::store::PyTraceStore;
     #[pymodule_export]
     use super::tail::{PyTail, PyTailFeed};
 

@@ -1,14 +1,16 @@
-//! What the Python class `TraceStore` holds: a store that it writes to, or the state of one that it reads.
+//! What the Python class `TraceStore` holds: a store that it writes to or follows, or the state of one that it reads.
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::storage::{Changes, Snapshot, TraceStore};
+use crate::storage::{Changes, Follower, Snapshot, Stats, TraceStore};
 
 /// How the store is open.
 pub(super) enum OpenStore {
     /// As its single writer.
     Writer(TraceStore),
+    /// As one of its readers.
+    Follower(Follower),
     /// As a snapshot, which another process may have moved past.
     Reader(Arc<Snapshot>),
 }
@@ -17,18 +19,39 @@ impl OpenStore {
     /// Returns the state to answer from.
     ///
     /// # Errors
-    /// As [`TraceStore::present`].
+    /// As [`TraceStore::present`], [`Follower::present`].
     pub(super) fn present(&self) -> Result<Arc<Snapshot>> {
         match self {
             Self::Writer(store) => store.present(),
+            Self::Follower(follower) => follower.present(),
             Self::Reader(snapshot) => Ok(snapshot.clone()),
         }
+    }
+
+    /// Returns the answer of the present state. If it cannot be read because the writer has removed what it merged or
+    /// deleted since, returns that of the newest state.
+    ///
+    /// # Errors
+    /// Those of `ask`; as [`OpenStore::present`].
+    pub(super) fn answer<T>(&self, ask: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
+        let snapshot = self.present()?;
+        let answer = ask(&snapshot);
+        if !matches!(answer, Err(Error::Busy(_) | Error::Damage { .. } | Error::Storage { .. })) {
+            return answer;
+        }
+        if let Self::Follower(follower) = self {
+            // What cannot be refreshed cannot be answered better either.
+            let _as_it_was = follower.refresh();
+        }
+        let newest = self.present()?;
+        if newest.has_segments_of(&snapshot) { answer } else { ask(&newest) }
     }
 
     /// Returns the state as it is known, whoever holds the store.
     pub(super) fn known(&self) -> Arc<Snapshot> {
         match self {
             Self::Writer(store) => store.snapshot(),
+            Self::Follower(follower) => follower.snapshot(),
             Self::Reader(snapshot) => snapshot.clone(),
         }
     }
@@ -37,7 +60,41 @@ impl OpenStore {
     pub(super) fn changes(&self) -> Arc<Changes> {
         match self {
             Self::Writer(store) => store.changes(),
+            Self::Follower(follower) => follower.changes(),
             Self::Reader(_) => Arc::default(),
+        }
+    }
+
+    /// Returns up to when everything is known, if the store is followed and was read.
+    pub(super) fn as_of(&self) -> Option<i64> {
+        if let Self::Follower(follower) = self { follower.as_of() } else { None }
+    }
+
+    /// Reads what is new; a store that is not followed has nothing to read.
+    ///
+    /// # Errors
+    /// As [`Follower::refresh`].
+    pub(super) fn refresh(&self) -> Result<()> {
+        if let Self::Follower(follower) = self { follower.refresh() } else { Ok(()) }
+    }
+
+    /// Returns the statistics.
+    ///
+    /// # Errors
+    /// [`Error::Options`] of a snapshot.
+    pub(super) fn stats(&self) -> Result<Stats> {
+        if let Self::Follower(follower) = self { Ok(follower.stats()) } else { Ok(self.writer()?.stats()) }
+    }
+
+    /// Closes the store.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if one of its threads had died.
+    pub(super) fn close(&self) -> Result<()> {
+        match self {
+            Self::Writer(store) => store.close(),
+            Self::Follower(follower) => follower.close(),
+            Self::Reader(_) => Ok(()),
         }
     }
 
@@ -48,7 +105,9 @@ impl OpenStore {
     pub(super) fn writer(&self) -> Result<&TraceStore> {
         match self {
             Self::Writer(store) => Ok(store),
-            Self::Reader(_) => Err(Error::Options("the store was opened for reading only".into())),
+            Self::Follower(_) | Self::Reader(_) => {
+                Err(Error::Options("the store was opened for reading only".into()))
+            }
         }
     }
 }

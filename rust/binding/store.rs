@@ -1,11 +1,10 @@
 //! The Python class `TraceStore`, and the functions about its requests.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
 use super::bulk::{PyDownload, import_all};
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
 use super::filter::{PyFilter, PySpanFilter};
 use super::open_store::OpenStore;
@@ -13,31 +12,11 @@ use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
 use super::progress::{PyProgress, progress_of};
 use crate::bulk::{self, Format};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
-use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort, SpanPageRequest};
+use crate::search::{self, Detail, PageRequest, RunView, Sort, SpanPageRequest};
 use crate::storage::{LogIngestReport, Options, TraceStore};
 use crate::trace::values::ValuePart;
-
-/// Cancels a running search.
-#[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
-#[derive(Default)]
-pub(super) struct PyCancellationToken {
-    token: Arc<CancellationToken>,
-}
-
-#[pymethods]
-impl PyCancellationToken {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    /// Cancels the search; it soon ends with `CancelledError`.
-    fn cancel(&self) {
-        self.token.cancel();
-    }
-}
 
 /// A durable store of traces with a single writer.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
@@ -57,12 +36,27 @@ impl PyTraceStore {
         progress: Option<Bound<'_, PyProgress>>,
     ) -> PyResult<Self> {
         let progress = progress_of(progress);
-        let store = detached(py, || {
-            let options: Options = serde_json::from_slice(options.unwrap_or(b"{}"))
-                .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))?;
-            TraceStore::open(url, Options { progress, ..options })
-        })?;
+        let store = detached(py, || TraceStore::open(url, Options { progress, ..options_of(options)? }))?;
         Ok(Self { opened: OpenStore::Writer(store) })
+    }
+
+    /// Follows the store at `url`, which another process writes to. If there is none yet, waits for it in the background.
+    #[staticmethod]
+    #[pyo3(signature = (url, options = None))]
+    fn follow(py: Python<'_>, url: &str, options: Option<&[u8]>) -> PyResult<Self> {
+        let follower = detached(py, || TraceStore::follow(url, options_of(options)?))?;
+        Ok(Self { opened: OpenStore::Follower(follower) })
+    }
+
+    /// Returns up to when everything is known, in microseconds since 1970, of a store that is followed.
+    #[getter]
+    fn as_of(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        detached(py, || Ok(self.opened.as_of()))
+    }
+
+    /// Reads what was acknowledged before the call, of a store that is followed.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.opened.refresh())
     }
 
     /// Opens the current state of the store at `url` for reading; another process may be writing to it.
@@ -172,7 +166,7 @@ impl PyTraceStore {
             let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
             let view = RunView { detail: Detail::from_word(detail)?, with_matches: matches };
             let search = if ends_when_full { search::newest_runs } else { search::runs };
-            search(self.opened.present()?.as_ref(), &filter.filter, request, view, &token)
+            self.opened.answer(|snapshot| search(snapshot, &filter.filter, request, view, &token))
         })
         .map(PyPage::new)
     }
@@ -189,12 +183,8 @@ impl PyTraceStore {
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || {
-            search::ids(
-                self.opened.present()?.as_ref(),
-                &filter.filter,
-                PageRequest::new(page, limit)?,
-                &token,
-            )
+            let request = PageRequest::new(page, limit)?;
+            self.opened.answer(|snapshot| search::ids(snapshot, &filter.filter, request, &token))
         })
         .map(PyPage::new)
     }
@@ -211,12 +201,8 @@ impl PyTraceStore {
     ) -> PyResult<PyPage> {
         let token = token_of(cancel);
         detached(py, || {
-            search::sessions(
-                self.opened.present()?.as_ref(),
-                &filter.filter,
-                PageRequest::new(page, limit)?,
-                &token,
-            )
+            let request = PageRequest::new(page, limit)?;
+            self.opened.answer(|snapshot| search::sessions(snapshot, &filter.filter, request, &token))
         })
         .map(PyPage::new)
     }
@@ -240,7 +226,7 @@ impl PyTraceStore {
             let search = if ends_when_full { search::newest_spans } else { search::spans };
             let filters = (&*filter.filter, &spans.filter);
             let request = SpanPageRequest { page: PageRequest::new(page, limit)?, with_matches };
-            search(self.opened.present()?.as_ref(), filters, request, &token)
+            self.opened.answer(|snapshot| search(snapshot, filters, request, &token))
         })
         .map(PyPage::new)
     }
@@ -256,12 +242,8 @@ impl PyTraceStore {
     ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::trace(
-                self.opened.present()?.as_ref(),
-                trace_id,
-                &filter.filter,
-                Detail::from_word(detail)?,
-            )
+            let detail = Detail::from_word(detail)?;
+            self.opened.answer(|snapshot| search::trace(snapshot, trace_id, &filter.filter, detail))
         })
     }
 
@@ -276,12 +258,8 @@ impl PyTraceStore {
     ) -> PyResult<Option<Vec<u8>>> {
         detached(py, || {
             let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            search::damaged_trace(
-                self.opened.present()?.as_ref(),
-                trace_id,
-                &filter.filter,
-                Detail::from_word(detail)?,
-            )
+            let detail = Detail::from_word(detail)?;
+            self.opened.answer(|snapshot| search::damaged_trace(snapshot, trace_id, &filter.filter, detail))
         })
     }
 
@@ -299,7 +277,8 @@ impl PyTraceStore {
         detached(py, || {
             let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
             let Some((trace_id, span_id)) = ids else { return Ok(None) };
-            search::span(self.opened.present()?.as_ref(), trace_id, span_id, &filter.filter, max_bytes)
+            self.opened
+                .answer(|snapshot| search::span(snapshot, trace_id, span_id, &filter.filter, max_bytes))
         })
     }
 
@@ -316,7 +295,7 @@ impl PyTraceStore {
             let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
             let Some((trace_id, span_id)) = ids else { return Ok(None) };
             let wanted = ValuePart { path: part.0, from: part.1, max_bytes: part.2 };
-            search::value(self.opened.present()?.as_ref(), trace_id, span_id, &filter.filter, &wanted)
+            self.opened.answer(|snapshot| search::value(snapshot, trace_id, span_id, &filter.filter, &wanted))
         })
     }
 
@@ -371,20 +350,17 @@ impl PyTraceStore {
     /// Returns counts and sizes as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || {
-            serde_json::to_vec(&self.opened.writer()?.stats()).map_err(|error| Error::storage("stats", error))
+            serde_json::to_vec(&self.opened.stats()?).map_err(|error| Error::storage("stats", error))
         })
     }
 
     /// Closes the store and releases it to the next opener.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || match &self.opened {
-            OpenStore::Writer(store) => store.close(),
-            OpenStore::Reader(_) => Ok(()),
-        })
+        detached(py, || self.opened.close())
     }
 }
 
-/// Returns the token of `cancel`, or one that is never cancelled.
-pub(super) fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<CancellationToken> {
-    cancel.map_or_else(Arc::default, |cancel| cancel.get().token.clone())
+fn options_of(json: Option<&[u8]>) -> Result<Options> {
+    serde_json::from_slice(json.unwrap_or(b"{}"))
+        .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))
 }

@@ -52,6 +52,13 @@ impl Changes {
         recent.position()
     }
 
+    /// Forgets all traces, because some have changed that are not known.
+    pub(crate) fn forget(&self) {
+        let mut recent = self.recent();
+        recent.first = recent.position() + 1;
+        recent.traces.clear();
+    }
+
     fn recent(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@
 //! 2. The next manifest is created with a fresh writer id, then the next WAL object as a fence. From here on any
 //!    earlier writer finds its next number taken and stops. If it wrote while we read, a newer manifest makes us
 //!    begin again, and the WAL is replayed up to the fence.
-//! 3. Objects that the manifest does not name are deleted.
+//! 3. Objects that the manifest does not name are deleted, or left to be deleted once they have lingered.
 //!
 //! # Why there is one writer, without a lock
 //!
@@ -45,7 +45,7 @@ use crate::storage::state::StoreState;
 use crate::storage::state::claim::{self, Claim};
 use crate::storage::state::open_segments::open_segments;
 use crate::storage::state::replay::replay;
-use crate::storage::state::sweep::sweep;
+use crate::storage::state::sweep::sweep_manifests;
 use crate::storage::wal;
 
 /// How many other writers may take a number between our listing and our put.
@@ -111,7 +111,12 @@ fn take_over(
     state.quarantined_wal = QuarantinedWal::all_of(objects, &state.manifest)?.into();
     let fences = if is_locked { BTreeSet::new() } else { std::mem::take(&mut state.fences) };
     let claim = Claim { writer, manifest: state.manifest.number, fence, fences, is_locked };
-    sweep(objects, &state.manifest, &claim)?;
+    let superseded = sweep_manifests(objects, &state.manifest, &claim)?;
+    if options.linger().is_zero() {
+        superseded.iter().try_for_each(|path| objects.delete(path))?;
+    } else {
+        state.superseded = superseded;
+    }
     IndexCache::of(options).sweep(state.manifest.segments.iter().map(|segment| segment.id.as_str()))?;
     Ok((claim, state))
 }
@@ -150,7 +155,7 @@ pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result
 /// Returns the state that `manifest` and the WAL after it describe, and writes nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<StoreState> {
     options.progress.begin(manifest.segments.len() as u64);
-    let segments = open_segments(objects, &mut manifest, options)?;
+    let segments = open_segments(objects, &mut manifest, options, &[])?;
     let newest = wal::newest(objects, manifest.wal_through)?;
     options.progress.expect(newest.saturating_sub(manifest.wal_checkpoint));
     let mut state = StoreState::new(manifest, segments);

@@ -1,6 +1,7 @@
 //! The options of a store, and the addresses of local ones.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -76,6 +77,11 @@ pub struct Options {
     pub max_index_bytes: u64,
     /// For a store in a bucket, how many bytes of recently read documents are cached there.
     pub cache_bytes: u64,
+    /// Objects that are not needed any more are kept this many seconds for readers that follow the store and may still hold
+    /// them. By default 60 in a bucket, and 0 in a folder, where an open file stays readable.
+    pub linger_seconds: Option<u64>,
+    /// A store that is followed is looked at this many milliseconds after the last look.
+    pub follow_milliseconds: u64,
     /// Whether opening an address without a store fails; otherwise a store is created there.
     pub existing: bool,
     /// Whether opening quarantines damaged segments instead of failing.
@@ -97,6 +103,11 @@ pub(crate) struct Indexing {
 }
 
 impl Options {
+    /// Returns how long superseded objects linger.
+    pub(crate) fn linger(&self) -> Duration {
+        Duration::from_secs(self.linger_seconds.unwrap_or(0))
+    }
+
     pub(crate) fn indexing(&self) -> Indexing {
         Indexing { kinds: self.indexes.clone(), max_bytes: self.max_index_bytes }
     }
@@ -124,6 +135,8 @@ impl Default for Options {
             indexes: IndexKind::ALL.to_vec(),
             max_index_bytes: 1 << 30,
             cache_bytes: 4 << 30,
+            linger_seconds: None,
+            follow_milliseconds: 250,
             existing: false,
             recover: false,
             is_cache_foreign: false,

@@ -7,7 +7,7 @@ use crate::storage::options::IndexKind;
 use crate::storage::snapshot::published::Published;
 
 /// Counts, sizes and errors of a store.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// Live traces, which a search without a filter finds.
     pub traces: u64,
@@ -46,6 +46,13 @@ pub struct Stats {
     /// Why searches are rejected: another process holds the store, or that is not known.
     #[serde(rename = "holding_fault")]
     pub holding_error: Option<String>,
+    /// Of a reader: up to when everything is known that was acknowledged, in microseconds since 1970.
+    pub as_of: Option<i64>,
+    /// Of a reader: how long ago that was.
+    pub lag_seconds: Option<f64>,
+    /// Of a reader: why the last look at the store failed; it is retried.
+    #[serde(rename = "following_fault")]
+    pub following_error: Option<String>,
     /// Why the last seal failed; it is retried.
     #[serde(rename = "seal_fault")]
     pub seal_error: Option<String>,
@@ -94,6 +101,9 @@ impl Stats {
             is_acknowledging: is_running && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
             holding_error: published.holding.doubt(),
+            as_of: None,
+            lag_seconds: None,
+            following_error: None,
             seal_error: progress.seal_error.clone(),
             is_merging: progress.is_merging,
             merge_error: progress.merge_error.clone(),

@@ -13,6 +13,7 @@ use crate::storage::backup::{self, BackupReport};
 use crate::storage::changes::Changes;
 use crate::storage::check::{self, CheckReport};
 use crate::storage::deletion_interval::DeletionInterval;
+use crate::storage::follower::{FollowedStore, Follower};
 use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::objects::location::StoreLocation;
@@ -123,6 +124,24 @@ impl TraceStore {
         let progress = progress.clone();
         let options = Options { cache_dir, is_cache_foreign: true, progress, ..Options::default() };
         open::open_read_only(location.open_existing()?.as_ref(), &options).map(Arc::new)
+    }
+
+    /// Follows the store at `url`, which another process writes to, and writes nothing there. What is acknowledged is found
+    /// soon after ([`Options::follow_milliseconds`]). If there is no store yet, the reader waits for it.
+    ///
+    /// # Errors
+    /// As [`TraceStore::open_read_only`], but not that there is no store; [`Error::Locked`] if another reader has the same
+    /// [`Options::cache_dir`].
+    pub fn follow(url: &str, options: Options) -> Result<Follower> {
+        Follower::start(FollowedStore::At(StoreLocation::parse(url)?), options)
+    }
+
+    /// Follows the store that is kept in `objects`.
+    ///
+    /// # Errors
+    /// As [`TraceStore::follow`].
+    pub fn follow_in(objects: Arc<dyn Objects>, options: Options) -> Result<Follower> {
+        Follower::start(FollowedStore::In(objects), options)
     }
 
     /// Stores whole traces past the head and the WAL, as a segment of their own. Each is merged with what is stored

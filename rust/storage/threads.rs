@@ -49,7 +49,7 @@ impl Threads {
     fn spawn(
         objects: Arc<dyn Objects>,
         options: Options,
-        opened: (Claim, StoreState),
+        mut opened: (Claim, StoreState),
         published: &Arc<Published>,
     ) -> std::io::Result<(Self, Sender<Command>)> {
         let (commands, received) = unbounded();
@@ -61,7 +61,8 @@ impl Threads {
         let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
         let merging = compact::start(storage.clone(), merge_tasks, commands.clone(), is_closing.clone())?;
         let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
-        let (reclaiming, reclaimer) = reclaim::start(storage)?;
+        let (reclaiming, reclaimer) = reclaim::start(storage, options.linger())?;
+        reclaimer.delete_superseded(std::mem::take(&mut opened.1.superseded));
         let workers = Workers { seals, merges, wal_writer, reclaimer };
         let watching_options = options.clone();
         let claim_watching =

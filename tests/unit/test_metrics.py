@@ -59,7 +59,8 @@ def test_every_number_and_error_of_a_stores_statistics_is_a_gauge(tmp_path: Path
     stats = json.loads(store.stats())
     store.close()
     numbers = {name for name, value in stats.items() if isinstance(value, int)}
-    assert numbers | {name for name in stats if name.endswith("_fault")} == STORE_GAUGES.keys()
+    assert stats["lag_seconds"] is None, "a writer is not behind"
+    assert numbers | {"lag_seconds"} | {name for name in stats if name.endswith("_fault")} == STORE_GAUGES.keys()
 
 
 def test_a_gauge_without_labels_is_one_sample() -> None:

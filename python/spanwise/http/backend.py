@@ -50,6 +50,8 @@ class Backend:
         unknown_callers: bounds the processor time for callers without a verified token.
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
+        is_reader: whether this process only reads traces.
+        writer_url: of a reader, the address of the writer; empty if it is not known.
         settings: the values of settings by name, without secrets.
         unknown_parameters: rejects or logs query parameters that a route does not have.
         metrics: counts requests.
@@ -75,6 +77,8 @@ class Backend:
     unknown_callers: ProcessorBudget
     streams: StreamLimit
     sockets: SocketLimits
+    is_reader: bool
+    writer_url: str
     settings: Mapping[str, object]
     unknown_parameters: UnknownParameters = field(default_factory=UnknownParameters)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)

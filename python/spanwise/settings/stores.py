@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
 from spanwise.settings.budgets import MEBIBYTE
-from spanwise.settings.otlp import OtlpSettings
+from spanwise.settings.readers import ReaderSettings
+
+Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
-class StoreSettings(OtlpSettings, frozen=True, kw_only=True):
+class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
     """How long traces are kept, how much of the disk they leave free, and what is done about damage."""
 
     min_free_bytes: Annotated[
@@ -24,6 +26,13 @@ class StoreSettings(OtlpSettings, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="Delete the oldest traces while compressed documents exceed this size; 0 keeps them."),
     ] = 0
+    linger_seconds: Annotated[
+        Seconds | None,
+        Meta(
+            description="How long objects that are not needed any more are kept, for readers that may still hold them.",
+            extra={"default": "60 in a bucket, 0 in a folder"},
+        ),
+    ] = None
     index_spans: Annotated[
         bool,
         Meta(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from spanwise._engine import Progress
 from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
-from spanwise.traces.store_options import not_ready, open_store
+from spanwise.traces.store_options import follow_store, not_ready, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,16 @@ class LazyStore:
     def is_open(self) -> bool:
         """Returns whether the store is open."""
         return self._store is not None and not self._closed
+
+    def as_of(self) -> float | None:
+        """Returns up to when an answer that is begun now knows everything: seconds since 1970.
+
+        A writer knows all that it has acknowledged. None if a reader has never read its store.
+        """
+        if not self._settings.reader or self._store is None:
+            return time.time()
+        as_of = self._store.as_of
+        return None if as_of is None else as_of / 1e6
 
     async def not_ready(self) -> str | None:
         """Returns what the store, which is open, does not serve now, and why; None if it serves everything."""
@@ -135,10 +145,14 @@ class LazyStore:
     async def _open(self) -> None:
         assert self._url is not None  # noqa: S101  # a store that was passed in is open
         started, progress = time.monotonic(), Progress()
-        opening = asyncio.create_task(asyncio.to_thread(open_store, self._url, self._settings, progress=progress))
+        opening = asyncio.create_task(asyncio.to_thread(_opened, self._url, self._settings, progress))
         while not (await asyncio.wait([opening], timeout=PROGRESS_SECONDS))[0]:
             _log.info("opening the trace store `%s`: %s", self._url, _how_far(progress, time.monotonic() - started))
         self._store = opening.result()
+
+
+def _opened(url: str, settings: Settings, progress: Progress) -> TraceStore:
+    return follow_store(url, settings) if settings.reader else open_store(url, settings, progress=progress)
 
 
 def _how_far(progress: Progress, elapsed: float) -> str:

@@ -78,6 +78,12 @@ class Traces:
                 return reason
         return None
 
+    def as_of(self) -> float | None:
+        """Returns up to when everything is known of every store, in seconds since 1970; None if one was never read."""
+        moments = [store.as_of() for store in self._stores.values()]
+        known = [moment for moment in moments if moment is not None]
+        return min(known) if len(known) == len(moments) else None
+
     async def open(self) -> None:
         """Opens the stores and replays their write-ahead logs; a no-op when they are open.
 

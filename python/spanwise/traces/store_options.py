@@ -43,12 +43,20 @@ class _QuarantinedWal(msgspec.Struct, frozen=True, rename={"error": "fault"}):
     last_object: str | None = None
 
 
-_STATS_NAMES = {"quarantined": "aside", "quarantined_wal": "wal_aside", "holding_error": "holding_fault"}
+_STATS_NAMES = {
+    "quarantined": "aside",
+    "quarantined_wal": "wal_aside",
+    "holding_error": "holding_fault",
+    "following_error": "following_fault",
+}
 
 
 class _Stats(msgspec.Struct, frozen=True, rename=_STATS_NAMES):
     is_acknowledging: bool
     holding_error: str | None
+    as_of: int | None
+    lag_seconds: float | None
+    following_error: str | None
     quarantined: list[_QuarantinedSegment]
     quarantined_wal: list[_QuarantinedWal]
 
@@ -76,8 +84,9 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
         "max_decoding_bytes": settings.decode_buffer_bytes,
         "min_free_bytes": settings.min_free_bytes,
         "max_index_bytes": max_index_bytes(),
-        "indexes": [kind for kind in _INDEX_KINDS if getattr(settings, f"index_{kind}")],
+        "indexes": _index_kinds(settings),
         "recover": settings.recover,
+        "linger_seconds": settings.linger_seconds,
         "retain_seconds": settings.retain_seconds or None,
         "retain_bytes": settings.retain_bytes or None,
         "existing": existing,
@@ -92,6 +101,43 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
             _warn_if_open(Path(settings.data_dir), 0o022)
     set_process_tables(settings)
     store = TraceStore.open(url, msgspec.json.encode(options), progress)
+    _log_quarantined(store)
+    return store
+
+
+def follow_store(url: str, settings: Settings) -> TraceStore:
+    """Returns the store at `url`, which another process writes to, as one of its readers. Logs what is quarantined.
+
+    Args:
+        url: the path of its folder, or the URL of its bucket.
+        settings: the options to follow it with.
+
+    Raises:
+        ConfigurationError: the address or an option is invalid.
+        StoreError: another reader uses the cache, the store is damaged, or the storage failed.
+    """
+    options: dict[str, object] = {
+        "follow_milliseconds": round(settings.follow_seconds * 1000),
+        "max_index_bytes": max_index_bytes(),
+        "indexes": _index_kinds(settings),
+    }
+    if is_bucket(url) or settings.cache_dir:
+        cache = _cache(url, settings)
+        # A writer on this machine has that one.
+        options |= {"cache_dir": f"{cache}-reader", "cache_bytes": settings.cache_bytes}
+    set_process_tables(settings)
+    store = TraceStore.follow(url, msgspec.json.encode(options))
+    _log_quarantined(store)
+    if store.as_of is None:
+        _log.warning("there is no store at `%s` yet: this reader waits for a writer to create it", url)
+    return store
+
+
+def _index_kinds(settings: Settings) -> list[str]:
+    return [kind for kind in _INDEX_KINDS if getattr(settings, f"index_{kind}")]
+
+
+def _log_quarantined(store: TraceStore) -> None:
     stats = _stats(store)
     for each in stats.quarantined:
         _log.error("`%s` is quarantined, its %d traces are in no result: %s", each.segment, each.traces, each.error)
@@ -102,7 +148,6 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
             "`%s`%s is damaged at %s; lost requests: %s, with spans of %d traces that are known: %s",
             *(wal.object, last, wal.error, lost, wal.traces, ", ".join(wal.trace_ids) or "none"),
         )
-    return store
 
 
 def _warn_if_open(folder: Path, unwanted: int) -> None:
@@ -120,10 +165,22 @@ def not_ready(store: TraceStore, url: str | None, settings: Settings) -> str | N
         settings: the options it was opened with.
     """
     stats = _stats(store)
+    if stats.lag_seconds is not None:
+        return _lateness(stats, stats.lag_seconds, settings)
     if stats.holding_error is not None:
         return f"search and ingest: {stats.holding_error}"
     obstacle = _ingest_obstacle(stats, url, settings)
     return obstacle and f"ingest: {obstacle}; searches are served"
+
+
+def _lateness(stats: _Stats, lag: float, settings: Settings) -> str | None:
+    """Returns why a reader does not answer, or how old its answers are; None if they are fresh enough."""
+    reason = f": {stats.following_error}" if stats.following_error else ""
+    if stats.as_of is None:
+        return f"search: the store was not read yet{reason}"
+    if lag > settings.max_lag_seconds:
+        return f"search: answers are {lag:.0f} s old, expected at most {settings.max_lag_seconds:g} s{reason}"
+    return None
 
 
 def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str | None:

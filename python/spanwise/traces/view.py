@@ -58,6 +58,13 @@ class View:
     owner: str | None
     caller: str
 
+    def as_of(self) -> float | None:
+        """Returns up to when an answer that is begun now knows everything: seconds since 1970.
+
+        None if this is a reader that has never read the store.
+        """
+        return self._store.as_of()
+
     async def search(self, request: SearchRequest) -> bytes:
         """Returns the JSON body of one page of search results. Cancelling the caller cancels the search.
 

@@ -158,7 +158,8 @@ impl Committer {
     }
 
     /// Deletes the objects that `previous` needed and the present manifest does not. What cannot be deleted now is
-    /// deleted when the store is opened next. Snapshots that are held keep their files open.
+    /// deleted when the store is opened next. Snapshots that are held keep their files open; readers of other processes
+    /// have the time that superseded objects linger.
     fn reclaim_what_only(&self, previous: &Manifest) {
         let now = &self.state.manifest;
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
@@ -170,7 +171,9 @@ impl Committer {
         let manifest = Some(previous.number).filter(|number| !self.claim.keeps_manifest(*number));
         let unneeded = segments.filter(|path| !needed.contains(path)).chain(wal);
         let reclaimer = &self.workers.reclaimer;
-        reclaimer.delete_objects(unneeded.chain(manifest.map(manifest::path)).collect());
+        reclaimer.delete_superseded(unneeded.collect());
+        // A manifest does not linger: if the newest one is lost, the store must not open with an older one.
+        reclaimer.delete_objects(manifest.map(manifest::path).into_iter().collect());
         let live: HashSet<&str> = now.segments.iter().map(|segment| segment.id.as_str()).collect();
         let gone = previous.segments.iter().filter(|segment| !live.contains(segment.id.as_str()));
         reclaimer.delete_indexes(gone.map(|segment| segment.id.clone()).collect());

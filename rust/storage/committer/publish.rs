@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::otlp::TraceId;
 use crate::storage::committer::Committer;
-use crate::storage::manifest::quarantined::QuarantinedSegment;
 use crate::storage::snapshot::published::Progress;
 use crate::storage::state::StoreState;
 
@@ -28,22 +27,12 @@ impl Committer {
 
     /// Returns the committer's progress once it is in `state`.
     pub(super) fn progress_in(&self, state: &StoreState) -> Progress {
-        let (unsealed_bytes, unsealed_objects) = state.unsealed();
         Progress {
             stopped: self.stopped.clone(),
             seal_error: self.seal_error.as_ref().map(ToString::to_string),
             merge_error: self.compaction.error.as_ref().map(ToString::to_string),
             is_merging: self.compaction.running.is_some(),
-            segments: state.segments.len(),
-            generations: state.generations.len(),
-            unsealed_bytes,
-            unsealed_objects,
-            wal_through: state.wal_through(),
-            wal_checkpoint: state.manifest.wal_checkpoint,
-            manifest: state.manifest.number,
-            quarantined: state.manifest.quarantined.iter().map(QuarantinedSegment::of).collect(),
-            quarantined_wal: state.quarantined_wal.clone(),
-            imports: state.manifest.imports.clone(),
+            ..Progress::of(state)
         }
     }
 }

@@ -11,7 +11,12 @@ use crate::storage::objects::local::LocalFolder;
 use crate::storage::objects::lock::FolderLock;
 use crate::storage::options::{Options, folder_of};
 
+/// How long superseded objects linger in a bucket unless configured otherwise.
+#[cfg(feature = "cloud")]
+const LINGER_SECONDS: u64 = 60;
+
 /// Where a store is.
+#[derive(Debug)]
 pub(crate) enum StoreLocation {
     Folder(PathBuf),
     #[cfg(feature = "cloud")]
@@ -48,6 +53,7 @@ impl StoreLocation {
             }
             #[cfg(feature = "cloud")]
             Self::Bucket(url) => {
+                options.linger_seconds.get_or_insert(LINGER_SECONDS);
                 let cache = options.cache_dir.take();
                 options.cache_dir = cache.as_deref().map(|cache| cache.join("indexes"));
                 let documents = cache.map(|cache| cache.join("documents"));
@@ -75,6 +81,41 @@ impl StoreLocation {
             #[cfg(feature = "cloud")]
             Self::Bucket(url) => Ok(Box::new(Bucket::connect(url, None)?)),
         }
+    }
+
+    /// Opens the location for a reader that follows the store, whose options [`StoreLocation::place_cache_of_reader`] has
+    /// changed; `None` if there is no such folder yet.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Options`] if it cannot be reached.
+    #[cfg_attr(
+        not(feature = "cloud"),
+        allow(unused_variables, reason = "a folder has no cache of documents")
+    )]
+    pub(crate) fn open_to_follow(&self, options: &Options) -> Result<Option<Arc<dyn Objects>>> {
+        match self {
+            Self::Folder(root) if !root.exists() => Ok(None),
+            Self::Folder(root) => Ok(Some(Arc::new(LocalFolder::open_existing(root)?))),
+            #[cfg(feature = "cloud")]
+            Self::Bucket(url) => {
+                let documents = options.cache_dir.as_ref().map(|indexes| indexes.with_file_name("documents"));
+                let blocks = documents.and_then(|folder| BlockCache::open(&folder, options.cache_bytes));
+                Ok(Some(Arc::new(Bucket::connect(url, blocks)?)))
+            }
+        }
+    }
+
+    /// Sets in `options` where a reader caches the indexes of segments: in a part of the configured cache, or in none. In
+    /// a folder without one it reads the writer's.
+    pub(crate) fn place_cache_of_reader(&self, options: &mut Options) {
+        options.cache_dir = match (options.cache_dir.take(), self.folder()) {
+            (Some(cache), _) => Some(cache.join("indexes")),
+            (None, Some(root)) => {
+                options.is_cache_foreign = true;
+                Some(root.join("cache"))
+            }
+            (None, None) => None,
+        };
     }
 
     /// Returns the folder, or `None` for a bucket.

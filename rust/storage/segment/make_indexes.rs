@@ -47,6 +47,11 @@ impl Segment {
         !self.of_documents.has(kind) && !self.of_documents.is_given_up(kind)
     }
 
+    /// Opens indexes that another process has made in its cache meanwhile.
+    pub(crate) fn open_indexes(&self, kinds: &[IndexKind]) {
+        self.of_documents.open(&self.cache, &self.record, kinds);
+    }
+
     /// Opens indexes from the cache, and makes those that are not there of the documents, unless `is_cancelled` returns
     /// true meanwhile. One that cannot be made, or takes too much memory, is given up.
     ///

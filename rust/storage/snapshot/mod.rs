@@ -130,6 +130,12 @@ impl Snapshot {
         self.parts.iter().filter_map(|part| Some((part.segment()?.as_ref(), part.deletion_vector())))
     }
 
+    /// Whether every segment of another snapshot is one of this, so that nothing of it was superseded between them.
+    pub fn has_segments_of(&self, other: &Self) -> bool {
+        let has = |segment: &Segment| self.segments().any(|(own, _)| std::ptr::eq(own, segment));
+        other.segments().all(|(segment, _)| has(segment))
+    }
+
     /// Returns the segments with their deletion vectors, as values that may outlive the snapshot.
     pub(crate) fn sealed(&self) -> Vec<(Arc<Segment>, Arc<RoaringBitmap>)> {
         let sealed = self.parts.iter();

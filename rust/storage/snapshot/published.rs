@@ -9,6 +9,7 @@ use crate::storage::changes::Changes;
 use crate::storage::manifest::ImportRecord;
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::snapshot::Snapshot;
+use crate::storage::state::StoreState;
 use crate::storage::state::holding::Holding;
 
 /// The newest durable state of the store, and how its background work is doing.
@@ -60,4 +61,24 @@ pub(crate) struct Progress {
     pub(crate) quarantined: Vec<QuarantinedSegment>,
     pub(crate) quarantined_wal: Arc<[QuarantinedWal]>,
     pub(crate) imports: Vec<ImportRecord>,
+}
+
+impl Progress {
+    /// Returns the progress of a store in this state, as far as the state says it.
+    pub(crate) fn of(state: &StoreState) -> Self {
+        let (unsealed_bytes, unsealed_objects) = state.unsealed();
+        Self {
+            segments: state.segments.len(),
+            generations: state.generations.len(),
+            unsealed_bytes,
+            unsealed_objects,
+            wal_through: state.wal_through(),
+            wal_checkpoint: state.manifest.wal_checkpoint,
+            manifest: state.manifest.number,
+            quarantined: state.manifest.quarantined.iter().map(QuarantinedSegment::of).collect(),
+            quarantined_wal: state.quarantined_wal.clone(),
+            imports: state.manifest.imports.clone(),
+            ..Self::default()
+        }
+    }
 }

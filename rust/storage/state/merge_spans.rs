@@ -53,7 +53,7 @@ impl TraceLimits {
 }
 
 /// What one request brings, grouped by trace.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct GroupedRequest {
     /// When the request was received: microseconds since 1970.
     pub(crate) received: i64,
@@ -63,7 +63,7 @@ pub(crate) struct GroupedRequest {
 }
 
 /// What a request brings for one trace, in order of arrival.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Arrivals {
     spans: Vec<Arc<Span>>,
     fragments: Vec<Fragment>,

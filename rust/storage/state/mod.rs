@@ -62,6 +62,8 @@ pub(crate) struct StoreState {
     pub(crate) generations: Vec<Generation>,
     /// The replayed WAL objects that hold nothing.
     pub(crate) fences: BTreeSet<u64>,
+    /// Objects that were not needed when the store was opened, and have not lingered yet.
+    pub(crate) superseded: Vec<String>,
     /// The damaged WAL objects that the manifest records.
     pub(crate) quarantined_wal: Arc<[QuarantinedWal]>,
 }
@@ -70,7 +72,14 @@ impl StoreState {
     /// Returns the state of a store whose head is empty.
     pub(crate) fn new(manifest: Manifest, segments: Vec<LiveSegment>) -> Self {
         let generations = vec![Generation::after(manifest.wal_checkpoint)];
-        Self { manifest, segments, generations, fences: BTreeSet::new(), quarantined_wal: Arc::default() }
+        Self {
+            manifest,
+            segments,
+            generations,
+            fences: BTreeSet::new(),
+            superseded: Vec::new(),
+            quarantined_wal: Arc::default(),
+        }
     }
 
     /// Returns the row that holds a trace.

@@ -15,7 +15,7 @@ use crate::storage::segment::index_cache::IndexCache;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::live_segment::LiveSegment;
 
-/// Opens the segments that `manifest` names. With the option `recover`, every byte of them is verified, and damaged
+/// Opens the segments that `manifest` names; those of `open` that are among them are not opened again. With the option `recover`, every byte of them is verified, and damaged
 /// ones are quarantined in `manifest`.
 ///
 /// # Errors
@@ -24,10 +24,16 @@ pub(crate) fn open_segments(
     objects: &dyn Objects,
     manifest: &mut Manifest,
     options: &Options,
+    open: &[LiveSegment],
 ) -> Result<Vec<LiveSegment>> {
     let mut opened = Vec::with_capacity(manifest.segments.len());
     let records = std::mem::take(&mut manifest.segments);
-    let tried: Vec<_> = records.par_iter().map(|record| open_segment(objects, record, options)).collect();
+    let known = |record: &SegmentRecord| open.iter().find(|live| live.record.id == record.id);
+    let open_one = |record: &SegmentRecord| match known(record) {
+        Some(live) => reopen_segment(objects, record, live),
+        None => open_segment(objects, record, options),
+    };
+    let tried: Vec<_> = records.par_iter().map(open_one).collect();
     for (record, tried) in records.into_iter().zip(tried) {
         match tried {
             Ok(live) => opened.push(live),
@@ -50,4 +56,14 @@ fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options
     }
     options.progress.add(1);
     Ok(LiveSegment::with_deleted(record.clone(), Arc::new(segment), deleted))
+}
+
+/// Returns a segment that is open already, with the rows deleted that `record` says.
+fn reopen_segment(objects: &dyn Objects, record: &SegmentRecord, open: &LiveSegment) -> Result<LiveSegment> {
+    let deleted = if record.deletion_vector == open.record.deletion_vector {
+        open.durable_deletion_vector.as_ref().clone()
+    } else {
+        read_deletion_vector(objects, record)?
+    };
+    Ok(LiveSegment::with_deleted(record.clone(), open.segment.clone(), deleted))
 }

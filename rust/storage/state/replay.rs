@@ -6,17 +6,17 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::error::{Error, Result};
 use crate::otlp::fragment::fragments_of;
-use crate::otlp::wire;
+use crate::otlp::{TraceId, wire};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::state::StoreState;
 use crate::storage::state::merge_spans::{GroupedRequest, TraceLimits, merge_group};
 use crate::storage::state::quarantine_wal::quarantine_wal;
+use crate::storage::state::{StoreState, changed_traces};
 use crate::storage::wal::{self, WalEntry};
 use crate::trace::Span;
 
 /// Replayed requests are merged in groups of about this many bytes.
-const GROUP_BYTES: usize = 16 << 20;
+pub(crate) const GROUP_BYTES: usize = 16 << 20;
 
 /// Merges the WAL objects after those that `state` contains, up to object `last`. With the option `recover` damaged ones
 /// are quarantined.
@@ -54,10 +54,7 @@ pub(crate) fn replay(
         }
         let requests = std::mem::take(&mut entries).into_par_iter();
         let requests = requests.map(|(number, entry)| decode_entry(number, entry)).collect::<Result<_>>()?;
-        // The limits were enforced when the spans were accepted, and may have been others then.
-        let merged = merge_group(state, requests, TraceLimits::NONE);
-        merged.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
-        state.apply(merged.updates, number, object_bytes);
+        apply_durable(state, requests, number, object_bytes)?;
         (group_bytes, object_bytes) = (0, 0);
         let open = state.open_generation();
         if number < last && open.is_large(options) {
@@ -67,7 +64,30 @@ pub(crate) fn replay(
     Ok(())
 }
 
-fn decode_entry(number: u64, entry: WalEntry) -> Result<GroupedRequest> {
+/// Merges into `state` what is durable as the WAL objects after those that it contains up to `last`, which have `bytes`
+/// bytes together. Returns the traces that it changes.
+///
+/// # Errors
+/// [`Error::Damage`] or [`Error::Storage`] of a stored trace that cannot be read; `state` is unchanged then.
+pub(crate) fn apply_durable(
+    state: &mut StoreState,
+    requests: Vec<GroupedRequest>,
+    last: u64,
+    bytes: u64,
+) -> Result<Vec<TraceId>> {
+    // The limits were enforced when the spans were accepted, and may have been others then.
+    let merged = merge_group(state, requests, TraceLimits::NONE);
+    merged.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
+    let changed = changed_traces(&merged.updates);
+    state.apply(merged.updates, last, bytes);
+    Ok(changed)
+}
+
+/// Decodes what the WAL object with this number has of one request.
+///
+/// # Errors
+/// [`Error::Damage`].
+pub(crate) fn decode_entry(number: u64, entry: WalEntry) -> Result<GroupedRequest> {
     let damage = |error: Error| Error::damage(wal::path(number), 0, error.to_string());
     let fragments = fragments_of(&entry.spans).map_err(damage)?;
     let spans = wire::split(entry.spans.clone()).map_err(damage)?;

@@ -11,9 +11,21 @@ use crate::storage::wal;
 /// Deletes every object that neither the manifest nor the claim needs, unfinished ones included.
 ///
 /// # Errors
+/// As [`sweep_manifests`].
+pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -> Result<()> {
+    sweep_manifests(objects, manifest, claim)?.iter().try_for_each(|path| objects.delete(path))
+}
+
+/// Deletes the manifests that are not needed, and returns the paths of the other objects that are not.
+///
+/// # Errors
 /// [`crate::error::Error::Locked`] if another writer has claimed the store meanwhile,
 /// [`crate::error::Error::Storage`].
-pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -> Result<()> {
+pub(crate) fn sweep_manifests(
+    objects: &dyn Objects,
+    manifest: &Manifest,
+    claim: &Claim,
+) -> Result<Vec<String>> {
     let (segments, wal) = (objects.list("segments")?, objects.list("wal")?);
     // Manifests are listed last: what a later claim creates is then not in the lists above.
     let manifests = objects.list("manifest")?;
@@ -34,7 +46,10 @@ pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -
             || manifest::number_of(&object.path)
                 .is_some_and(|number| number == manifest.number || claim.keeps_manifest(number))
     };
-    let present = [manifests, segments, wal];
-    let mut unneeded = present.iter().flatten().filter(|object| !is_needed(object));
-    unneeded.try_for_each(|object| objects.delete(&object.path))
+    manifests
+        .iter()
+        .filter(|object| !is_needed(object))
+        .try_for_each(|object| objects.delete(&object.path))?;
+    let others = segments.into_iter().chain(wal).filter(|object| !is_needed(object));
+    Ok(others.map(|object| object.path).collect())
 }

@@ -33,6 +33,8 @@ const REQUEST_HEADER_BYTES_1: usize = 16;
 /// The size of a fence, which no other object has.
 pub(crate) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
 
+const NO_HEADER: &str = "expected a header of 56 bytes";
+
 /// The limit of an object's size; groups and requests are limited to a fraction of it.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -115,6 +117,27 @@ struct Header {
     body_checksum: u32,
 }
 
+impl Header {
+    /// Compares the size of the object that begins with this header.
+    fn verify_size(&self, number: u64, bytes: u64) -> Result<()> {
+        let present = bytes - HEADER_BYTES as u64;
+        if present == self.body_bytes {
+            return Ok(());
+        }
+        let message = format!("expected a body of {} bytes, found {present}", self.body_bytes);
+        let end = self.body_bytes.saturating_add(HEADER_BYTES as u64);
+        Err(Error::damage(path(number), bytes.min(end), message))
+    }
+
+    /// Compares the checksum of the object's body; `content` is the whole object.
+    fn verify_body(&self, number: u64, content: &[u8]) -> Result<()> {
+        if crc32c::crc32c(&content[HEADER_BYTES..]) == self.body_checksum {
+            return Ok(());
+        }
+        Err(Error::damage(path(number), HEADER_BYTES as u64, "the body does not match its checksum"))
+    }
+}
+
 /// Returns the number of the newest object, or `at_least`, the number up to which the manifest says there are objects,
 /// if none is newer.
 ///
@@ -133,10 +156,28 @@ pub(crate) fn newest(objects: &dyn Objects, at_least: u64) -> Result<u64> {
 /// [`Error::Storage`].
 pub(crate) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
     let (header, content) = read_verified(objects, number)?;
-    let bytes = content.len() as u64;
+    decode(number, &header, &content)
+}
+
+/// Reads the object with this number, if there is one. Its entries share its memory. Also returns its size in bytes.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn find(objects: &dyn Objects, number: u64) -> Result<Option<(WalObject, u64)>> {
+    let Some(content) = objects.get(&path(number))? else { return Ok(None) };
+    let Some(encoded) = content.first_chunk::<HEADER_BYTES>() else {
+        return Err(Error::damage(path(number), content.len() as u64, NO_HEADER));
+    };
+    let header = decode_header(number, encoded)?;
+    header.verify_size(number, content.len() as u64)?;
+    header.verify_body(number, &content)?;
+    decode(number, &header, &content).map(Some)
+}
+
+fn decode(number: u64, header: &Header, content: &Bytes) -> Result<(WalObject, u64)> {
     let entries = decode_entries(header.format, Some(header.requests), content.slice(HEADER_BYTES..))
         .map_err(|offset| Error::damage(path(number), offset as u64, "expected a request"))?;
-    Ok((WalObject { number, writer: header.writer, entries }, bytes))
+    Ok((WalObject { number, writer: header.writer, entries }, content.len() as u64))
 }
 
 /// Reads several objects in parallel; the results are in order.
@@ -170,23 +211,17 @@ fn read_verified(objects: &dyn Objects, number: u64) -> Result<(Header, Bytes)> 
     let bytes = object.bytes();
     let mut encoded = [0; HEADER_BYTES];
     if bytes < encoded.len() as u64 {
-        return Err(damage(bytes, "expected a header of 56 bytes"));
+        return Err(damage(bytes, NO_HEADER));
     }
     object.read_at(0, &mut encoded)?;
     let header = decode_header(number, &encoded)?;
-    let present = bytes - HEADER_BYTES as u64;
-    if present != header.body_bytes {
-        let message = format!("expected a body of {} bytes, found {present}", header.body_bytes);
-        return Err(damage(bytes.min(header.body_bytes.saturating_add(HEADER_BYTES as u64)), &message));
-    }
+    header.verify_size(number, bytes)?;
     let length = usize::try_from(bytes).ok().filter(|_| bytes <= MAX_BYTES);
     let length = length.ok_or_else(|| damage(MAX_BYTES, "the object is larger than the limit"))?;
     let mut content = BytesMut::zeroed(length);
     content[..HEADER_BYTES].copy_from_slice(&encoded);
     object.read_at(HEADER_BYTES as u64, &mut content[HEADER_BYTES..])?;
-    if crc32c::crc32c(&content[HEADER_BYTES..]) != header.body_checksum {
-        return Err(damage(HEADER_BYTES as u64, "the body does not match its checksum"));
-    }
+    header.verify_body(number, &content)?;
     Ok((header, content.freeze()))
 }
 

@@ -3,11 +3,16 @@
 //! The committer answers no request while it commits a manifest. Deleting the WAL objects that a seal made unneeded and
 //! freeing their spans there took a tenth of all time under a steady load. Deletions and snapshots have a thread each,
 //! so that memory does not wait for objects: in a bucket each deletion may take longer than the next one to come.
+//!
+//! What readers of other processes may still hold lingers before it is deleted. What lingers when the store is closed is
+//! deleted after the next opening.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::storage::objects::Objects;
 use crate::storage::segment::index_cache::IndexCache;
@@ -17,6 +22,8 @@ use crate::storage::snapshot::Snapshot;
 enum ReclaimTask {
     /// Delete the objects with these paths.
     Objects(Vec<String>),
+    /// Delete the objects with these paths once they have lingered.
+    Superseded(Vec<String>),
     /// Delete the cached indexes of the segments with these ids.
     Indexes(Vec<String>),
     /// Call this once everything before is done.
@@ -29,32 +36,74 @@ pub(crate) struct Reclaimer {
     snapshots: Sender<Arc<Snapshot>>,
 }
 
-/// Starts the reclaiming threads.
+/// The longest that the deleting thread sleeps.
+const MAX_IDLE: Duration = Duration::from_secs(3_600);
+
+/// Starts the reclaiming threads; superseded objects linger so long.
 ///
 /// # Errors
 /// The operating system starts no more threads.
 pub(crate) fn start(
     (objects, cache): (Arc<dyn Objects>, IndexCache),
+    linger: Duration,
 ) -> std::io::Result<([JoinHandle<()>; 2], Reclaimer)> {
     let (tasks, received) = unbounded();
-    let deleting = std::thread::Builder::new().name("spanwise-remove".into()).spawn(move || {
-        for task in received {
-            match task {
-                ReclaimTask::Objects(paths) => paths.iter().for_each(|path| {
-                    let _deleted_at_next_open = objects.delete(path);
-                }),
-                ReclaimTask::Indexes(ids) => ids.iter().for_each(|id| cache.remove(id)),
-                ReclaimTask::Callback(callback) => callback(),
-            }
-        }
-    })?;
+    let deleting = Deleting { objects, cache, linger, superseded: VecDeque::new() };
+    let thread = std::thread::Builder::new().name("spanwise-remove".into());
+    let deleting = thread.spawn(move || deleting.run(&received))?;
     let (snapshots, replaced) = unbounded::<Arc<Snapshot>>();
     let freeing = std::thread::Builder::new().name("spanwise-free".into());
     let freeing = freeing.spawn(move || replaced.into_iter().for_each(drop))?;
     Ok(([deleting, freeing], Reclaimer { tasks, snapshots }))
 }
 
+/// What the deleting thread has.
+struct Deleting {
+    objects: Arc<dyn Objects>,
+    cache: IndexCache,
+    linger: Duration,
+    /// The paths of superseded objects and when they are due, in this order.
+    superseded: VecDeque<(Instant, Vec<String>)>,
+}
+
+impl Deleting {
+    fn run(mut self, tasks: &Receiver<ReclaimTask>) {
+        loop {
+            self.delete_due();
+            let due = self.superseded.front().map(|(due, _)| due.saturating_duration_since(Instant::now()));
+            match tasks.recv_timeout(due.unwrap_or(MAX_IDLE)) {
+                Ok(ReclaimTask::Superseded(paths)) if !self.linger.is_zero() => {
+                    self.superseded.push_back((Instant::now() + self.linger, paths));
+                }
+                Ok(ReclaimTask::Objects(paths) | ReclaimTask::Superseded(paths)) => self.delete(&paths),
+                Ok(ReclaimTask::Indexes(ids)) => ids.iter().for_each(|id| self.cache.remove(id)),
+                Ok(ReclaimTask::Callback(callback)) => callback(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn delete_due(&mut self) {
+        let now = Instant::now();
+        let due = self.superseded.iter().take_while(|(due, _)| *due <= now).count();
+        let due: Vec<String> = self.superseded.drain(..due).flat_map(|(_, paths)| paths).collect();
+        self.delete(&due);
+    }
+
+    fn delete(&self, paths: &[String]) {
+        for path in paths {
+            let _deleted_at_next_open = self.objects.delete(path);
+        }
+    }
+}
+
 impl Reclaimer {
+    /// Deletes objects that a newer manifest has superseded, once they have lingered for readers that hold them.
+    pub(crate) fn delete_superseded(&self, paths: Vec<String>) {
+        self.send(ReclaimTask::Superseded(paths));
+    }
+
     /// Deletes objects. What cannot be deleted is deleted when the store is opened next.
     pub(crate) fn delete_objects(&self, paths: Vec<String>) {
         self.send(ReclaimTask::Objects(paths));
@@ -70,7 +119,7 @@ impl Reclaimer {
         let _freed_here_if_unsent = self.snapshots.send(snapshot);
     }
 
-    /// Calls `callback` once all deletions before are done.
+    /// Calls `callback` once all deletions before are done, but for what lingers.
     pub(crate) fn when_done(&self, callback: impl FnOnce() + Send + 'static) {
         self.send(ReclaimTask::Callback(Box::new(callback)));
     }

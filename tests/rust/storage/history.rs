@@ -2,6 +2,7 @@
 //! started by its end, while heads are flushed and segments are merged.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -99,7 +100,7 @@ fn assert_as_written(
     }
 }
 
-fn read(store: &TraceStore, progress: &[Progress]) {
+fn read(take: impl Fn() -> Arc<Snapshot>, progress: &[Progress]) {
     let moment = |sent: fn(&Progress) -> &AtomicU64, deleted: fn(&Progress) -> &AtomicU64| {
         let of_one = |one: &Progress| ProgressSnapshot {
             sent: sent(one).load(SeqCst),
@@ -108,7 +109,7 @@ fn read(store: &TraceStore, progress: &[Progress]) {
         progress.iter().map(of_one).collect::<Vec<_>>()
     };
     let before = moment(|one| &one.acknowledged, |one| &one.deleted);
-    let snapshot = store.snapshot();
+    let snapshot = take();
     let present = present(&snapshot);
     let after = moment(|one| &one.started, |one| &one.deletion_started);
     for (writer, (before, after)) in (0..).zip(before.into_iter().zip(&after)) {
@@ -140,16 +141,23 @@ fn check_history(seconds: u64) {
         for (writer, progress) in (0..).zip(&progress) {
             scope.spawn(move || write(store, writer, progress, is_stopped));
         }
-        let readers: Vec<_> = (0..2)
-            .map(|_| {
-                let progress = &progress;
-                scope.spawn(move || {
-                    while Instant::now() < end {
-                        read(store, progress);
-                    }
-                })
-            })
-            .collect();
+        let reader = |reads: &dyn Fn()| {
+            while Instant::now() < end {
+                reads();
+            }
+        };
+        let progress = &progress;
+        let mut readers: Vec<_> =
+            (0..2).map(|_| scope.spawn(move || reader(&|| read(|| store.snapshot(), progress)))).collect();
+        let url = address(&folder);
+        readers.push(scope.spawn(move || {
+            let follower = TraceStore::follow(url, Options::default()).expect("a reader");
+            let take = || {
+                follower.refresh().expect("refreshed");
+                follower.snapshot()
+            };
+            reader(&|| read(take, progress));
+        }));
         let mut purges = false;
         while Instant::now() < end && readers.iter().all(|reader| !reader.is_finished()) {
             std::thread::sleep(Duration::from_millis(300));
@@ -158,7 +166,7 @@ fn check_history(seconds: u64) {
         }
         is_stopped.store(true, SeqCst);
     });
-    read(&store, &progress);
+    read(|| store.snapshot(), &progress);
     let held = contents(&store.snapshot());
     assert!(held.len() as u64 > WRITERS, "something was written");
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);

@@ -5,6 +5,7 @@ mod committer;
 mod damage;
 mod fault_injection;
 mod flips;
+mod follower;
 mod fragments;
 mod golden;
 mod history;

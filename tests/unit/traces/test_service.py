@@ -29,13 +29,13 @@ def gauges(traces: Traces) -> dict[str, float]:
 
 
 def test_a_merge_that_fails_is_a_metric(tmp_path: Path) -> None:
-    store = TraceStore.open(str(tmp_path / "traces"))
+    store = TraceStore.open(str(tmp_path / "traces"), b'{"indexes": []}')  # nothing else changes meanwhile
     for number in (1, 2):
         store.ingest(export_request(f"{number:032x}", "00000000000000a1"), "application/json")
         store.flush()
     traces = Traces({"default": store}, Settings())
     before = gauges(traces)
-    assert set(before) == {name for name, _ in STORE_GAUGES.values()}
+    assert set(before) == {name for name, _ in STORE_GAUGES.values()} - {STORE_GAUGES["lag_seconds"][0]}
     assert before[FAILING] == 0
     documents = min((tmp_path / "traces" / "segments").glob("*/spans.otlp.zst"))
     content = bytearray(documents.read_bytes())

@@ -2115,6 +2115,10 @@ export interface components {
             status: "ok";
             /** @description The start time of this process: ISO 8601, UTC. */
             instantiated_at: string;
+            /** @description Of a reader: up to when its answers know everything. ISO 8601, UTC. */
+            as_of?: string;
+            /** @description Of a reader: how long ago that was. */
+            lag_seconds?: number;
         };
         /**
          * HistogramBins
@@ -2264,6 +2268,8 @@ export interface components {
              * @enum {unknown}
              */
             auth_mode: "jwt" | "none";
+            /** @description What this process serves; a reader only searches. */
+            capabilities: ("delete" | "ingest" | "runs" | "search")[];
         };
         /**
          * LogExportPartialSuccess

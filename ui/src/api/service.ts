@@ -2,6 +2,7 @@
 import { client, expectData, type Schema } from './client';
 
 export type Info = Schema['Info'];
+export type Capability = Info['capabilities'][number];
 export type Config = Schema['Config'];
 export type SettingValue = Schema['SettingValue'];
 

@@ -1,6 +1,6 @@
 /** The service that the page belongs to: its name, and the trace stores that can be chosen. */
 import { isAbort } from '../api/error';
-import { fetchConfig, fetchInfo, type Config, type Info } from '../api/service';
+import { fetchConfig, fetchInfo, type Capability, type Config, type Info } from '../api/service';
 import { signIn } from './sign-in.svelte';
 
 class Service {
@@ -12,6 +12,11 @@ class Service {
   /** The ids of the trace stores; the first is the default. Empty if the user may not read the configuration. */
   get stores(): string[] {
     return this.config?.traces?.dbs.map((store) => store.db_id) ?? [];
+  }
+
+  /** Returns whether the service serves this; undefined is what every service does. */
+  serves(capability: Capability | undefined): boolean {
+    return capability === undefined || (this.info?.capabilities.includes(capability) ?? true);
   }
 
   /** Asks who the service is, and whether it wants a token. */

@@ -48,5 +48,6 @@ async def show_info(_request: Request, _body: bytes, backend: Backend) -> Respon
             workflow_count=backend.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
             auth_mode=backend.authorizer.mode,
+            capabilities=["search"] if backend.is_reader else ["search", "ingest", "delete", "runs"],
         )
     )

@@ -18,6 +18,7 @@ from spanwise.http.media_types import JSON
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
+from spanwise.http.responses.as_of import AS_OF_HEADER, format_instant
 from spanwise.http.responses.json import json_response
 from spanwise.http.schemas.spans import TraceDetailLevel, TraceQuery
 from spanwise.models import (
@@ -56,58 +57,57 @@ async def search_traces(request: Request, body: bytes, backend: Backend) -> Resp
     """`POST /traces/search`."""
     search = decode_json(request, body, _search_request)
     view = _view(request, backend, decode_query(request, StoreQuery))
-    return Response(await unless_disconnected(request, view.search(search)), media_type=JSON)
+    return await respond_as_of(request, view, view.search(search))
 
 
 async def search_spans(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /spans/search`."""
     search = decode_json(request, body, _span_search_request)
     view = _view(request, backend, decode_query(request, StoreQuery))
-    return Response(await unless_disconnected(request, view.search_spans(search)), media_type=JSON)
+    return await respond_as_of(request, view, view.search_spans(search))
 
 
 async def aggregate_traces(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/aggregate`."""
     aggregation = decode_json(request, body, _aggregate_request)
     view = _view(request, backend, decode_query(request, StoreQuery))
-    return Response(await unless_disconnected(request, view.aggregate(aggregation)), media_type=JSON)
+    return await respond_as_of(request, view, view.aggregate(aggregation))
 
 
 async def count_facets(request: Request, body: bytes, backend: Backend) -> Response:
     """`POST /traces/facets`."""
     facets = decode_json(request, body, _facets_request)
     view = _view(request, backend, decode_query(request, StoreQuery))
-    return Response(await unless_disconnected(request, view.facets(facets)), media_type=JSON)
+    return await respond_as_of(request, view, view.facets(facets))
 
 
 async def count_attributes(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces/attributes`: the keys of attributes, to complete what somebody types."""
     query = decode_query(request, AttributesQuery)
     source = Raw((query.filter or "null").encode())
-    keys = _view(request, backend, query).attributes(source, query.prefix, query.limit)
-    return Response(await unless_disconnected(request, keys), media_type=JSON)
+    view = _view(request, backend, query)
+    return await respond_as_of(request, view, view.attributes(source, query.prefix, query.limit))
 
 
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces`: a page of traces without their outputs, errors and span trees."""
     query = decode_query(request, TracesQuery)
-    page = _view(request, backend, query).list_traces(query)
-    return Response(await unless_disconnected(request, page), media_type=JSON)
+    view = _view(request, backend, query)
+    return await respond_as_of(request, view, view.list_traces(query))
 
 
 async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /trace_session_stats`: a page of sessions."""
     query = decode_query(request, SessionsQuery)
-    page = _view(request, backend, query).list_sessions(query)
-    return Response(await unless_disconnected(request, page), media_type=JSON)
+    view = _view(request, backend, query)
+    return await respond_as_of(request, view, view.list_sessions(query))
 
 
 async def show_trace(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /traces/{trace_id}`: one trace, or with `?span_id=` one of its spans, or with `?path=` a value of that."""
     query = decode_query(request, TraceQuery)
     view = _view(request, backend, query)
-    found = _shown(view, request.path_params["trace_id"], query)
-    return Response(await unless_disconnected(request, found), media_type=JSON)
+    return await respond_as_of(request, view, _shown(view, request.path_params["trace_id"], query))
 
 
 def _shown(view: View, trace_id: str, query: TraceQuery) -> Awaitable[bytes]:
@@ -149,9 +149,10 @@ async def download_traces(request: Request, _body: bytes, backend: Backend) -> R
     """`GET /traces/export`: the caller's traces that match a filter, as a file that is produced while it is read."""
     query = decode_query(request, ExportQuery)
     source = Raw((query.filter or "null").encode())
-    chunks = await _view(request, backend, query).export(source, query.format)
-    disposition = {"Content-Disposition": f'attachment; filename="traces.{query.format}"'}
-    return StreamingResponse(chunks, media_type=FORMATS[query.format], headers=disposition)
+    view = _view(request, backend, query)
+    headers = {"Content-Disposition": f'attachment; filename="traces.{query.format}"', **as_of_header(view)}
+    chunks = await view.export(source, query.format)
+    return StreamingResponse(chunks, media_type=FORMATS[query.format], headers=headers)
 
 
 async def ingest_traces(request: Request, body: bytes, backend: Backend) -> Response:
@@ -165,6 +166,18 @@ async def ingest_traces(request: Request, body: bytes, backend: Backend) -> Resp
 
 def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
     return backend.traces.view(backend.databases.trace_store(query.db_id or None), owner_of(request))
+
+
+async def respond_as_of(request: Request, view: View, work: Awaitable[bytes]) -> Response:
+    """Returns the response with the JSON that `work` makes, and up to when it knows everything."""
+    headers = as_of_header(view)
+    return Response(await unless_disconnected(request, work), media_type=JSON, headers=headers)
+
+
+def as_of_header(view: View) -> dict[str, str]:
+    """Returns the header that says up to when an answer that is begun now knows everything."""
+    as_of = view.as_of()
+    return {} if as_of is None else {AS_OF_HEADER: format_instant(as_of)}
 
 
 async def unless_disconnected(request: Request, work: Awaitable[Result]) -> Result:

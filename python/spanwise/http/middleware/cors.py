@@ -20,7 +20,7 @@ ANY = "*"
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 _METHODS = "GET, POST, PATCH, DELETE"
 _HEADERS = "Authorization, Content-Type, Content-Encoding, Last-Event-ID, X-Request-ID, traceparent, tracestate"
-_EXPOSED_HEADERS = "X-Request-ID, Retry-After, WWW-Authenticate"
+_EXPOSED_HEADERS = "X-Request-ID, Retry-After, WWW-Authenticate, Spanwise-As-Of"
 _MAX_AGE_SECONDS = "600"
 
 

@@ -85,6 +85,9 @@ def _headers_of(error: SpanwiseError) -> dict[str, str]:
     match error.status:
         case UnavailableError.status:
             return {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        case MethodNotAllowedError.status:
+            # Of a route whose methods are all switched off.
+            return {"Allow": ""}
         case UnauthenticatedError.status:
             return {"WWW-Authenticate": "Bearer"}
         case _:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from spanwise.fair_budget import current_caller
 from spanwise.http.requests.caller import caller_key, sender_of
 from spanwise.http.responses.errors import as_spanwise_error
+from spanwise.http.routing.reader import reader_rejection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ def responder(route: Route, backend: Backend) -> Endpoint:
     It authorizes the caller, reads the body within its limits, runs the handler, and counts the request.
     """
     reader = backend.body_readers.get(route.body or "")
+    reject = reader_rejection(route, backend.writer_url) if backend.is_reader else None
 
     async def respond(request: Request) -> Response:
         started = time.perf_counter()
@@ -35,6 +37,8 @@ def responder(route: Route, backend: Backend) -> Endpoint:
             await backend.authorizer.authorize(request, route)
             current_caller.set(caller_key(request, getattr(request.state, "identity", None)))
             request.state.is_public = route.is_public
+            if reject is not None:
+                reject()
             if not route.is_public:  # public pages take any parameter: browsers and mail add their own
                 backend.unknown_parameters.check(request, route.path, route.operation)
                 backend.response_budget.admit()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from spanwise.models import Object, Text
 
@@ -23,6 +23,10 @@ class Health(Struct, frozen=True):
 
     status: Literal["ok"]
     instantiated_at: Annotated[str, Meta(description="The start time of this process: ISO 8601, UTC.")]
+    as_of: Annotated[
+        str | UnsetType, Meta(description="Of a reader: up to when its answers know everything. ISO 8601, UTC.")
+    ] = UNSET
+    lag_seconds: Annotated[float | UnsetType, Meta(description="Of a reader: how long ago that was.")] = UNSET
 
 
 class Overview(Struct, frozen=True):
@@ -53,6 +57,10 @@ class Info(Struct, frozen=True):
     workflow_count: int
     mcp: ToolServer
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
+    capabilities: Annotated[
+        list[Literal["search", "ingest", "delete", "runs"]],
+        Meta(description="What this process serves; a reader only searches."),
+    ]
 
 
 class SettingValue(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use bytes::Bytes;
@@ -13,7 +14,9 @@ use tempfile::TempDir;
 
 use crate::support::contents::{address, contents, crashed, open};
 use crate::support::files::paths_below;
+use crate::support::memory::Memory;
 use crate::support::spans::{below, request, span, with};
+use crate::support::wait_until;
 
 /// A word in every text of the deleted traces, and nowhere else.
 const MARKER: &str = "Zanzibar";
@@ -153,4 +156,62 @@ fn a_purge_reports_segments_it_cannot_read() {
     let store = TraceStore::open(address(&folder), options).expect("a store");
     let purged = store.compact(true).expect_err("a segment that cannot be read");
     assert!(purged.to_string().contains("nothing of it is purged"), "{purged}");
+}
+
+/// Returns the names of the objects of a store.
+fn names(memory: &Memory) -> Vec<String> {
+    memory.paths("", "")
+}
+
+/// Writes three segments and merges them; returns the objects that were superseded.
+fn superseded(memory: &Memory, store: &TraceStore) -> Vec<String> {
+    for trace in 1..=3 {
+        store.ingest(request(&[span(trace, 1, trace)])).expect("ingested");
+        store.flush().expect("flushed");
+    }
+    let before = memory.paths("segments/", "");
+    store.compact(false).expect("compacted");
+    assert_eq!(store.stats().segments, 1);
+    before
+}
+
+#[test]
+fn what_readers_may_hold_lingers_and_manifests_do_not() {
+    let memory = Memory::default();
+    let options = Options { linger_seconds: Some(2), ..Options::default() };
+    let store = TraceStore::open_in(Arc::new(memory.clone()), options).expect("a store");
+    let superseded = superseded(&memory, &store);
+    let present = names(&memory);
+    assert!(superseded.iter().all(|path| present.contains(path)), "segments linger");
+    assert!(memory.paths("wal/", "").len() > 3, "the log lingers");
+    // That of the claim, and the newest one.
+    assert_eq!(memory.paths("manifest/", "").len(), 2);
+    wait_until(|| superseded.iter().all(|path| !names(&memory).contains(path)));
+    wait_until(|| memory.paths("wal/", "").len() == 1);
+    assert_eq!(contents(&store.snapshot()).len(), 3);
+}
+
+#[test]
+fn a_purge_does_not_linger() {
+    let memory = Memory::default();
+    let options = Options { linger_seconds: Some(3_600), ..Options::default() };
+    let store = TraceStore::open_in(Arc::new(memory.clone()), options).expect("a store");
+    let superseded = superseded(&memory, &store);
+    store.compact(true).expect("purged");
+    let present = names(&memory);
+    assert!(superseded.iter().all(|path| !present.contains(path)));
+}
+
+#[test]
+fn what_lingers_when_a_store_is_closed_lingers_after_the_next_opening_too() {
+    let memory = Memory::default();
+    let options = |seconds| Options { linger_seconds: Some(seconds), ..Options::default() };
+    let store = TraceStore::open_in(Arc::new(memory.clone()), options(3_600)).expect("a store");
+    let superseded = superseded(&memory, &store);
+    store.close().expect("closed");
+    let store = TraceStore::open_in(Arc::new(memory.clone()), options(1)).expect("a store");
+    let present = names(&memory);
+    assert!(superseded.iter().all(|path| present.contains(path)));
+    wait_until(|| superseded.iter().all(|path| !names(&memory).contains(path)));
+    assert_eq!(contents(&store.snapshot()).len(), 3);
 }

@@ -1,0 +1,46 @@
+"""What a process that only reads traces does not serve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from spanwise.auth.scopes import Need
+from spanwise.errors import MethodNotAllowedError, NotFoundError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwise.errors import SpanwiseError
+    from spanwise.http.routing.route import Route
+
+SESSIONS_PATH = "/sessions"
+_DELETION = Need.of("traces:delete")
+
+
+def reader_rejection(route: Route, writer_url: str) -> Callable[[], NoReturn] | None:
+    """Returns what rejects the requests of a route that a reader does not serve; None if it serves them.
+
+    Exporters of OTLP try again after a 503, and lose data after a 405.
+
+    Args:
+        route: the route.
+        writer_url: the address of the writer; empty if it is not known.
+    """
+    writer = f"the writer, {writer_url}" if writer_url else "the writer"
+    if route.operation.is_otlp:
+        return _raise(UnavailableError, f"this process only reads traces, and stores none; send them to {writer}")
+    if route.operation.concerns_runs:
+        detail = f"this process only reads traces: it hosts no components and keeps no runs; ask {writer}"
+        if route.method != "GET":
+            return _raise(MethodNotAllowedError, detail)
+        return _raise(NotFoundError, detail) if route.path.startswith(SESSIONS_PATH) else None
+    if route.need == _DELETION:
+        return _raise(MethodNotAllowedError, f"this process only reads traces, and deletes none; ask {writer}")
+    return None
+
+
+def _raise(kind: type[SpanwiseError], detail: str) -> Callable[[], NoReturn]:
+    def reject() -> NoReturn:
+        raise kind(detail)
+
+    return reject

@@ -1,0 +1,266 @@
+//! What a reader does at each look: it reads the log by name, and begins again on a newer manifest.
+//!
+//! Between two manifests only the log grows, so a reader that has applied all of it has the state of the writer. With a
+//! newer manifest the log is applied again on its segments, and not patched: a trace that was deleted and got spans later
+//! begins anew at the writer, and so must it here.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::freshness::{Freshness, Moment};
+use super::log::{self, Log, LogObject};
+use super::opening::{OpenWith, Opening};
+use crate::error::{Error, Result};
+use crate::otlp::TraceId;
+use crate::storage::manifest::{self, Manifest, expect_no_objects};
+use crate::storage::objects::Objects;
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::options::Options;
+use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::snapshot::published::{Progress, Published};
+use crate::storage::state::StoreState;
+
+/// Manifests are listed once in so many intervals of group commits: each list costs as much as a dozen reads.
+const COMMITS_PER_LIST: u32 = 10;
+
+/// How often what is missing is looked for again before the store is said to change too fast.
+const MAX_TRIES: usize = 64;
+
+/// Where the store is that is followed.
+#[derive(Debug)]
+pub(crate) enum FollowedStore {
+    /// There, once somebody has created it.
+    At(StoreLocation),
+    In(Arc<dyn Objects>),
+}
+
+impl FollowedStore {
+    /// Sets in `options` where the indexes of segments are cached: in a part of the configured cache. A folder without one
+    /// has the writer's, which is only read.
+    pub(super) fn place_cache(&self, options: &mut Options) {
+        match self {
+            Self::In(_) => {}
+            Self::At(location) => location.place_cache_of_reader(options),
+        }
+    }
+}
+
+/// Follows a store: one thread calls it.
+pub(super) struct Following {
+    store: FollowedStore,
+    objects: Option<Arc<dyn Objects>>,
+    options: Options,
+    published: Arc<Published>,
+    freshness: Arc<Freshness>,
+    state: StoreState,
+    log: Log,
+    /// When manifests were listed last.
+    listed: Option<Instant>,
+    pub(super) opening: Option<Opening>,
+}
+
+/// What a look at the manifests has found.
+enum Look {
+    /// There is no newer one than that of the state.
+    Newest,
+    /// There is a newer one, which is being opened.
+    Newer,
+}
+
+impl Following {
+    pub(super) fn new(
+        store: FollowedStore,
+        options: Options,
+        published: Arc<Published>,
+        freshness: Arc<Freshness>,
+    ) -> Self {
+        let state = StoreState::new(Manifest::default(), Vec::new());
+        let log = Log::default();
+        Self { store, objects: None, options, published, freshness, state, log, listed: None, opening: None }
+    }
+
+    /// Looks at the store once, and publishes what is new.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is no store yet, [`Error::Damage`], [`Error::Options`] for a newer format,
+    /// [`Error::Storage`]: what was published before stays so.
+    pub(super) fn poll(&mut self) -> Result<()> {
+        let polled = self.look();
+        self.freshness.note(&polled);
+        polled
+    }
+
+    /// Looks at the store until everything is published that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// As [`Following::poll`], or [`Error::Busy`] if the store changes faster than it can be read.
+    pub(super) fn catch_up(&mut self) -> Result<()> {
+        let asked = Instant::now();
+        for _ in 0..MAX_TRIES {
+            self.listed = None;
+            self.poll()?;
+            if self.freshness.reaches(asked) {
+                return Ok(());
+            }
+            if let Some(opening) = &self.opening {
+                // Whatever it is, the next look takes it over.
+                let opened = opening.opened.recv().unwrap_or_else(|_| Err(died()));
+                let taken = self.take_over(opened);
+                self.freshness.note(&taken);
+                taken?;
+            }
+        }
+        Err(Error::Busy("the store changes faster than it can be read".into()))
+    }
+
+    fn look(&mut self) -> Result<()> {
+        let began = Moment::now();
+        let objects = self.connected()?;
+        if !objects.is_in_place()? {
+            return Err(Error::storage("manifest", "the folder of the store was moved or removed"));
+        }
+        let finished = self.opening.as_ref().and_then(|opening| opening.opened.try_recv().ok());
+        if let Some(opened) = finished {
+            self.take_over(opened)?;
+        }
+        let read = self.read_log(objects.as_ref());
+        let interval = objects.commit_interval() * COMMITS_PER_LIST;
+        if read.is_ok() && self.listed.is_some_and(|listed| listed.elapsed() < interval) {
+            return Ok(());
+        }
+        match self.list(&objects, began, read.is_ok())? {
+            // What could not be read may have been there for the newer one.
+            Look::Newer => Ok(()),
+            Look::Newest => read.inspect(|()| self.freshness.confirm(began)),
+        }
+    }
+
+    fn connected(&mut self) -> Result<Arc<dyn Objects>> {
+        if let Some(objects) = &self.objects {
+            return Ok(objects.clone());
+        }
+        let objects = match &self.store {
+            FollowedStore::In(objects) => objects.clone(),
+            FollowedStore::At(location) => location.open_to_follow(&self.options)?.ok_or_else(no_store)?,
+        };
+        Ok(self.objects.insert(objects).clone())
+    }
+
+    /// Reads the log up to its end, applies it, and publishes the state.
+    fn read_log(&mut self, objects: &dyn Objects) -> Result<()> {
+        if self.state.manifest.number == 0 {
+            return Ok(());
+        }
+        loop {
+            let has_more = self.log.read_next(objects, &mut self.state, &self.options)?;
+            let unread = self.log.after(self.state.wal_through());
+            if !unread.is_empty() {
+                self.apply(&unread)?;
+            }
+            if !has_more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Applies objects of the log, and publishes the state.
+    fn apply(&mut self, unread: &[Arc<LogObject>]) -> Result<()> {
+        let mut changed = Vec::new();
+        let applied = log::apply(&mut self.state, unread, &mut changed);
+        self.publish(&changed);
+        applied
+    }
+
+    fn publish(&self, changed: &[TraceId]) {
+        drop(self.published.replace_snapshot(self.state.snapshot(), changed));
+        self.published.progress.store(Arc::new(Progress::of(&self.state)));
+    }
+
+    /// Lists the manifests, and begins to open a newer one, if none is being opened. `has_read`: the log was read up to its
+    /// end before.
+    fn list(&mut self, objects: &Arc<dyn Objects>, began: Moment, has_read: bool) -> Result<Look> {
+        let known = self.state.manifest.number;
+        let newest = Manifest::newest_number(objects.as_ref())?;
+        self.listed = Some(began.instant);
+        match newest {
+            Some(number) if number == known => return Ok(Look::Newest),
+            Some(number) if number > known => {}
+            None if known == 0 => {
+                expect_no_objects(objects.as_ref())?;
+                return Err(no_store());
+            }
+            _ => {
+                let message = "it was removed from the storage: another store may be in its place";
+                return Err(Error::storage(manifest::path(known), message));
+            }
+        }
+        if self.opening.is_none()
+            && let Some(manifest) = Manifest::newest(objects.as_ref())?
+        {
+            let checkpoint = manifest.wal_checkpoint;
+            let has_all = has_read && self.log.through(self.state.manifest.wal_checkpoint) >= checkpoint;
+            let with = OpenWith {
+                objects: objects.clone(),
+                options: self.options.clone(),
+                open: self.state.segments.clone(),
+                log: if has_all { self.log.after(checkpoint) } else { Vec::new() },
+            };
+            self.opening = Some(Opening::start(manifest, has_all.then_some(began), with)?);
+        }
+        Ok(Look::Newer)
+    }
+
+    /// Goes on with the state of a newer manifest, or looks for one that is newer still if it could not be opened.
+    fn take_over(&mut self, opened: Result<StoreState>) -> Result<()> {
+        let Some(opening) = self.opening.take() else { return Ok(()) };
+        let is_superseded =
+            || self.objects.as_ref().is_some_and(|objects| opening.manifest.is_superseded(objects.as_ref()));
+        self.listed = None;
+        let state = match opened {
+            Ok(state) => state,
+            // The writer has removed what is missing.
+            Err(_) if is_superseded() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let was_followed = self.state.manifest.number > 0;
+        let known = self.log.through(self.state.manifest.wal_checkpoint);
+        self.forget_indexes(was_followed, &state.manifest)?;
+        self.log.forget_through(state.manifest.wal_checkpoint);
+        if was_followed && known < state.manifest.wal_checkpoint {
+            self.published.changes.forget();
+        }
+        self.state = state;
+        // What was read meanwhile has been published as changed before.
+        let unread = self.log.after(self.state.wal_through());
+        let applied = log::apply(&mut self.state, &unread, &mut Vec::new());
+        self.publish(&[]);
+        applied?;
+        if let Some(as_of) = opening.as_of {
+            self.freshness.confirm(as_of);
+        }
+        Ok(())
+    }
+
+    /// Removes from the own cache what `manifest` does not need.
+    fn forget_indexes(&self, was_followed: bool, manifest: &Manifest) -> Result<()> {
+        let cache = IndexCache::of(&self.options);
+        if cache.is_foreign() {
+            return Ok(());
+        }
+        if !was_followed {
+            return cache.sweep(manifest.segments.iter().map(|segment| segment.id.as_str()));
+        }
+        let is_needed = |id: &str| manifest.segments.iter().any(|segment| segment.id == id);
+        let gone = self.state.segments.iter().filter(|live| !is_needed(&live.record.id));
+        gone.for_each(|live| cache.remove(&live.record.id));
+        Ok(())
+    }
+}
+
+fn no_store() -> Error {
+    Error::Busy("there is no store yet; this reader waits for a writer to create it".into())
+}
+
+fn died() -> Error {
+    Error::storage("segments", "the opening thread has died")
+}

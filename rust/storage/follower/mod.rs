@@ -1,0 +1,220 @@
+//! Following a store: any number of processes search what one writer keeps, and write nothing to it.
+//!
+//! ```text
+//! wal/<n+1> ... by name -> log -> apply -> publish                 (following)
+//! a newer manifest -> open its new segments -> apply the log after its checkpoint -> publish   (opening)
+//! ```
+//!
+//! A reader takes no part in the claim, and no clock is trusted. It knows up to when it knows everything ([`freshness`]):
+//! when it began to look, it read the log until an object was not there, and only then found its manifest to be the
+//! newest one.
+
+mod following;
+mod foreign_indexes;
+mod freshness;
+mod log;
+mod opening;
+mod worker;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Sender, bounded, unbounded};
+
+pub(crate) use self::following::FollowedStore;
+use self::following::Following;
+use self::freshness::Freshness;
+use self::worker::Refresh;
+use crate::error::{Error, Result};
+use crate::storage::changes::Changes;
+use crate::storage::objects::lock::FolderLock;
+use crate::storage::options::Options;
+use crate::storage::snapshot::Snapshot;
+use crate::storage::snapshot::published::Published;
+use crate::storage::stats::Stats;
+use crate::storage::workers::index;
+
+/// A reader of a store that another process writes to. Clones are the same reader.
+#[derive(Debug, Clone)]
+pub struct Follower {
+    inner: Arc<FollowerInner>,
+}
+
+#[derive(Debug)]
+struct FollowerInner {
+    published: Arc<Published>,
+    freshness: Arc<Freshness>,
+    running: Mutex<Option<RunningFollower>>,
+}
+
+/// What ends when the reader is closed.
+#[derive(Debug)]
+struct RunningFollower {
+    /// Asks the following thread to look now, and ends it when dropped.
+    requests: Sender<Refresh>,
+    following: JoinHandle<()>,
+    indexing: Option<JoinHandle<()>>,
+    /// Makes the indexing thread abandon what it makes.
+    is_closing: Arc<AtomicBool>,
+    /// Ends the indexing thread when dropped.
+    closing: Sender<()>,
+    _lock: Option<FolderLock>,
+}
+
+impl Follower {
+    /// Reads the store and starts to follow it. If there is no store yet, this reader waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for a newer format or a storage that cannot be reached, [`Error::Locked`] if another reader uses
+    /// the cache, [`Error::Damage`] if an object is missing or not what was written, [`Error::Storage`].
+    pub(crate) fn start(store: FollowedStore, mut options: Options) -> Result<Self> {
+        let lock = options.cache_dir.as_deref().map(lock_cache).transpose()?;
+        store.place_cache(&mut options);
+        let (published, freshness) = (Arc::new(Published::default()), Arc::new(Freshness::new()));
+        let mut following = Following::new(store, options.clone(), published.clone(), freshness.clone());
+        match following.catch_up() {
+            Ok(()) | Err(Error::Busy(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let running = RunningFollower::start(following, &options, &published, lock);
+        let running = running.map_err(|error| Error::storage("a thread of the store", error))?;
+        Ok(Self {
+            inner: Arc::new(FollowerInner { published, freshness, running: Mutex::new(Some(running)) }),
+        })
+    }
+
+    /// Returns the state as far as it is known.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.inner.published.snapshot.load_full()
+    }
+
+    /// Returns the state as far as it is known; [`Follower::as_of`] says how far that is.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the store was never read.
+    pub fn present(&self) -> Result<Arc<Snapshot>> {
+        if self.as_of().is_some() {
+            return Ok(self.snapshot());
+        }
+        let error = self.inner.freshness.error();
+        let reason = error.map_or_else(|| "it is being read".to_owned(), |error| error.to_string());
+        Err(Error::Busy(format!("the store was not read yet: {reason}")))
+    }
+
+    /// Looks at the store now. Once this returns, everything can be searched that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is no store yet, or it changes faster than it can be read; [`Error::Damage`],
+    /// [`Error::Storage`], [`Error::Closed`].
+    pub fn refresh(&self) -> Result<()> {
+        let requests = self.running(|running| running.requests.clone()).ok_or(Error::Closed)?;
+        let (reply, replies) = bounded(1);
+        let _seen_by_the_next_line = requests.send(reply);
+        replies.recv().unwrap_or_else(|_| Err(Error::Stopped("the following thread has died".into())))
+    }
+
+    /// Returns up to when everything is known that was acknowledged, in microseconds since 1970 on this machine's clock.
+    /// `None` if the store was never read.
+    pub fn as_of(&self) -> Option<i64> {
+        self.inner.freshness.as_of()
+    }
+
+    /// Returns how long ago that was; if the store was never read, how long it has been tried.
+    pub fn lag(&self) -> Duration {
+        self.inner.freshness.lag()
+    }
+
+    /// Returns which traces requests have changed since this reader was opened, as far as it has read of them.
+    pub fn changes(&self) -> Arc<Changes> {
+        self.inner.published.changes.clone()
+    }
+
+    /// Returns counts, sizes and errors.
+    pub fn stats(&self) -> Stats {
+        let has_died = self.running(|running| running.following.is_finished()) == Some(true);
+        let died = has_died.then(|| "the following thread has died".to_owned());
+        let error = self.inner.freshness.error().map(|error| error.to_string());
+        Stats {
+            holding_error: None,
+            as_of: self.as_of(),
+            lag_seconds: Some(self.lag().as_secs_f64()),
+            following_error: died.or(error),
+            ..Stats::of(&self.inner.published, 0, false)
+        }
+    }
+
+    /// Ends the reader's threads; snapshots stay readable. Closing again does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if a thread had died.
+    pub fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+
+    fn running<T>(&self, of: impl FnOnce(&RunningFollower) -> T) -> Option<T> {
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(of)
+    }
+}
+
+impl FollowerInner {
+    fn close(&self) -> Result<()> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        running.map_or(Ok(()), RunningFollower::end)
+    }
+}
+
+impl Drop for FollowerInner {
+    fn drop(&mut self) {
+        let _nobody_is_left_to_tell = self.close();
+    }
+}
+
+impl RunningFollower {
+    fn start(
+        following: Following,
+        options: &Options,
+        published: &Arc<Published>,
+        lock: Option<FolderLock>,
+    ) -> std::io::Result<Self> {
+        let (requests, received) = unbounded();
+        let (closing, closed) = bounded(0);
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let indexing = if options.indexes.is_empty() {
+            None
+        } else if options.is_cache_foreign {
+            Some(foreign_indexes::start(options.indexes.clone(), published.clone(), closed)?)
+        } else {
+            Some(index::start(options.indexing(), published.clone(), closed, is_closing.clone())?)
+        };
+        let interval = Duration::from_millis(options.follow_milliseconds);
+        let following = worker::start(following, interval, received)?;
+        Ok(Self { requests, following, indexing, is_closing, closing, _lock: lock })
+    }
+
+    fn end(self) -> Result<()> {
+        self.is_closing.store(true, Ordering::Relaxed);
+        drop((self.requests, self.closing));
+        let ended = [Some(self.following), self.indexing].into_iter().flatten().map(JoinHandle::join);
+        if ended.collect::<Vec<_>>().iter().any(std::result::Result::is_err) {
+            return Err(Error::Stopped("a thread of the reader has died".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Keeps other readers out of a cache: each removes there what it does not need.
+fn lock_cache(folder: &Path) -> Result<FolderLock> {
+    let failed = |error: std::io::Error| {
+        Error::Options(format!("cannot create the cache `{}`: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    FolderLock::acquire(folder).map_err(|error| match error {
+        Error::Locked(holder) => {
+            Error::Locked(format!("{holder}: each reader needs a folder of its own for its cache"))
+        }
+        error => error,
+    })
+}

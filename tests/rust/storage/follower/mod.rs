@@ -1,0 +1,4 @@
+//! Tests of `rust/storage/follower/`.
+
+mod law;
+mod lifecycle;

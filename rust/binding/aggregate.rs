@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
+use super::running_call::{PyCancellationToken, token_of};
 use super::store::PyTraceStore;
 use crate::search::{Aggregation, PreparedAggregation};
 use crate::storage::Snapshot;

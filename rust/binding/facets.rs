@@ -2,9 +2,9 @@
 
 use pyo3::prelude::*;
 
-use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
 use super::filter::PyFilter;
+use super::running_call::{PyCancellationToken, token_of};
 use super::store::PyTraceStore;
 use crate::search::{FacetPlan, FacetRequest, Facets};
 

@@ -6,7 +6,6 @@
 mod aggregate;
 mod attributes;
 mod bulk;
-mod cancellation;
 mod detach;
 mod errors;
 mod facets;
@@ -16,7 +15,7 @@ mod open_store;
 mod otlp;
 mod page;
 mod process;
-mod progress;
+mod running_call;
 mod store;
 mod tail;
 
@@ -35,8 +34,6 @@ mod _engine {
         trace_schema,
     };
     #[pymodule_export]
-    use super::cancellation::PyCancellationToken;
-    #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
     #[pymodule_export]
     use super::filter::{PyFilter, PySpanFilter, filter_schema};
@@ -47,7 +44,7 @@ mod _engine {
     #[pymodule_export]
     use super::process::{set_conventions, set_page_memory_limit, set_prices};
     #[pymodule_export]
-    use super::progress::PyProgress;
+    use super::running_call::{PyCancellationToken, PyProgress};
     #[pymodule_export]
     use super::store::PyTraceStore;
     #[pymodule_export]

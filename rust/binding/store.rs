@@ -4,13 +4,12 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
 use super::bulk::{PyDownload, import_all};
-use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
 use super::filter::{PyFilter, PySpanFilter};
 use super::open_store::OpenStore;
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
-use super::progress::{PyProgress, progress_of};
+use super::running_call::{PyCancellationToken, PyProgress, progress_of, token_of};
 use crate::bulk::{self, Format};
 use crate::error::{Error, Result};
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};

@@ -56,17 +56,17 @@ def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, serv
     ingest(store, 1, 2, 3)
     store.flush()
     ingest(store, 4)
-    copied = json.loads(spanwise("backup", url, str(tmp_path / "copy")))
+    copied = json.loads(spanwise("backup", url, str(tmp_path / "copy"), "--json"))
     assert (copied["segments"], copied["wal_objects"] > 0) == (1, True), "while it is in use"
     store.close()
-    assert json.loads(spanwise("check", url))["sealed_traces"] == 3
+    assert json.loads(spanwise("check", url, "--json"))["sealed_traces"] == 3
     assert (
-        spanwise("delete", json.dumps({"op": "EQ", "key": "trace_id", "value": f"{2:032x}"}), url)
-        == "Traces deleted: 1\n"
+        spanwise("delete", url, json.dumps({"op": "EQ", "key": "trace_id", "value": f"{2:032x}"}))
+        == "Deleted 1 trace.\n"
     )
-    assert len(json.loads(spanwise("search", "{}", url, "--json"))["data"]) == 3
+    assert len(json.loads(spanwise("search", url, "{}", "--json"))["data"]) == 3
     spanwise("compact", "--purge", url)
-    assert json.loads(spanwise("check", url))["hidden_rows"] == 0
+    assert json.loads(spanwise("check", url, "--json"))["hidden_rows"] == 0
     restored = f"{url}-restored"
     spanwise("backup", str(tmp_path / "copy"), restored)
     store = TraceStore.open(f"{restored}/traces")
@@ -81,14 +81,15 @@ def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, serv
 
 
 def test_segments_are_merged_and_removed_when_nobody_reads_them(url: str, folder: str, server: BucketServer) -> None:
-    store = TraceStore.open(url)
+    without_readers = b'{"linger_seconds": 0}'
+    store = TraceStore.open(url, without_readers)
     for number in range(1, 5):
         ingest(store, number)
         store.flush()
     store.compact()
     assert found_traces(store) == {1, 2, 3, 4}
     store.close()
-    store = TraceStore.open(url)
+    store = TraceStore.open(url, without_readers)
     prefix = f"{folder}/segments/"
     assert len({key.removeprefix(prefix).split("/")[0] for key in server.keys(prefix)}) == 1
     assert found_traces(store) == {1, 2, 3, 4}

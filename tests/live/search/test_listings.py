@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 JSON = {"Content-Type": "application/json"}
-NOT_LISTED = {"output", "error", "tree"}
+NOT_LISTED = {"output", "error", "tree", "cost", "cost_partial"}
 MATCHED = ["run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id", "status"]
 
 
@@ -137,6 +137,7 @@ def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: Runnin
         "workflow_count": 0,
         "mcp": {"enabled": False, "path": None, "oauth": None},
         "auth_mode": "none",
+        "capabilities": ["search", "ingest", "delete", "runs"],
     }
 
 

@@ -284,7 +284,7 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
 ) -> None:
     again = {"op": "FOLLOWED_BY", "same": ["tool_name"], "without": LLM, "where": TOOL}
     # Documents decide what the table of spans does not know: those of one agent are few.
-    of_one = {"op": "EQ", "key": "agent_id", "value": "audit-scribe"}
+    of_one = {"op": "EQ", "key": "agent_id", "value": "macro_writer"}
     span = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, again]}}
     page = visit(service.url, place({"op": "AND", "conditions": [of_one, span]}), theme=theme, width=width)
     chip = "Edit: a tool span, then a tool span with the same Tool and no LLM span between"

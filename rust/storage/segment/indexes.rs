@@ -1,7 +1,7 @@
 //! The indexes of a segment: that of its rows, and what is made of its documents in the background, a table of spans, an
 //! index of their attributes and an index of texts.
 //!
-//! They are opened from the cache, or made once the segment is part of the store. Until then documents decide what they
+//! They are opened from the cache or from their objects, or made once the segment is part of the store. Until then documents decide what they
 //! would.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ pub(super) struct DocumentIndexes {
     /// Which kinds cannot be made: they would take too much memory. Of texts also if a document cannot be read, for its texts
     /// would be taken for missing.
     given_up: [AtomicBool; IndexKind::ALL.len()],
-    /// Held while they are made.
+    /// Held while they are opened, made or written.
     pub(super) making: Mutex<()>,
 }
 
@@ -100,7 +100,7 @@ impl DocumentIndexes {
 
 /// Collects what is made of the documents of a segment.
 #[derive(Debug, Default)]
-pub(super) struct Builders {
+pub(crate) struct Builders {
     pub(super) spans: Option<SpanTableBuilder>,
     pub(super) texts: Option<TextIndexBuilder>,
     pub(super) attributes: Option<AttributeIndexBuilder>,
@@ -114,6 +114,15 @@ impl Builders {
             texts: indexing.kinds.contains(&IndexKind::Texts).then(TextIndexBuilder::new),
             attributes: indexing.kinds.contains(&IndexKind::Attributes).then(AttributeIndexBuilder::default),
             max_bytes: indexing.max_bytes,
+        }
+    }
+
+    /// Whether one is still collected.
+    pub(super) fn has(&self, kind: IndexKind) -> bool {
+        match kind {
+            IndexKind::Spans => self.spans.is_some(),
+            IndexKind::Texts => self.texts.is_some(),
+            IndexKind::Attributes => self.attributes.is_some(),
         }
     }
 

@@ -48,6 +48,8 @@ def test_a_service_over_a_bucket_loses_nothing_when_it_is_killed(tmp_path: Path,
         assert service.http.get(f"/traces/{trace_ids[5]}").raise_for_status().json()["total_spans"] == 2
         assert service.stop() == 0
         assert SECRET not in service.log.read_text()
+    report = json.loads(spanwise("check", url))
+    assert (report["indexes"] > 0, report["other_indexes"]) == (True, [])
     assert not (tmp_path / "data").exists(), "nothing is kept in a folder but the cache"
 
 
@@ -58,6 +60,8 @@ def test_the_commands_take_addresses(tmp_path: Path, url: str, folder: str, serv
     ingest(store, 4)
     copied = json.loads(spanwise("backup", url, str(tmp_path / "copy")))
     assert (copied["segments"], copied["wal_objects"] > 0) == (1, True), "while it is in use"
+    assert copied["indexes"] > 0
+    assert json.loads(spanwise("backup", "--without-indexes", url, str(tmp_path / "smaller")))["indexes"] == 0
     store.close()
     assert json.loads(spanwise("check", url))["sealed_traces"] == 3
     assert (

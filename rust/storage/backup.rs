@@ -122,7 +122,9 @@ impl BackupSource {
                     Err(error) => return Err(error),
                 }
             }
-            INDEXES.into_iter().for_each(|index| drop(segment.record_index(index, None)));
+            for index in INDEXES {
+                segment.record_index(index, None);
+            }
         }
         let named = manifest.segments.iter().flat_map(SegmentRecord::files);
         let files = named.map(open).collect::<Result<_>>()?;

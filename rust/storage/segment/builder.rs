@@ -55,7 +55,9 @@ impl NewSegment {
             let mut indexes = Vec::new();
             // What could not be written is written by the indexing thread.
             let _written_later = segment.write_index_objects(objects, &|| false, &mut indexes);
-            indexes.into_iter().for_each(|written| drop(record.record_index(written.index, written.object)));
+            for written in indexes {
+                record.record_index(written.index, written.object);
+            }
             Ok(segment)
         });
         match opened {

@@ -430,7 +430,7 @@ class TraceStore:
         """
 
     @staticmethod
-    def backup(url: str, target: str, indexes: bool = True, progress: Progress | None = None) -> bytes:
+    def backup(url: str, target: str, progress: Progress | None = None, indexes: bool = True) -> bytes:
         """Copies the store at `url` into the folder `target`; returns what was copied as JSON.
 
         Another process may be writing to the store meanwhile. With `indexes` the objects of indexes are copied, too.

@@ -88,13 +88,13 @@ impl PyTraceStore {
     /// Copies the store at `url` into the folder `target`, also while another process writes to it; returns what
     /// was copied as JSON.
     #[staticmethod]
-    #[pyo3(signature = (url, target, indexes = true, progress = None))]
+    #[pyo3(signature = (url, target, progress = None, indexes = true))]
     fn backup(
         py: Python<'_>,
         url: &str,
         target: &str,
-        indexes: bool,
         progress: Option<Bound<'_, PyProgress>>,
+        indexes: bool,
     ) -> PyResult<Vec<u8>> {
         let progress = progress_of(progress);
         detached(py, || {

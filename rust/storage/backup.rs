@@ -61,16 +61,19 @@ pub(crate) fn backup(
     expect_empty(target)?;
     for _ in 0..MAX_TRIES {
         let newest = Manifest::newest_of_store(source)?;
+        progress.begin(newest.segments.iter().map(|segment| bytes_to_read(segment, indexes)).sum());
         match BackupSource::open(source, &newest, indexes) {
-            Ok(opened) => {
-                progress.begin(opened.bytes());
-                return opened.write(target.open_or_create(&mut Options::default())?.as_ref());
-            }
+            Ok(opened) => return opened.write(target.open_or_create(&mut Options::default())?.as_ref()),
             Err(_) if newest.is_superseded(source) => {}
             Err(error) => return Err(error),
         }
     }
     Err(Error::Busy("the store changes faster than it can be read".into()))
+}
+
+fn bytes_to_read(segment: &SegmentRecord, with_indexes: bool) -> u64 {
+    let indexes = segment.index_objects().filter(|_| with_indexes);
+    segment.bytes() + indexes.map(|(_, file)| file.bytes).sum::<u64>()
 }
 
 fn expect_empty(target: &StoreLocation) -> Result<()> {
@@ -140,12 +143,6 @@ impl BackupSource {
         let wal = wal.collect::<Result<_>>()?;
         manifest.wal_through = through;
         Ok(Self { manifest, files, indexes, wal })
-    }
-
-    /// Returns the size of all files that are copied, in bytes.
-    fn bytes(&self) -> u64 {
-        let indexes = self.indexes.iter().map(|(_, file)| file);
-        self.files.iter().chain(indexes).map(|(_, record, _)| record.bytes).sum()
     }
 
     fn write(mut self, target: &dyn Objects) -> Result<BackupReport> {

@@ -98,9 +98,7 @@ def expect_filter(source: bytes) -> None:
     Filter.compile(source)
 
 
-def backup_store(
-    url: str, target: str, progress: Progress | None = None, *, indexes: bool = True
-) -> dict[str, Any]:
+def backup_store(url: str, target: str, progress: Progress | None = None, *, indexes: bool = True) -> dict[str, Any]:
     """Copies a store, which a service may have open, and returns a report of what the copy holds.
 
     Args:
@@ -114,7 +112,7 @@ def backup_store(
         StoreError: the store is damaged, or the storage failed.
         UnavailableError: the store changes faster than it can be copied.
     """
-    report: dict[str, Any] = msgspec.json.decode(TraceStore.backup(url, target, indexes, progress))
+    report: dict[str, Any] = msgspec.json.decode(TraceStore.backup(url, target, progress, indexes))
     return report
 
 

@@ -4,7 +4,6 @@
 //! ([`rows`]). Documents are read one at a time ([`documents`]).
 
 pub(crate) mod builder;
-mod callers_cache;
 mod compare_indexes;
 mod completed_rows;
 mod costs;

@@ -62,7 +62,7 @@ def test_a_backup_under_load_holds_what_was_acknowledged_before_and_is_served(
         while len(acknowledged) < 50:
             assert writer.is_alive()
         marked = list(acknowledged)
-        done = run("backup", service.data_dir, tmp_path / "copy")
+        done = run("backup", service.data_dir, tmp_path / "copy", "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["wal_through"] > 0
     finally:
@@ -95,7 +95,7 @@ def test_a_damaged_segment_is_rejected_and_with_recover_set_aside_for_all_to_see
             assert service.trace_ids() == [f"{1:032x}"]
             assert f"`segments/{damaged.parent.name}` is quarantined, its 1 traces" in service.log.read_text()
             assert service.stop() == 0
-    assert json.loads(run("check", data_dir).stdout)["aside"][0]["traces"] == 1
+    assert json.loads(run("check", data_dir, "--json").stdout)["aside"][0]["traces"] == 1
     assert damaged.exists()
 
 

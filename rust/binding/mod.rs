@@ -16,6 +16,7 @@ mod otlp;
 mod page;
 mod process;
 mod progress;
+mod shards;
 mod store;
 mod tail;
 
@@ -30,8 +31,8 @@ mod _engine {
     use super::attributes::{PyAttributeKeys, attribute_keys};
     #[pymodule_export]
     use super::bulk::{
-        PyDownload, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns, spans_of_json,
-        trace_schema,
+        PyDownload, PySpanFileJoiner, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns,
+        spans_of_json, trace_schema,
     };
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
@@ -45,6 +46,8 @@ mod _engine {
     use super::process::{set_conventions, set_page_memory_limit, set_prices};
     #[pymodule_export]
     use super::progress::PyProgress;
+    #[pymodule_export]
+    use super::shards::{PyGathering, PyPinnedSearch, PyRequestSplitter, PySplitRequest, ingest_part};
     #[pymodule_export]
     use super::store::{PyCancellationToken, PyTraceStore};
     #[pymodule_export]

@@ -11,6 +11,7 @@ pub mod semaphore;
 pub mod schema;
 mod text;
 pub mod otlp;
+pub mod placement;
 pub mod trace;
 pub mod ingest;
 pub mod index;

@@ -9,7 +9,7 @@ use super::merge::{PageRow, page_of};
 use super::newest::{Newest, newest};
 use super::page::{Page, PageRequest, json_array};
 use super::pool::{in_rounds, threads};
-use super::selection::{Selection, expect_few, select};
+use super::selection::{Selection, select};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
 use crate::index::Projection;
@@ -33,17 +33,13 @@ pub fn spans(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let projection = Projection::SORT_KEY.and(Field::TotalSpans);
-    let selections = select(snapshot, &filter.with_span(spans), projection, cancel)?;
-    if !spans.is_all() {
-        expect_few(selections.iter().map(|selection| selection.count).sum())?;
-    }
-    let walk = Walk { selections: &selections, spans, has_columns: true, cancel };
+    let selections = select(snapshot, &filter.with_span(spans), projection(), cancel)?;
+    let walk = SpanWalk::of_all(&selections, spans, cancel)?;
     walk.page(request, None)
 }
 
 /// Returns the requested page as [`spans`] does, without a look at all traces: the page ends the search once it is full. Then
-/// the total is a lower bound, greater than what is on the pages so far if there is more.
+/// the total is a lower bound, one more than is on the pages so far if there is more.
 ///
 /// # Errors
 /// As [`spans`].
@@ -53,16 +49,21 @@ pub fn newest_spans(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let wanted = request.offset().saturating_add(request.limit).saturating_add(1);
+    let wanted = request.window().end().saturating_add(1);
     // Each of these traces has a span that matches.
-    let Newest { selections, is_complete } = newest(snapshot, &filter.with_span(spans), wanted, cancel)?;
-    let walk = Walk { selections: &selections, spans, has_columns: false, cancel };
-    let page = walk.page(request, Some(wanted))?;
-    Ok(Page { is_exact: page.is_exact && is_complete, ..page })
+    let Newest { selections, frontier } = newest(snapshot, &filter.with_span(spans), wanted, cancel)?;
+    let page = SpanWalk::of_newest(&selections, spans, cancel).page(request, Some(wanted))?;
+    let is_complete = page.is_exact && frontier.is_none();
+    Ok(page.cut_at(wanted, is_complete))
+}
+
+/// Returns what is read of rows to count their spans.
+pub(super) fn projection() -> Projection {
+    Projection::SORT_KEY.and(Field::TotalSpans)
 }
 
 /// A walk over selected traces in result order.
-struct Walk<'s, 'a> {
+pub(super) struct SpanWalk<'s, 'a> {
     selections: &'s [Selection<'a>],
     spans: &'s SpanFilter,
     /// Whether the number of spans of a trace may be read from its row.
@@ -71,13 +72,60 @@ struct Walk<'s, 'a> {
 }
 
 /// A trace with spans on the page: those that match from one to before another.
-type PageTrace = (PageRow, usize, usize);
+pub(super) type PageTrace = (PageRow, usize, usize);
 
-impl Walk<'_, '_> {
+impl<'s, 'a> SpanWalk<'s, 'a> {
+    /// Returns the walk over all traces that a filter selects, with the columns of [`projection`].
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if too many documents have to be looked at.
+    pub(super) fn of_all(
+        selections: &'s [Selection<'a>],
+        spans: &'s SpanFilter,
+        cancel: &'s CancellationToken,
+    ) -> Result<Self> {
+        if !spans.is_all() {
+            cancel.expect_few(selections.iter().map(|selection| selection.count).sum())?;
+        }
+        Ok(Self { selections, spans, has_columns: true, cancel })
+    }
+
+    /// Returns the walk over the newest traces.
+    pub(super) fn of_newest(
+        selections: &'s [Selection<'a>],
+        spans: &'s SpanFilter,
+        cancel: &'s CancellationToken,
+    ) -> Self {
+        Self { selections, spans, has_columns: false, cancel }
+    }
+
     /// Returns the requested page. The walk ends after all traces, or after `wanted` spans.
     fn page(&self, request: PageRequest, wanted: Option<usize>) -> Result<Page> {
-        let (first, end) = (request.offset(), request.offset().saturating_add(request.limit));
-        let (mut traces, mut damage) = (Vec::new(), Vec::new());
+        let window = request.window();
+        let (mut traces, mut seen, mut damage) = (Vec::new(), 0_usize, Vec::new());
+        let is_exact = self.count(wanted, &mut damage, |row, count| {
+            let from = window.offset.saturating_sub(seen);
+            let to = window.end().saturating_sub(seen).min(count);
+            if from < to {
+                traces.push((row, from, to));
+            }
+            seen += count;
+        })?;
+        let items = self.write(&traces, &mut damage)?;
+        Ok(Page { data: json_array(&items), total_count: seen as u64, is_exact, damage })
+    }
+
+    /// Calls `visit` with every trace in result order, and how many of its spans match, until there were `wanted` spans.
+    /// Returns whether these were all traces.
+    ///
+    /// # Errors
+    /// As [`spans`]; damaged documents have no spans, and the damage is added.
+    pub(super) fn count(
+        &self,
+        wanted: Option<usize>,
+        damage: &mut Vec<String>,
+        mut visit: impl FnMut(PageRow, usize),
+    ) -> Result<bool> {
         let (mut walked, mut seen, mut per_thread) = (0, 0_usize, FIRST_PER_THREAD);
         let rows: usize = self.selections.iter().map(|selection| selection.count).sum();
         while walked < rows && wanted.is_none_or(|wanted| seen < wanted) {
@@ -86,26 +134,31 @@ impl Walk<'_, '_> {
                 break;
             }
             walked += round.len();
-            for (row, count) in round.iter().zip(in_rounds(&round, per_thread, |(_, row)| self.count(*row))?)
-            {
-                let count = readable(count, &mut damage)?.unwrap_or(0);
-                let (from, to) = (first.saturating_sub(seen), end.saturating_sub(seen).min(count));
-                if from < to {
-                    traces.push((*row, from, to));
-                }
+            let counts = in_rounds(&round, per_thread, |(_, row)| self.count_of(*row))?;
+            for (row, count) in round.iter().zip(counts) {
+                let count = readable(count, damage)?.unwrap_or(0);
+                visit(*row, count);
                 seen += count;
             }
             per_thread = (2 * per_thread).min(MAX_PER_THREAD);
         }
-        let mut items: Vec<Vec<u8>> = Vec::with_capacity(request.limit);
-        for written in in_rounds(&traces, FIRST_PER_THREAD, |(_, trace)| self.write(trace))? {
-            items.extend(readable(written, &mut damage)?.unwrap_or_default());
+        Ok(walked == rows)
+    }
+
+    /// Returns spans of traces as JSON, in order.
+    ///
+    /// # Errors
+    /// As [`SpanWalk::count`].
+    pub(super) fn write(&self, traces: &[PageTrace], damage: &mut Vec<String>) -> Result<Vec<Vec<u8>>> {
+        let mut items = Vec::new();
+        for written in in_rounds(traces, FIRST_PER_THREAD, |(_, trace)| self.write_of(trace))? {
+            items.extend(readable(written, damage)?.unwrap_or_default());
         }
-        Ok(Page { data: json_array(&items), total_count: seen as u64, is_exact: walked == rows, damage })
+        Ok(items)
     }
 
     /// Returns how many spans of a trace match.
-    fn count(&self, row: PageRow) -> Result<Result<usize>> {
+    fn count_of(&self, row: PageRow) -> Result<Result<usize>> {
         if self.has_columns && self.spans.is_all() {
             let spans = self.selections[row.0].view.number(Field::TotalSpans, row.1);
             return Ok(Ok(usize::try_from(spans).unwrap_or_default()));
@@ -114,7 +167,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the spans of a trace that are on the page.
-    fn write(&self, (row, from, to): &PageTrace) -> Result<Result<Vec<Vec<u8>>>> {
+    fn write_of(&self, (row, from, to): &PageTrace) -> Result<Result<Vec<Vec<u8>>>> {
         self.of_trace(*row, |view| {
             let places = self.spans.places(view)?;
             let on_page = places.into_iter().take(*to).skip(*from).map(|place| {

@@ -3,6 +3,7 @@
 mod aggregate;
 mod facets;
 mod filtered;
+mod gather;
 mod tail;
 
 use std::cmp::Reverse;

@@ -14,6 +14,7 @@ use super::detach::detached;
 use super::filter_source::json_of;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
+use crate::search::{encode_filter, filter_of};
 
 /// A compiled filter expression: immutable, shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Filter", frozen)]
@@ -34,6 +35,18 @@ impl PyFilter {
     /// Returns this filter AND-ed with `field EQ value`, which is evaluated first.
     fn restrict(&self, py: Python<'_>, field: &str, value: &str) -> PyResult<Self> {
         let filter = detached(py, || Ok(self.filter.restrict(field, value)?))?;
+        Ok(Self { filter: Arc::new(filter) })
+    }
+
+    /// Returns this filter with its restrictions as a message, for `of_query`.
+    fn to_query(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        detached(py, || Ok(encode_filter(&self.filter)))
+    }
+
+    /// Returns the filter of a message, restricted before all else.
+    #[staticmethod]
+    fn of_query(py: Python<'_>, query: &[u8]) -> PyResult<Self> {
+        let filter = detached(py, || filter_of(query))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 

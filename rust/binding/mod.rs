@@ -14,6 +14,7 @@ mod filter_source;
 mod open_store;
 mod otlp;
 mod page;
+mod shards;
 mod store;
 mod tail;
 
@@ -27,7 +28,7 @@ mod _engine {
     #[pymodule_export]
     use super::attributes::{PyAttributeKeys, attribute_keys};
     #[pymodule_export]
-    use super::bulk::{PyDownload, otlp_spans, span_schema, trace_schema};
+    use super::bulk::{PyDownload, PySpanFileJoiner, otlp_spans, span_schema, trace_schema};
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
     #[pymodule_export]
@@ -36,6 +37,8 @@ mod _engine {
     use super::otlp::{PyIngestReport, PyLogIngestReport, PyMetricDropReport, drop_metrics, otlp_status};
     #[pymodule_export]
     use super::page::PyPage;
+    #[pymodule_export]
+    use super::shards::{PyGathering, PyPinnedSearch, PyRequestSplitter, PySplitRequest, ingest_part};
     #[pymodule_export]
     use super::store::{
         PyCancellationToken, PyTraceStore, set_conventions, set_page_memory_limit, set_prices,

@@ -37,6 +37,12 @@ impl PyCancellationToken {
     fn cancel(&self) {
         self.token.cancel();
     }
+
+    /// Whether it was cancelled.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
 }
 
 /// A durable store of traces with a single writer.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
-use super::store::{PyCancellationToken, PyTraceStore, token_of};
 use crate::search::{Aggregation, PreparedAggregation};
 
 /// A compiled aggregation: immutable, shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Aggregation", frozen)]
 pub(super) struct PyAggregation {
-    aggregation: Arc<Aggregation>,
+    pub(super) aggregation: Arc<Aggregation>,
 }
 
 #[pymethods]
@@ -28,25 +28,12 @@ impl PyAggregation {
         let aggregation = detached(py, || self.aggregation.restrict(field, value))?;
         Ok(Self { aggregation: Arc::new(aggregation) })
     }
-
-    /// Selects the traces in the current state of `store`, and finds their groups.
-    #[pyo3(signature = (store, cancel = None))]
-    fn prepare(
-        &self,
-        py: Python<'_>,
-        store: &PyTraceStore,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPreparedAggregation> {
-        let token = token_of(cancel);
-        detached(py, || PreparedAggregation::new(store.opened.present()?.as_ref(), &self.aggregation, &token))
-            .map(|prepared| PyPreparedAggregation { prepared })
-    }
 }
 
 /// An aggregation whose traces are selected and whose groups are known.
 #[pyclass(module = "spanwise._engine", name = "PreparedAggregation", frozen)]
 pub(super) struct PyPreparedAggregation {
-    prepared: PreparedAggregation,
+    pub(super) prepared: PreparedAggregation,
 }
 
 #[pymethods]

@@ -2,14 +2,11 @@
 
 use pyo3::prelude::*;
 
-use super::detach::detached;
-use super::filter::PyFilter;
-use super::store::{PyCancellationToken, PyTraceStore, token_of};
 use crate::search;
 
 /// Counted keys of attributes.
 #[pyclass(module = "spanwise._engine", name = "AttributeKeys", frozen)]
-pub(super) struct PyAttributeKeys(search::AttributeKeys);
+pub(super) struct PyAttributeKeys(pub(super) search::AttributeKeys);
 
 #[pymethods]
 impl PyAttributeKeys {
@@ -32,22 +29,4 @@ impl PyAttributeKeys {
     fn uncounted(&self) -> u64 {
         self.0.uncounted
     }
-}
-
-/// Counts the keys of attributes among the traces that match.
-#[pyfunction]
-#[pyo3(signature = (store, filter, limit, prefix = "", cancel = None))]
-pub(super) fn attribute_keys(
-    py: Python<'_>,
-    store: &PyTraceStore,
-    filter: &PyFilter,
-    limit: usize,
-    prefix: &str,
-    cancel: Option<Bound<'_, PyCancellationToken>>,
-) -> PyResult<PyAttributeKeys> {
-    let token = token_of(cancel);
-    let keys = detached(py, || {
-        search::attribute_keys(store.opened.present()?.as_ref(), &filter.filter, (prefix, limit), &token)
-    });
-    keys.map(PyAttributeKeys)
 }

@@ -6,6 +6,7 @@
 mod aggregate;
 mod attributes;
 mod bulk;
+mod cancellation;
 mod detach;
 mod errors;
 mod facets;
@@ -14,6 +15,7 @@ mod filter_source;
 mod open_store;
 mod otlp;
 mod page;
+mod process_tables;
 mod shards;
 mod store;
 mod tail;
@@ -26,9 +28,11 @@ mod _engine {
     #[pymodule_export]
     use super::aggregate::{PyAggregation, PyPreparedAggregation};
     #[pymodule_export]
-    use super::attributes::{PyAttributeKeys, attribute_keys};
+    use super::attributes::PyAttributeKeys;
     #[pymodule_export]
     use super::bulk::{PyDownload, PySpanFileJoiner, otlp_spans, span_schema, trace_schema};
+    #[pymodule_export]
+    use super::cancellation::PyCancellationToken;
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
     #[pymodule_export]
@@ -38,11 +42,11 @@ mod _engine {
     #[pymodule_export]
     use super::page::PyPage;
     #[pymodule_export]
+    use super::process_tables::{set_conventions, set_page_memory_limit, set_prices};
+    #[pymodule_export]
     use super::shards::{PyGathering, PyPinnedSearch, PyRequestSplitter, PySplitRequest, ingest_part};
     #[pymodule_export]
-    use super::store::{
-        PyCancellationToken, PyTraceStore, set_conventions, set_page_memory_limit, set_prices,
-    };
+    use super::store::PyTraceStore;
     #[pymodule_export]
     use super::tail::{PyTail, PyTailFeed};
 

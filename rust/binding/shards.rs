@@ -5,11 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use pyo3::prelude::*;
 
+use super::aggregate::PyAggregation;
+use super::attributes::PyAttributeKeys;
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
+use super::facets::{PyFacets, facet_request};
 use super::filter::{PyFilter, PySpanFilter};
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
-use super::store::{PyCancellationToken, PyTraceStore, token_of};
+use super::store::PyTraceStore;
 use crate::error::{Error, Result};
 use crate::ingest::{RequestDecoder, SplitRequest};
 use crate::otlp::{Encoding, Signal, TraceId, response};
@@ -82,6 +86,43 @@ impl PyGathering {
         })
     }
 
+    /// Counts and measures, as `Aggregation.prepare` and `PreparedAggregation.run`.
+    #[staticmethod]
+    fn aggregate(py: Python<'_>, shards: usize, aggregation: &PyAggregation) -> PyResult<Self> {
+        detached(py, || Ok(Self::new(Gathering::aggregate(shards, &aggregation.aggregation))))
+    }
+
+    /// Counts facets, as `FacetPlan`.
+    #[staticmethod]
+    #[pyo3(signature = (shards, filter, keys, limit, prefix, exclude_own))]
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn facets(
+        py: Python<'_>,
+        shards: usize,
+        filter: &PyFilter,
+        keys: Vec<String>,
+        limit: usize,
+        prefix: Option<(String, String)>,
+        exclude_own: bool,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let request = facet_request(&keys, limit, (prefix.as_ref(), exclude_own))?;
+            Ok(Self::new(Gathering::facets(shards, &filter.filter, request)?))
+        })
+    }
+
+    /// Counts the keys of attributes, as `attribute_keys`.
+    #[staticmethod]
+    fn attribute_keys(
+        py: Python<'_>,
+        shards: usize,
+        filter: &PyFilter,
+        limit: usize,
+        prefix: &str,
+    ) -> PyResult<Self> {
+        detached(py, || Ok(Self::new(Gathering::attribute_keys(shards, &filter.filter, (prefix, limit))?)))
+    }
+
     /// Looks up one trace on one shard, as `TraceStore.trace`, or as `TraceStore.damaged_trace`.
     #[staticmethod]
     fn trace(trace_id: &str, filter: &PyFilter, detail: &str, is_damaged: bool) -> Self {
@@ -118,11 +159,41 @@ impl PyGathering {
         detached(py, || self.search.lock().unwrap_or_else(PoisonError::into_inner).take(&answers))
     }
 
+    /// How much memory all shards together take at most from now on, in bytes; `None` while that is not known.
+    #[getter]
+    fn max_bytes(&self) -> Option<u64> {
+        self.search.lock().unwrap_or_else(PoisonError::into_inner).max_bytes()
+    }
+
+    /// Returns the response's `data` of an aggregation as JSON, and the number of traces that match.
+    fn numbers(&self, py: Python<'_>) -> PyResult<(Vec<u8>, u64)> {
+        match self.found(py)? {
+            Found::Aggregate(result) => Ok((result.data, result.matched)),
+            _ => detached(py, || Err(another_kind("numbers"))),
+        }
+    }
+
+    /// Returns the facets that were counted.
+    fn counted_facets(&self, py: Python<'_>) -> PyResult<PyFacets> {
+        match self.found(py)? {
+            Found::Facets(facets) => Ok(PyFacets { facets }),
+            _ => detached(py, || Err(another_kind("facets"))),
+        }
+    }
+
+    /// Returns the keys of attributes that were counted.
+    fn counted_keys(&self, py: Python<'_>) -> PyResult<PyAttributeKeys> {
+        match self.found(py)? {
+            Found::AttributeKeys(keys) => Ok(PyAttributeKeys(keys)),
+            _ => detached(py, || Err(another_kind("keys of attributes"))),
+        }
+    }
+
     /// Returns the page that was searched for.
     fn page(&self, py: Python<'_>) -> PyResult<PyPage> {
         match self.found(py)? {
             Found::Page(page) => Ok(PyPage::new(page)),
-            Found::Trace(_) => detached(py, || Err(another_kind("a page"))),
+            _ => detached(py, || Err(another_kind("a page"))),
         }
     }
 
@@ -130,7 +201,7 @@ impl PyGathering {
     fn json(&self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
         match self.found(py)? {
             Found::Trace(found) => Ok(found),
-            Found::Page(_) => detached(py, || Err(another_kind("a trace"))),
+            _ => detached(py, || Err(another_kind("a trace"))),
         }
     }
 }

@@ -5,50 +5,43 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
+use super::aggregate::{PyAggregation, PyPreparedAggregation};
+use super::attributes::PyAttributeKeys;
 use super::bulk::{PyDownload, import_all};
+use super::cancellation::{PyCancellationToken, token_of};
 use super::detach::detached;
+use super::facets::{PyFacetPlan, facet_request};
 use super::filter::{PyFilter, PySpanFilter};
 use super::open_store::OpenStore;
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
+use super::tail::PyTailFeed;
 use crate::bulk::{self, Format};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
-use crate::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
-use crate::storage::{LogIngestReport, Options, TraceStore};
+use crate::search::{
+    self, CancellationToken, Detail, FacetPlan, Page, PageRequest, PreparedAggregation, RunView, Sort,
+};
+use crate::storage::{LogIngestReport, Options, Snapshot, TraceStore};
 use crate::trace::values::ValuePart;
-use crate::trace::{conventions, cost};
-
-/// Cancels a running search.
-#[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]
-#[derive(Default)]
-pub(super) struct PyCancellationToken {
-    token: Arc<CancellationToken>,
-}
-
-#[pymethods]
-impl PyCancellationToken {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    /// Cancels the search; it soon ends with `CancelledError`.
-    fn cancel(&self) {
-        self.token.cancel();
-    }
-
-    /// Whether it was cancelled.
-    #[getter]
-    fn is_cancelled(&self) -> bool {
-        self.token.is_cancelled()
-    }
-}
 
 /// A durable store of traces with a single writer.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
 pub(super) struct PyTraceStore {
-    pub(super) opened: OpenStore,
+    pub(super) opened: Arc<OpenStore>,
+}
+
+impl PyTraceStore {
+    /// Returns the page that `search` finds in the present state.
+    fn search(
+        &self,
+        py: Python<'_>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+        search: impl FnOnce(&Snapshot, &CancellationToken) -> Result<Page> + Send,
+    ) -> PyResult<PyPage> {
+        let token = token_of(cancel);
+        detached(py, || search(self.opened.present()?.as_ref(), &token)).map(PyPage::new)
+    }
 }
 
 #[pymethods]
@@ -62,14 +55,14 @@ impl PyTraceStore {
                 .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))?;
             TraceStore::open(url, options)
         })?;
-        Ok(Self { opened: OpenStore::Writer(store) })
+        Ok(Self { opened: Arc::new(OpenStore::Writer(store)) })
     }
 
     /// Opens the current state of the store at `url` for reading; another process may be writing to it.
     #[staticmethod]
     fn open_read_only(py: Python<'_>, url: &str) -> PyResult<Self> {
         let snapshot = detached(py, || TraceStore::open_read_only(url))?;
-        Ok(Self { opened: OpenStore::Reader(snapshot) })
+        Ok(Self { opened: Arc::new(OpenStore::Reader(snapshot)) })
     }
 
     /// Verifies every object of a store that is not open; returns a report as JSON.
@@ -156,14 +149,12 @@ impl PyTraceStore {
         matches: bool,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
+        self.search(py, cancel, |snapshot, token| {
             let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
             let view = RunView { detail: Detail::from_word(detail)?, with_matches: matches };
             let search = if ends_when_full { search::newest_runs } else { search::runs };
-            search(self.opened.present()?.as_ref(), &filter.filter, request, view, &token)
+            search(snapshot, &filter.filter, request, view, token)
         })
-        .map(PyPage::new)
     }
 
     /// Returns one page of trace ids, newest first, without reading the traces.
@@ -176,16 +167,9 @@ impl PyTraceStore {
         limit: usize,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
-            search::ids(
-                self.opened.present()?.as_ref(),
-                &filter.filter,
-                PageRequest::new(page, limit)?,
-                &token,
-            )
+        self.search(py, cancel, |snapshot, token| {
+            search::ids(snapshot, &filter.filter, PageRequest::new(page, limit)?, token)
         })
-        .map(PyPage::new)
     }
 
     /// Returns one page of sessions, the one with the newest last trace first.
@@ -198,16 +182,9 @@ impl PyTraceStore {
         limit: usize,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
-            search::sessions(
-                self.opened.present()?.as_ref(),
-                &filter.filter,
-                PageRequest::new(page, limit)?,
-                &token,
-            )
+        self.search(py, cancel, |snapshot, token| {
+            search::sessions(snapshot, &filter.filter, PageRequest::new(page, limit)?, token)
         })
-        .map(PyPage::new)
     }
 
     /// Returns one page of the spans that match, of matching traces: newest trace first, then in the order of the tree.
@@ -223,13 +200,64 @@ impl PyTraceStore {
         ends_when_full: bool,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
+        self.search(py, cancel, |snapshot, token| {
             let search = if ends_when_full { search::newest_spans } else { search::spans };
-            let filters = (&*filter.filter, &spans.filter);
-            search(self.opened.present()?.as_ref(), filters, PageRequest::new(page, limit)?, &token)
+            search(snapshot, (&*filter.filter, &spans.filter), PageRequest::new(page, limit)?, token)
         })
-        .map(PyPage::new)
+    }
+
+    /// Selects the traces of an aggregation in the present state, and finds their groups.
+    #[pyo3(signature = (aggregation, cancel = None))]
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        aggregation: &PyAggregation,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<PyPreparedAggregation> {
+        let (token, aggregation) = (token_of(cancel), &aggregation.aggregation);
+        detached(py, || PreparedAggregation::new(self.opened.present()?.as_ref(), aggregation, &token))
+            .map(|prepared| PyPreparedAggregation { prepared })
+    }
+
+    /// Plans the facets of the fields `keys` among the traces that match.
+    #[pyo3(signature = (filter, keys, limit, prefix = None, exclude_own = false))]
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn plan_facets(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        keys: Vec<String>,
+        limit: usize,
+        prefix: Option<(String, String)>,
+        exclude_own: bool,
+    ) -> PyResult<PyFacetPlan> {
+        detached(py, || {
+            let request = facet_request(&keys, limit, (prefix.as_ref(), exclude_own))?;
+            FacetPlan::new(self.opened.present()?, &filter.filter, request)
+        })
+        .map(|plan| PyFacetPlan { plan })
+    }
+
+    /// Counts the keys of attributes among the traces that match.
+    #[pyo3(signature = (filter, limit, prefix = "", cancel = None))]
+    fn attribute_keys(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        limit: usize,
+        prefix: &str,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<PyAttributeKeys> {
+        let (token, filter) = (token_of(cancel), &filter.filter);
+        detached(py, || {
+            search::attribute_keys(self.opened.present()?.as_ref(), filter, (prefix, limit), &token)
+        })
+        .map(PyAttributeKeys)
+    }
+
+    /// Returns what follows the store for all readers.
+    fn tail_feed(&self) -> PyTailFeed {
+        PyTailFeed::new(self.opened.clone())
     }
 
     /// Returns one trace as JSON; `None` if there is none or the filter does not match it.
@@ -364,37 +392,9 @@ impl PyTraceStore {
 
     /// Closes the store and releases it to the next opener.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || match &self.opened {
+        detached(py, || match self.opened.as_ref() {
             OpenStore::Writer(store) => store.close(),
             OpenStore::Reader(_) => Ok(()),
         })
     }
-}
-
-/// Sets the process-wide limit on decoded document bytes held by concurrent pages.
-#[pyfunction]
-pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
-    detached(py, || {
-        search::set_page_memory_limit(bytes);
-        Ok(())
-    })
-}
-
-/// Puts names of the user's own before those of the built-in conventions, in this process.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
-pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
-    detached(py, || conventions::set_conventions(&lines))
-}
-
-/// Puts a user's prices of models before the built-in ones, in this process.
-#[pyfunction]
-#[pyo3(signature = (source))]
-pub(super) fn set_prices(py: Python<'_>, source: Option<&[u8]>) -> PyResult<()> {
-    detached(py, || cost::set_prices(source))
-}
-
-/// Returns the token of `cancel`, or one that is never cancelled.
-pub(super) fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<CancellationToken> {
-    cancel.map_or_else(Arc::default, |cancel| cancel.get().token.clone())
 }

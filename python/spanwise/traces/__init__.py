@@ -1,5 +1,5 @@
 """Trace stores: ingest, search, administration and bulk transfer. The only folder that imports the native engine."""
 
-from spanwise._engine import Aggregation, FacetPlan, Filter, TraceStore, filter_schema, otlp_status
+from spanwise._engine import Aggregation, Filter, TraceStore, filter_schema, otlp_status
 
-__all__ = ["Aggregation", "FacetPlan", "Filter", "TraceStore", "filter_schema", "otlp_status"]
+__all__ = ["Aggregation", "Filter", "TraceStore", "filter_schema", "otlp_status"]

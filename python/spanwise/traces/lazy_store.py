@@ -6,14 +6,15 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
+from spanwise.errors import PartialWriteError, SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.traces.store_options import not_ready, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise._engine import Filter, IngestReport, LogIngestReport, TraceStore
+    from spanwise._engine import Filter, IngestReport, LogIngestReport
     from spanwise.settings import Settings
+    from spanwise.traces.port import Store
 
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 class LazyStore:
     """A trace store that is not open yet, open, or closed. It is opened at most once."""
 
-    def __init__(self, source: str | TraceStore, settings: Settings) -> None:
+    def __init__(self, source: str | Store, settings: Settings) -> None:
         """Records where the store is, without accessing it.
 
         Args:
@@ -66,7 +67,7 @@ class LazyStore:
         if self._url is not None and self._store is not None:
             self._store.close()
 
-    def opened(self) -> TraceStore:
+    def opened(self) -> Store:
         """Returns the open store. Starts to open it if that has not begun, or has failed.
 
         Raises:
@@ -105,10 +106,13 @@ class LazyStore:
         """
         return self._write(lambda store: store.delete(compiled, dry_run))
 
-    def _write(self, write: Callable[[TraceStore], Result]) -> Result:
+    def _write(self, write: Callable[[Store], Result]) -> Result:
         assert self._store is not None  # noqa: S101  # callers use `opened` first
         try:
             return write(self._store)
+        except PartialWriteError as error:
+            _log.warning("a part of the trace store was not changed: %s", error)
+            raise
         except UnavailableError as error:
             # The engine's message may name files, so it goes to the log and not to the client.
             _log.warning("the trace store was not changed: %s", error)

@@ -23,9 +23,10 @@ from spanwise.traces.view import View
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport, TraceStore
+    from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport
     from spanwise.metrics import Family
     from spanwise.settings import Settings
+    from spanwise.traces.port import Store
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 class Traces:
     """Ingests, searches and shows traces. Its methods are called on the event loop and never block it."""
 
-    def __init__(self, sources: Mapping[str, str | TraceStore], settings: Settings) -> None:
+    def __init__(self, sources: Mapping[str, str | Store], settings: Settings) -> None:
         """Creates the pools and records where the stores are, without accessing them.
 
         Args:

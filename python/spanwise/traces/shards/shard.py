@@ -26,6 +26,10 @@ class Ask(Struct, frozen=True):
     seconds: float
 
 
+Event = tuple[int, str, bytes]
+"""An event of a tail: its number, its name and its JSON."""
+
+
 class Shard(Protocol):
     """One shard. All its methods block, may be called from several threads at once, and raise `SpanwiseError`.
 
@@ -69,6 +73,29 @@ class Shard(Protocol):
 
     def export(self, ask: Ask, form: str) -> Iterator[bytes]:
         """Returns the matching traces as the bytes of a file of a format, in chunks, all of one state."""
+        ...
+
+    def open_tail(self, ask: Ask) -> None:
+        """Begins to follow the traces that a search matches, under its number, until `close_tail`."""
+        ...
+
+    def poll_tails(self, wanted: list[tuple[int, int, int | None]]) -> tuple[list[list[Event]], bool, list[str]]:
+        """Brings readers up to date, and takes the next events of each.
+
+        Args:
+            wanted: of each reader its number, at most how many events, and the event after which they begin again, if
+                they do.
+
+        Returns:
+            The events of each reader, whether something is due later, and what is wrong with traces that were read.
+
+        Raises:
+            PinLostError: there is no such reader, or it cannot go back so far.
+        """
+        ...
+
+    def close_tail(self, tail: int) -> None:
+        """Ends a reader. A no-op if there is none."""
         ...
 
     def stats(self) -> bytes:

@@ -10,13 +10,17 @@ import msgspec
 
 from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
 from spanwise.errors import PartialWriteError, UnavailableError
+from spanwise.traces.shards.counts import ShardedAggregation, ShardedFacets
 from spanwise.traces.shards.scatter import Scatter
+from spanwise.traces.shards.tail import ShardedTailFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from spanwise._engine import (
+        Aggregation,
+        AttributeKeys,
         CancellationToken,
         Filter,
         IngestReport,
@@ -117,6 +121,46 @@ class ShardedStore:
             return Gathering.spans(count, (filter, spans), (page, limit), ends_when_full)
 
         return self._scatter.search(begin).run(cancel).page()
+
+    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> ShardedAggregation:
+        """See `TraceStore.prepare`."""
+        count = len(self._shards)
+        return ShardedAggregation(self._scatter.search(lambda: Gathering.aggregate(count, aggregation)), cancel)
+
+    def plan_facets(
+        self,
+        filter: Filter,  # noqa: A002
+        keys: list[str],
+        limit: int,
+        prefix: tuple[str, str] | None = None,
+        exclude_own: bool = False,  # noqa: FBT001, FBT002
+    ) -> ShardedFacets:
+        """See `TraceStore.plan_facets`."""
+        count = len(self._shards)
+
+        def begin() -> Gathering:
+            return Gathering.facets(count, filter, keys, limit, prefix, exclude_own)
+
+        return ShardedFacets(self._scatter.search(begin))
+
+    def attribute_keys(
+        self,
+        filter: Filter,  # noqa: A002
+        limit: int,
+        prefix: str = "",
+        cancel: CancellationToken | None = None,
+    ) -> AttributeKeys:
+        """See `TraceStore.attribute_keys`."""
+        count = len(self._shards)
+
+        def begin() -> Gathering:
+            return Gathering.attribute_keys(count, filter, limit, prefix)
+
+        return self._scatter.search(begin).run(cancel).counted_keys()
+
+    def tail_feed(self) -> ShardedTailFeed:
+        """See `TraceStore.tail_feed`."""
+        return ShardedTailFeed(self._scatter, self._shards)
 
     def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
         """See `TraceStore.trace`."""

@@ -1,0 +1,30 @@
+//! What is set for the whole process: limits, and tables of the user's own.
+
+use pyo3::prelude::*;
+
+use super::detach::detached;
+use crate::search;
+use crate::trace::{conventions, cost};
+
+/// Sets the process-wide limit on decoded document bytes held by concurrent pages.
+#[pyfunction]
+pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
+    detached(py, || {
+        search::set_page_memory_limit(bytes);
+        Ok(())
+    })
+}
+
+/// Puts names of the user's own before those of the built-in conventions, in this process.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
+    detached(py, || conventions::set_conventions(&lines))
+}
+
+/// Puts a user's prices of models before the built-in ones, in this process.
+#[pyfunction]
+#[pyo3(signature = (source))]
+pub(super) fn set_prices(py: Python<'_>, source: Option<&[u8]>) -> PyResult<()> {
+    detached(py, || cost::set_prices(source))
+}

@@ -140,6 +140,21 @@ def test_what_is_no_token_is_not_sent(visit: Callable[..., Page], guarded: Runni
     expect(page.get_by_role("alert")).to_contain_text("no JSON web token")
 
 
+def test_a_screen_keeps_its_keys_where_the_service_is_known_after_its_code(
+    visit: Callable[..., Page], service: RunningService
+) -> None:
+    page = visit(service.url, "#/status")
+    expect(page.get_by_text("✓ ready")).to_be_visible()
+    held = hold_requests(page, "**/info")
+    page.goto("about:blank")
+    with page.expect_request_finished(lambda request: "/assets/Traces-" in request.url):
+        page.goto(f"{service.url}/ui#/traces?from=all")
+    held[0].continue_()
+    expect(page.locator("[data-row]").first).to_be_visible()
+    page.keyboard.press("f")
+    expect(page.get_by_role("dialog", name="Add: filter")).to_be_visible()
+
+
 def test_a_service_that_stops_is_said_and_found_again(
     visit: Callable[..., Page], start: Callable[..., RunningService]
 ) -> None:

@@ -41,6 +41,7 @@ def test_the_components_are_listed_and_the_first_is_chosen(visit: Callable[..., 
     page = visit(service.url, "#/playground")
     expect(page).to_have_url(re.compile("#/playground/agents/"))
     page.get_by_role("link", name="Router").click()
+    expect(page.get_by_placeholder("Ask Router")).to_be_visible()
     ask(page, "two words")
     expect(page.get_by_role("article", name="Run").get_by_text("Completed")).to_be_visible()
     done = page.get_by_label("What it does")

@@ -1,6 +1,4 @@
 /** The keys of the page. A screen declares its own while it is shown; `?` lists them. */
-import { untrack } from 'svelte';
-
 import { preferences } from '../state/preferences.svelte';
 
 export interface Shortcut {
@@ -14,17 +12,27 @@ export interface Shortcut {
 /** How long the second key of two may take, in milliseconds. */
 const SEQUENCE_MS = 1_000;
 
+interface Group {
+  name: string;
+  shortcuts: Shortcut[];
+}
+
 class Shortcuts {
   /** Groups of shortcuts, the latest last. */
-  groups = $state.raw<{ name: string; shortcuts: Shortcut[] }[]>([]);
+  groups = $state.raw<readonly Group[]>([]);
+  /** The same. It is no state: the end of an effect reads state as it was before what made the effect run again. */
+  readonly #declared = new Set<Group>();
   #first: { key: string; at: number } | null = null;
 
   /** Declares shortcuts; returns the function that takes them back, so that an effect can return it. */
   declare(name: string, shortcuts: Shortcut[]): () => void {
     const group = { name, shortcuts };
-    // The effect that declares shortcuts does not depend on those of others.
-    untrack(() => (this.groups = [...this.groups, group]));
-    return () => untrack(() => (this.groups = this.groups.filter((each) => each !== group)));
+    this.#declared.add(group);
+    this.groups = [...this.#declared];
+    return () => {
+      this.#declared.delete(group);
+      this.groups = [...this.#declared];
+    };
   }
 
   /**

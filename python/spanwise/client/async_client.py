@@ -153,9 +153,14 @@ class AsyncSearch:
         """Iterates over the sessions of the traces, the one with the newest last trace first."""
         return self._items("/traces/search", SessionPages(self._question), SessionPage)
 
-    def spans(self, where: FilterLike = None) -> AsyncIterator[SpanPreview]:
-        """Iterates over the spans of which `where`, made of `S`, is true, of the newest trace first."""
-        return self._items("/spans/search", SpanPages(self._question, where), SpanPage)
+    def spans(self, where: FilterLike = None, *, matches: bool = False) -> AsyncIterator[SpanPreview]:
+        """Iterates over the spans of which `where` is true, of the newest trace first.
+
+        Args:
+            where: an expression of `S`, the same as a dict or as JSON; every span by default.
+            matches: whether each span shows what made `where` true of it.
+        """
+        return self._items("/spans/search", SpanPages(self._question, where, matches=matches), SpanPage)
 
     async def aggregate(
         self, measures: Mapping[str, Measure], *, by: Iterable[str | By] = (), time: TimeRange | None = None

@@ -181,13 +181,16 @@ class SessionPages(Pages[Item]):
 class SpanPages(Pages[Item]):
     """Pages of spans."""
 
-    def __init__(self, question: Question, where: FilterLike) -> None:
+    def __init__(self, question: Question, where: FilterLike, *, matches: bool = False) -> None:
         """Creates the pages of the spans of which `where` is true, of the traces that are asked for."""
         super().__init__(PAGE_SIZES[0])
         self._question = question
         self._where = encoded(where)
+        self._matches = matches
 
     def request(self) -> SpanSearchRequest:
         """Returns the body of the request for the next page."""
         traces = Raw(self._question.filter)
-        return SpanSearchRequest(filter=Raw(self._where), traces=traces, page=self._number, limit=self.size)
+        return SpanSearchRequest(
+            filter=Raw(self._where), traces=traces, page=self._number, limit=self.size, matches=self._matches
+        )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from spanwise.client.async_client import AsyncSearch
     from spanwise.client.expressions import FilterLike
     from spanwise.client.sync_client import Search
+    from spanwise.models import TraceNode
 
 FILTERS: dict[str, FilterLike] = {
     "all": None,
@@ -193,6 +194,24 @@ def test_matches_show_what_made_a_filter_match(client: Client) -> None:
     assert trace.matches.spans["tool"].count >= 1
 
 
+def test_matches_show_what_made_a_condition_true_of_a_span(client: Client) -> None:
+    where = (S.type == "TOOL") & S.parent(S.type == "AGENT", name="caller")
+    [plain, *_] = client.search().spans(where)
+    [span, *_] = client.search().spans(where, matches=True)
+    assert plain.matches is msgspec.UNSET
+    assert isinstance(span.matches, msgspec.Struct)
+    assert span.matches.spans["caller"].span_ids == [parent_of(client.trace(span.trace_id).tree, span.span_id)]
+
+
+def parent_of(nodes: list[TraceNode], span_id: str) -> str | None:
+    for node in nodes:
+        children = node.spans or []
+        found = node.id if any(child.id == span_id for child in children) else parent_of(children, span_id)
+        if found:
+            return found
+    return None
+
+
 def test_one_trace_has_its_tree_and_an_unknown_one_is_not_found(client: Client) -> None:
     trace = next(client.search().traces())
     assert client.trace(trace.trace_id) == trace
@@ -270,6 +289,7 @@ async def everything(client: AsyncClient, search: AsyncSearch) -> list[Any]:
         [trace async for trace in search.traces("summary")],
         [session async for session in search.sessions()],
         [span async for span in search.spans(S.type == "TOOL")],
+        [span async for span in search.spans(S.input.contains("a"), matches=True)],
         await search.aggregate(MEASURES, by=["agent_id"]),
         await search.to_arrow(),
         await client.trace((await anext(search.traces("summary"))).trace_id),
@@ -283,6 +303,7 @@ def everything_blocking(client: Client, search: Search) -> list[Any]:
         list(search.traces("summary")),
         list(search.sessions()),
         list(search.spans(S.type == "TOOL")),
+        list(search.spans(S.input.contains("a"), matches=True)),
         search.aggregate(MEASURES, by=["agent_id"]),
         search.to_arrow(),
         client.trace(next(search.traces("summary")).trace_id),

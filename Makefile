@@ -38,7 +38,7 @@ UI_SCRATCH := target/ui
 T ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-slow demo lint types rust python browser ui ui-check oldest-agno lowest wheel wheel-test \
+.PHONY: help dev check test test-slow demo lint types docs rust python browser ui ui-check oldest-agno lowest wheel wheel-test \
 	audit crates bench bench-parts lock hooks clean
 
 help: ## List the targets
@@ -62,7 +62,7 @@ endif
 
 test: ## The gate, which CI runs: everything but `test-slow`
 	@echo "make test: lint, types, Rust, Python, browser, oldest agno, wheel, audit; under 35 minutes on two idle cores from nothing."
-	@$(MAKE) --no-print-directory lint types rust python browser oldest-agno wheel-test audit $(if $(NPM),ui-check)
+	@$(MAKE) --no-print-directory lint types docs rust python browser oldest-agno wheel-test audit $(if $(NPM),ui-check)
 	$(if $(NPM),,@echo "make test: npm is not installed, so ui-check was left out.")
 
 # cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
@@ -124,6 +124,10 @@ lint: $(PACKAGES) ## Formats and lints of both languages
 types: $(RELEASE) ## Type checks, and the stub of the engine against the engine
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest spanwise._engine
+
+docs: $(RELEASE) ## Build the documentation site into target/site; broken links are errors
+	$(BIN)/zensical build --strict --clean
+	$(BIN)/python -m spanwise.http.openapi target/site/reference/openapi
 
 rust: ## Rust tests
 	cargo test --quiet

@@ -47,12 +47,17 @@ async def show_swagger_ui(request: Request, _body: bytes, backend: Backend) -> R
 async def show_redoc(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /redoc`."""
     backend.public_response_budget.admit()
-    return _page(request, _render(redoc.static_path / "redoc.standalone.js", None, _REDOC_START))
+    return _page(request, redoc_page())
 
 
 async def show_oauth2_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
     """`GET /docs/oauth2-redirect`: clients know this path, but no sign-in of this service leads to it."""
     return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type=HTML)
+
+
+def redoc_page() -> tuple[bytes, str]:
+    """Returns the page of ReDoc, which shows the `openapi.json` beside it, and its content security policy."""
+    return _render(redoc.static_path / "redoc.standalone.js", None, _REDOC_START)
 
 
 def _page(request: Request, rendered: tuple[bytes, str]) -> Response:

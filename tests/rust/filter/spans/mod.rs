@@ -271,6 +271,20 @@ fn options(part: impl Strategy<Value = Value>) -> impl Strategy<Value = BTreeMap
     })
 }
 
+/// Returns conditions on fields that only some spans have.
+fn not_of_all() -> impl Strategy<Value = Value> {
+    let words = prop::sample::select(vec![("model", "gpt"), ("tool_name", "search"), ("tool_name", "plan")]);
+    let of_words = (prop::sample::select(vec!["EQ", "NEQ", "CONTAINS"]), words.clone());
+    let of_tokens = (prop::sample::select(vec!["GTE", "LT", "NEQ"]), prop::sample::select(vec![0, 4000]));
+    prop_oneof![
+        of_words.prop_map(|(op, (key, value))| json!({"op": op, "key": key, "value": value})),
+        words.prop_map(|(key, value)| json!({"op": "IN", "key": key, "values": [value, "none"]})),
+        of_tokens.prop_map(|(op, value)| json!({"op": op, "key": "input_tokens", "value": value})),
+        prop::sample::select(vec!["model", "tool_name", "input_tokens", "duration_ms", "cost"])
+            .prop_map(|key| json!({"op": "EXISTS", "key": key})),
+    ]
+}
+
 fn of_span() -> impl Strategy<Value = Value> {
     let number = || (prop::sample::select(vec!["EQ", "GT", "GTE", "LT", "NEQ"]), 0..4_i64);
     let field = prop_oneof![
@@ -280,9 +294,7 @@ fn of_span() -> impl Strategy<Value = Value> {
             .prop_map(|kind| json!({"op": "EQ", "key": "type", "value": kind})),
         prop::sample::select(vec!["OK", "error"])
             .prop_map(|status| json!({"op": "NEQ", "key": "status", "value": status})),
-        Just(json!({"op": "EQ", "key": "model", "value": "gpt"})),
-        Just(json!({"op": "IN", "key": "tool_name", "values": ["search", "plan"]})),
-        Just(json!({"op": "GTE", "key": "input_tokens", "value": 4000})),
+        not_of_all(),
         amount("cost"),
         any::<bool>().prop_map(|root| json!({"op": "EQ", "key": "is_root", "value": root})),
         (prop::sample::select(vec!["duration_ms", "depth", "child_count"]), number())

@@ -9,8 +9,9 @@ use std::thread::available_parallelism;
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::otlp::fragment::append_fragments;
+use crate::otlp::fragment::{append_fragments, fragments_of};
 use crate::otlp::{self, DecodedLogs, DecodedRequest, Fragment, limits, wire};
+use crate::placement::ShardMap;
 use crate::semaphore::{Permit, Semaphore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::Span;
@@ -68,6 +69,89 @@ impl RequestFragments {
         let mut encoded = Vec::new();
         append_fragments(&mut encoded, &fragments);
         Self { received, fragments, encoded: encoded.into(), dropped, rejected, reason }
+    }
+}
+
+/// What one request brings for each shard, for the store there to take as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitRequest {
+    /// When the request was received: microseconds since 1970.
+    pub received: i64,
+    /// The shards that get something of it, in the order of arrival: each with its part as one `TracesData` message.
+    pub parts: Vec<(usize, Bytes)>,
+    /// How many spans or log records were rejected.
+    pub rejected: u64,
+    /// Why the first of them was rejected, or empty.
+    pub reason: String,
+    /// How many log records carry nothing that belongs to a span.
+    pub dropped: u64,
+}
+
+impl RequestSpans {
+    /// Divides the spans by the shard of their trace. What belongs to one shard alone stays as it came.
+    pub fn split(self, shards: &ShardMap) -> SplitRequest {
+        let Self { received, spans, encoded, rejected, reason } = self;
+        let parts = grouped(spans, |span| shards.shard_of(span.trace_id));
+        let is_one = parts.len() == 1;
+        let encode = |spans: Vec<Arc<Span>>| {
+            if is_one { encoded.clone() } else { wire::join(spans.iter().map(|span| &span.wire)).into() }
+        };
+        let parts = parts.into_iter().map(|(shard, spans)| (shard, encode(spans))).collect();
+        SplitRequest { received, parts, rejected, reason, dropped: 0 }
+    }
+}
+
+impl RequestFragments {
+    /// Divides the fragments by the shard of their trace.
+    pub fn split(self, shards: &ShardMap) -> SplitRequest {
+        let Self { received, fragments, encoded: _, dropped, rejected, reason } = self;
+        let encode = |fragments: Vec<Fragment>| {
+            let mut encoded = Vec::new();
+            append_fragments(&mut encoded, &fragments);
+            encoded.into()
+        };
+        let parts = grouped(fragments, |fragment| shards.shard_of(fragment.trace_id));
+        let parts = parts.into_iter().map(|(shard, fragments)| (shard, encode(fragments))).collect();
+        SplitRequest { received, parts, rejected, reason, dropped }
+    }
+}
+
+/// Groups items, in order of arrival.
+fn grouped<T>(items: Vec<T>, shard_of: impl Fn(&T) -> usize) -> Vec<(usize, Vec<T>)> {
+    let mut groups: Vec<(usize, Vec<T>)> = Vec::new();
+    for item in items {
+        let shard = shard_of(&item);
+        match groups.iter_mut().find(|(own, _)| *own == shard) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((shard, vec![item])),
+        }
+    }
+    groups
+}
+
+/// A shard's part of a request, as it was split.
+#[derive(Debug)]
+pub struct RequestPart {
+    /// When the request was received: microseconds since 1970.
+    pub received: i64,
+    /// The spans, in order of arrival.
+    pub spans: Vec<Arc<Span>>,
+    /// The fragments, in order of arrival.
+    pub fragments: Vec<Fragment>,
+    /// Both as one `TracesData` message.
+    pub encoded: Bytes,
+}
+
+impl RequestPart {
+    /// Reads a part of a [`SplitRequest`]. Its spans were checked before it was split.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if it is none.
+    pub fn read(received: i64, encoded: Bytes) -> Result<Self> {
+        let fragments = fragments_of(&encoded)?;
+        let spans = wire::split(encoded.clone())?.into_iter();
+        let spans = spans.map(|span| Span::from_wire(span).map(Arc::new)).collect::<Result<_>>()?;
+        Ok(Self { received, spans, fragments, encoded })
     }
 }
 
@@ -129,6 +213,15 @@ impl RequestDecoder {
         let body = Bytes::copy_from_slice(body);
         let logs = otlp::decode_logs(body, content_type, content_encoding, now_nanos())?;
         Ok((RequestFragments::new(received, logs), permits))
+    }
+
+    /// As [`RequestDecoder::decode`], for the part of a request that another process has decoded and split.
+    ///
+    /// # Errors
+    /// As [`RequestPart::read`].
+    pub fn read_part(&self, received: i64, part: &[u8]) -> Result<(RequestPart, DecodePermits<'_>)> {
+        let permits = self.acquire(limits::max_decode_bytes(part.len(), None))?;
+        Ok((RequestPart::read(received, Bytes::copy_from_slice(part))?, permits))
     }
 
     fn acquire(&self, bytes: u64) -> Result<DecodePermits<'_>> {

@@ -12,6 +12,7 @@ pub mod progress;
 pub mod schema;
 mod text;
 pub mod otlp;
+pub mod placement;
 pub mod trace;
 pub mod ingest;
 pub mod index;

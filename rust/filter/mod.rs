@@ -285,6 +285,13 @@ impl Filter {
         self.expr.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string)
     }
 
+    /// Returns the canonical JSON of the expression without restrictions, and the restrictions in order: fields and values.
+    /// Compiling the one and applying the others gives this filter again, with restrictions evaluated first.
+    pub fn unrestricted(&self) -> (String, &[(String, String)]) {
+        let expr = self.unrestricted.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string);
+        (expr, &self.restrictions)
+    }
+
     /// Returns the number of conditions, `AND`, `OR` and `NOT` included.
     pub fn conditions(&self) -> usize {
         self.expr.as_ref().map_or(0, |expr| expr.conditions())

@@ -19,7 +19,7 @@ pub(super) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize)
         selections.iter().zip(ranks).map(|(selection, rank)| selection.rows.from(rank)).collect();
     let mut next_rows: Vec<Option<usize>> =
         iterators.iter_mut().map(|iterator| iterator.next().map(row)).collect();
-    let mut page = Vec::with_capacity(limit);
+    let mut page = Vec::with_capacity(limit.min(total_count - offset));
     while page.len() < limit {
         let Some((first, row)) = first_of_all(selections, &next_rows) else { break };
         page.push((first, row));

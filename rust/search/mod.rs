@@ -9,6 +9,8 @@ mod attributes;
 mod cancellation;
 mod costs;
 mod facets;
+mod gather;
+mod items;
 mod matches;
 mod merge;
 mod newest;
@@ -29,8 +31,10 @@ pub use aggregate::{
 pub use attributes::{AttributeKeys, MAX_KEYS, attribute_keys};
 pub use cancellation::CancellationToken;
 pub use facets::{FacetPlan, FacetRequest, Facets, MAX_FACET_VALUES};
+pub use gather::{Found, Gathering, PinnedSearch, encode_filter, filter_of};
+pub use items::set_page_memory_limit;
 pub use page::{MAX_LIMIT, Page, PageRequest, RunView, Sort};
-pub use runs::{damaged_trace, ids, newest_runs, runs, set_page_memory_limit, span, trace, value};
+pub use runs::{damaged_trace, ids, newest_runs, runs, span, trace, value};
 pub use sessions::sessions;
 pub use spans::{SpanPageRequest, newest_spans, spans};
 

@@ -8,7 +8,7 @@ use std::iter::Peekable;
 
 use super::cancellation::CancellationToken;
 use super::pool::threads;
-use super::selection::{MAX_VERIFIED, Selection, candidates_of, look_at};
+use super::selection::{Selection, candidates_of, look_at};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowSet};
@@ -21,15 +21,15 @@ const MAX_PER_THREAD: usize = 256;
 /// The newest selected rows.
 pub(super) struct Newest<'a> {
     pub(super) selections: Vec<Selection<'a>>,
-    /// Whether these are all that are selected.
-    pub(super) is_complete: bool,
+    /// The part and the row up to which these are all that are selected, in result order; `None` if there are no more.
+    pub(super) frontier: Option<(usize, usize)>,
 }
 
 /// A row that may be selected: its part, its number there, and whether it is known to be.
 type Candidate = (usize, u32, bool);
 
 /// Returns at least `wanted` of the newest rows that `filter` selects, if there are so many, and after
-/// [`MAX_VERIFIED`] looks what was found.
+/// [`CancellationToken::max_looks`] looks what was found.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found in an index.
@@ -44,10 +44,11 @@ pub(super) fn newest<'a>(
     let mut open = OpenRows::new(parts, &candidates)?;
     let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let (mut count, mut looks, mut per_thread) = (0, 0, FIRST_PER_THREAD);
-    let mut is_complete = false;
-    while count < wanted && looks < MAX_VERIFIED && !is_complete {
+    let (mut is_complete, mut last) = (false, None);
+    while count < wanted && looks < cancel.max_looks() && !is_complete {
         let round = open.next_round(threads() * per_thread);
         is_complete = round.len() < threads() * per_thread;
+        last = round.last().map(|(part, row, _)| (*part, *row as usize)).or(last);
         looks += round.iter().filter(|(_, _, is_known)| !is_known).count();
         for (part, rows) in selected(parts, filter, &round, cancel)? {
             count += rows.len();
@@ -60,7 +61,8 @@ pub(super) fn newest<'a>(
         let rows = LiveRows::new(RowSet::List(rows.into()), part.invisible());
         Selection::of((index, part), rows, Projection::SORT_KEY)
     });
-    Ok(Newest { selections: selections.collect::<Result<_>>()?, is_complete })
+    let frontier = last.filter(|_| !is_complete);
+    Ok(Newest { selections: selections.collect::<Result<_>>()?, frontier })
 }
 
 /// Returns which of a round's candidates are selected, by part and ascending.

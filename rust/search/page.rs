@@ -40,14 +40,49 @@ impl PageRequest {
         Self { sort, ..self }
     }
 
+    /// Whether runs are in the order of results.
+    pub(super) fn is_newest_first(self) -> bool {
+        self.sort == Sort::NEWEST_FIRST
+    }
+
     /// Returns how many items come before this page, saturating at the greatest number.
     pub(super) fn offset(self) -> usize {
         let pages = usize::try_from(self.page.saturating_sub(1)).unwrap_or(usize::MAX);
         pages.saturating_mul(self.limit)
     }
+
+    /// Returns the items of this page.
+    pub(super) fn window(self) -> Window {
+        Window { offset: self.offset(), limit: self.limit }
+    }
+}
+
+/// A run of items in the order of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    /// How many items come before.
+    pub(super) offset: usize,
+    /// How many items there are at most.
+    pub(super) limit: usize,
+}
+
+impl Window {
+    /// Returns how many items come before the end of this window, saturating at the greatest number.
+    pub(super) fn end(self) -> usize {
+        self.offset.saturating_add(self.limit)
+    }
 }
 
 impl Sort {
+    /// Returns the key of the field that orders runs, and whether its least value comes first.
+    pub(super) fn key(self) -> (&'static str, bool) {
+        let key = match self.by {
+            TraceNumber::Column(field) => field.key(),
+            TraceNumber::Cost(field) => field.key(),
+        };
+        (key, self.ascending)
+    }
+
     /// Returns what is read of rows to order them.
     pub(super) fn projection(self) -> Projection {
         self.by.column().map_or(Projection::SORT_KEY, |field| Projection::SORT_KEY.and(field))
@@ -118,6 +153,16 @@ pub struct Page {
     pub is_exact: bool,
     /// What is wrong with the items that are marked as damaged.
     pub damage: Vec<String>,
+}
+
+impl Page {
+    /// Returns this page of a search that ended once it had found `wanted` items, one more than are on the pages so far, or
+    /// all of them. So the total does not depend on how far the search has gone beyond the page.
+    pub(super) fn cut_at(self, wanted: usize, is_complete: bool) -> Self {
+        let wanted = wanted as u64;
+        let is_exact = is_complete && self.total_count < wanted;
+        Self { total_count: self.total_count.min(wanted), is_exact, ..self }
+    }
 }
 
 /// Returns `items`, each a JSON value, as a JSON array.

@@ -1,39 +1,20 @@
 //! Searches for runs, and lookups of single traces and spans.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hint::black_box;
 
-use arrow_array::RecordBatch;
-
 use super::cancellation::CancellationToken;
-use super::matches::append_matches;
-use super::merge::PageRow;
+use super::items::{ItemWriter, Items, damaged_item, item};
 use super::newest::{Newest, newest};
 use super::page::{Page, PageRequest, RunView, Sort, json_array};
-use super::pool::{in_rounds, on_threads};
+use super::pool::on_threads;
 use super::selection::{Selection, select};
-use super::sorted::rows_of_page;
-
-use crate::error::{Error, Result};
-use crate::filter::{Filter, Matcher};
+use super::sorted::OrderedRows;
+use crate::error::Result;
+use crate::filter::Filter;
 use crate::otlp::{SpanId, TraceId};
-use crate::semaphore::Semaphore;
 use crate::storage::{Snapshot, SnapshotPart};
 use crate::trace::detail::{self, Detail};
 use crate::trace::values::{ValuePart, write_cut, write_value_page};
-use crate::trace::{Trace, skeleton, write_damaged};
-
-/// The decoded document bytes that concurrent pages may hold together.
-pub(super) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
-
-/// Documents per thread that are read in one round.
-const DOCUMENTS_PER_THREAD: usize = 16;
-
-/// Sets the process-wide limit on decoded document bytes held by concurrent pages; 256 MiB by default.
-pub fn set_page_memory_limit(bytes: u64) {
-    PAGE_MEMORY.set_limit(bytes);
-}
 
 /// Returns the requested page of the traces that `filter` matches, in the order of the request.
 ///
@@ -48,9 +29,9 @@ pub fn runs(
     view: impl Into<RunView>,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let items = ItemWriter::new(filter, view.into())?;
+    let writer = ItemWriter::new(filter, view.into())?;
     let selections = select(snapshot, filter, request.sort.projection(), cancel)?;
-    page_of_runs(&selections, request, &items, cancel)
+    page_of_runs(snapshot, &selections, request, (&writer, cancel))
 }
 
 /// Returns the requested page as [`runs`] does; of the newest runs without a look at all that `filter` may match: the page ends
@@ -70,89 +51,24 @@ pub fn newest_runs(
     if !filter.reads_spans() || request.sort != Sort::NEWEST_FIRST {
         return runs(snapshot, filter, request, view, cancel);
     }
-    let end = request.offset().saturating_add(request.limit);
-    let Newest { selections, is_complete } = newest(snapshot, filter, end.saturating_add(1), cancel)?;
-    let page = page_of_runs(&selections, request, &ItemWriter::new(filter, view)?, cancel)?;
-    Ok(Page { is_exact: is_complete, ..page })
+    let wanted = request.window().end().saturating_add(1);
+    let Newest { selections, frontier } = newest(snapshot, filter, wanted, cancel)?;
+    let writer = ItemWriter::new(filter, view)?;
+    let page = page_of_runs(snapshot, &selections, request, (&writer, cancel))?;
+    Ok(page.cut_at(wanted, frontier.is_none()))
 }
 
 fn page_of_runs(
+    snapshot: &Snapshot,
     selections: &[Selection<'_>],
     request: PageRequest,
-    writer: &ItemWriter,
-    cancel: &CancellationToken,
+    (writer, cancel): (&ItemWriter, &CancellationToken),
 ) -> Result<Page> {
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
-    let page = rows_of_page(selections, request, cancel)?;
-    let _permit = PAGE_MEMORY.acquire(document_bytes(selections, &page)?, || cancel.check())?;
-    let build = |(_, (selection, row)): (usize, &PageRow)| {
-        cancel.check()?;
-        match selections[*selection].part.trace(*row) {
-            Ok(trace) => writer.item(&trace).map(Ok),
-            // The other traces of the page are whole.
-            Err(error @ Error::Damage { .. }) => Ok(Err(error)),
-            Err(error) => Err(error),
-        }
-    };
-    let documents: Vec<Result<Vec<u8>>> = in_rounds(&page, DOCUMENTS_PER_THREAD, build)?;
-    // The rows of a segment are read once for all of its damaged traces.
-    let mut rows: HashMap<usize, RecordBatch> = HashMap::new();
-    let (mut items, mut damage) = (Vec::with_capacity(documents.len()), Vec::new());
-    for ((selection, row), built) in page.iter().zip(documents) {
-        items.push(match built {
-            Ok(item) => item,
-            Err(error) => {
-                cancel.check()?;
-                let batch = match rows.entry(*selection) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(unread) => unread.insert(selections[*selection].part.batch()?),
-                };
-                damage.push(error.to_string());
-                damaged_item(batch, *row, writer.level).ok_or(error)?
-            }
-        });
-    }
+    let rows = OrderedRows::new(selections, request.sort, cancel)?.window(request.window(), cancel)?;
+    let rows: Vec<_> = rows.into_iter().map(|(selection, row)| (selections[selection].index, row)).collect();
+    let Items { items, damage } = writer.items(snapshot.parts(), &rows, cancel)?;
     Ok(Page { data: json_array(&items), total_count: total_count as u64, is_exact: true, damage })
-}
-
-/// Writes the items of a page.
-struct ItemWriter {
-    level: Detail,
-    /// Finds the matches of each item, if they are wanted.
-    matcher: Option<Matcher>,
-}
-
-impl ItemWriter {
-    fn new(filter: &Filter, view: RunView) -> Result<Self> {
-        let matcher = view.with_matches.then(|| filter.matcher()).transpose()?;
-        Ok(Self { level: view.detail, matcher })
-    }
-
-    fn item(&self, trace: &Trace) -> Result<Vec<u8>> {
-        let mut item = item(trace, self.level)?;
-        if let Some(matcher) = &self.matcher {
-            append_matches(&mut item, &matcher.matches(trace)?);
-        }
-        Ok(item)
-    }
-}
-
-/// Returns a trace as JSON.
-pub(super) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
-    let mut item = Vec::new();
-    match level {
-        Detail::Full => detail::write_trace(&mut item, trace)?,
-        Detail::Summary => detail::write_summary(&mut item, trace)?,
-        Detail::Preview => detail::write_preview(&mut item, trace)?,
-        Detail::Skeleton => skeleton::write_skeleton(&mut item, trace)?,
-    }
-    Ok(item)
-}
-
-/// Returns a trace whose document is damaged, as its row shows it.
-pub(super) fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
-    let mut item = Vec::new();
-    write_damaged(&mut item, batch, row, level).then_some(item)
 }
 
 /// Returns the requested page of the ids of the traces that `filter` matches, in the order of [`runs`], without
@@ -168,8 +84,12 @@ pub fn ids(
 ) -> Result<Page> {
     let selections = select(snapshot, filter, request.sort.projection(), cancel)?;
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
-    let id = |(selection, row): PageRow| TraceId::from_bytes(selections[selection].view.trace_id(row));
-    let found = rows_of_page(&selections, request, cancel)?.into_iter().filter_map(id);
+    let id = |(selection, row)| {
+        let selection: &Selection<'_> = &selections[selection];
+        TraceId::from_bytes(selection.view.trace_id(row))
+    };
+    let rows = OrderedRows::new(&selections, request.sort, cancel)?.window(request.window(), cancel)?;
+    let found = rows.into_iter().filter_map(id);
     let items: Vec<Vec<u8>> = found.map(|id| format!("\"{id}\"").into_bytes()).collect();
     Ok(Page { data: json_array(&items), total_count: total_count as u64, is_exact: true, damage: Vec::new() })
 }
@@ -266,20 +186,4 @@ fn find<'a>(
     }
     let Some((part, row)) = found else { return Ok(None) };
     Ok(part.is_match(filter, row)?.then_some((part, row)))
-}
-
-/// Returns the decoded size of the documents of a page, in bytes.
-fn document_bytes(selections: &[Selection<'_>], page: &[PageRow]) -> Result<u64> {
-    let (mut bytes, max) = (0_u64, PAGE_MEMORY.limit());
-    for (fitting, (selection, row)) in page.iter().enumerate() {
-        bytes = bytes.saturating_add(selections[*selection].part.document_bytes(*row));
-        // A single document always fits: the limits on spans bound it, and no smaller page could be requested.
-        if bytes > max && fitting > 0 {
-            return Err(Error::TooLarge(format!(
-                "the traces of this page exceed {} MiB; a limit of {fitting} fits",
-                max >> 20
-            )));
-        }
-    }
-    Ok(bytes)
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::cancellation::CancellationToken;
 use super::pool::{in_rounds, threads};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowSet};
 use crate::storage::{Candidates, PartColumns, Snapshot, SnapshotPart};
@@ -21,6 +21,24 @@ impl SortKey<'_> {
     pub(super) fn start_time(&self) -> i64 {
         self.start_time
     }
+}
+
+/// The length of [`SortKey::to_bytes`].
+pub(super) const SORT_KEY_BYTES: usize = 24;
+
+impl SortKey<'_> {
+    /// Returns bytes that are less for what comes before: the start time, then the trace id.
+    pub(super) fn to_bytes(self) -> [u8; SORT_KEY_BYTES] {
+        let mut bytes = [0; SORT_KEY_BYTES];
+        bytes[..8].copy_from_slice(&descending(self.start_time));
+        bytes[8..].copy_from_slice(self.trace_id);
+        bytes
+    }
+}
+
+/// Returns bytes that are less for a greater number.
+pub(super) fn descending(number: i64) -> [u8; 8] {
+    (!(number.cast_unsigned() ^ 1 << 63)).to_be_bytes()
 }
 
 impl Ord for SortKey<'_> {
@@ -114,8 +132,6 @@ const MAX_INLINE_ROWS: usize = 1_024;
 /// Parts per thread that are evaluated in one round.
 pub(super) const PARTS_PER_THREAD: usize = 2;
 
-/// The most documents that one search looks at: 12 to 40 seconds of one core.
-pub(super) const MAX_VERIFIED: usize = 1_000_000;
 /// Documents per thread that are looked at in one round.
 const VERIFIED_PER_THREAD: usize = 64;
 
@@ -149,7 +165,7 @@ fn verified<'a>(
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
     let candidates = candidates_of(parts, filter, cancel)?;
-    expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
     let mut selections = Vec::with_capacity(parts.len());
     for (part, Candidates { certain, unverified }) in parts.iter().enumerate().zip(candidates) {
         let rows = if unverified.is_empty() {
@@ -166,7 +182,7 @@ fn verified<'a>(
 /// Returns what the columns of every part say of a filter.
 ///
 /// # Errors
-/// [`Error::Cancelled`]; damage found while an index is rebuilt.
+/// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
 pub(super) fn candidates_of(
     parts: &[SnapshotPart],
     filter: &Filter,
@@ -181,7 +197,7 @@ pub(super) fn candidates_of(
 /// Returns, of rows of parts, those that a filter selects too. The documents of these rows alone are looked at.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if there are too many; [`Error::Cancelled`]; damage found while an index is rebuilt.
+/// [`crate::error::Error::TooLarge`] if there are too many; [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
 pub(super) fn narrowed(
     rows: &[(&SnapshotPart, &LiveRows)],
     filter: &Filter,
@@ -194,7 +210,7 @@ pub(super) fn narrowed(
             candidates.unverified.retain(|row| rows.contains(*row));
             Ok(candidates)
         })?;
-    expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
     let found = rows.iter().zip(candidates).map(|((part, rows), Candidates { certain, unverified })| {
         let found = look_at(part, filter, &unverified, cancel)?;
         Ok(rows.intersected(certain.with(found, part.count())))
@@ -205,7 +221,7 @@ pub(super) fn narrowed(
 /// Returns which of a part's rows a filter matches, by a look at their documents on all threads, in rounds.
 ///
 /// # Errors
-/// [`Error::Cancelled`]; damage found while an index is rebuilt.
+/// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
 pub(super) fn look_at(
     part: &SnapshotPart,
     filter: &Filter,
@@ -223,33 +239,4 @@ pub(super) fn look_at(
         part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled())
     })?;
     Ok(found.concat())
-}
-
-/// Checks that a search does not look at too many documents.
-///
-/// # Errors
-/// [`Error::TooLarge`] if it would.
-pub(super) fn expect_few(documents: usize) -> Result<()> {
-    if documents <= MAX_VERIFIED {
-        return Ok(());
-    }
-    Err(Error::TooLarge(format!(
-        "the filter asks for a look at the documents of {documents} traces, expected at most {MAX_VERIFIED}; a range of \
-         times, or a condition on another field, narrows it"
-    )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn too_many_documents_are_named_with_what_helps() {
-        expect_few(MAX_VERIFIED).expect("as many as allowed");
-        let error = expect_few(MAX_VERIFIED + 1).expect_err("rejected");
-        assert!(
-            matches!(&error, Error::TooLarge(message) if message.contains("1000001 traces")),
-            "{error:?}"
-        );
-    }
 }

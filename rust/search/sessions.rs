@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::cancellation::CancellationToken;
-use super::page::{Page, PageRequest};
+use super::gather::{SessionPart, ValueOfTrace};
+use super::page::{Page, PageRequest, Window};
 use super::pool::in_rounds;
 use super::selection::{PARTS_PER_THREAD, Selection, SortKey, select};
 use super::session_numbers::{SessionNumbers, is_set, set};
@@ -39,13 +40,19 @@ struct SessionRow<'a> {
     team_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     workflow_id: Option<&'a str>,
-    total_traces: usize,
+    total_traces: u64,
     first_trace_at: String,
     last_trace_at: String,
 }
 
 /// The fields of a session besides its id and its owner, in the order of [`SessionTrace::details`].
 const DETAIL_FIELDS: [Field; 3] = [Field::AgentId, Field::TeamId, Field::WorkflowId];
+
+/// Returns what is read of rows to group them by session.
+pub(super) fn projection() -> Projection {
+    let projection = Projection::SORT_KEY.with(Projection::SESSIONS);
+    DETAIL_FIELDS.into_iter().fold(projection, Projection::and)
+}
 
 /// Returns the requested page of the sessions among the traces that `filter` matches: newest last trace first, then
 /// session id ascending, then without an owner, then owner ascending.
@@ -58,23 +65,32 @@ pub fn sessions(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let projection = Projection::SORT_KEY.with(Projection::SESSIONS);
-    let projection = DETAIL_FIELDS.into_iter().fold(projection, Projection::and);
-    let selections = select(snapshot, filter, projection, cancel)?;
+    let selections = select(snapshot, filter, projection(), cancel)?;
     // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the numbers
     // that this one is computing.
     let numbers = SessionNumbers::new(snapshot, &selections)?;
     let total_count = count(&selections, &numbers, cancel)?;
-    let page = sessions_of_page(&selections, &numbers, request, cancel)?;
-    let build = |(_, session): (usize, &SessionRef)| session_row(&selections, &numbers, *session, cancel);
-    let rows: Vec<SessionRow<'_>> = in_rounds(&page, SESSIONS_PER_THREAD, build)?;
-    let data = serde_json::to_vec(&rows)
-        .map_err(|error| Error::Batch(format!("a session row cannot be printed: {error}")))?;
+    let page = first_sessions((&selections, &numbers), request.window(), cancel)?;
+    let parts = in_rounds(&page, SESSIONS_PER_THREAD, |(_, (_, session))| {
+        cancel.check()?;
+        Ok(part_of(&traces_of(&selections, &numbers, *session)))
+    })?;
+    let keys = page.iter().map(|(_, (part, code))| selections[*part].view.session(*code));
+    let data = print_sessions(keys.zip(&parts))?;
     Ok(Page { data, total_count, is_exact: true, damage: Vec::new() })
 }
 
+/// Returns sessions, each given by its key and all that was selected of it, as a JSON array.
+pub(super) fn print_sessions<'p>(
+    sessions: impl Iterator<Item = (&'p [u8], &'p SessionPart)>,
+) -> Result<Vec<u8>> {
+    let rows: Vec<SessionRow<'_>> = sessions.map(|(key, part)| SessionRow::of(key, part)).collect();
+    serde_json::to_vec(&rows)
+        .map_err(|error| Error::Batch(format!("a session row cannot be printed: {error}")))
+}
+
 /// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes.
-fn count(
+pub(super) fn count(
     selections: &[Selection<'_>],
     numbers: &SessionNumbers<'_>,
     cancel: &CancellationToken,
@@ -133,17 +149,15 @@ fn has_every_session<'a>(numbers: &'a SessionNumbers<'_>) -> impl Fn((usize, &Se
 }
 
 /// A session: a selection that has it, and its code there.
-type SessionRef = (usize, usize);
+pub(super) type SessionRef = (usize, usize);
 
-/// Returns the sessions of the requested page, in order.
-fn sessions_of_page(
-    selections: &[Selection<'_>],
-    numbers: &SessionNumbers<'_>,
-    request: PageRequest,
+/// Returns the sessions of a window, in order, each with the start of its newest trace in microseconds since 1970.
+pub(super) fn first_sessions(
+    (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
+    window: Window,
     cancel: &CancellationToken,
-) -> Result<Vec<SessionRef>> {
-    let offset = request.offset();
-    let end = offset.saturating_add(request.limit);
+) -> Result<Vec<(i64, SessionRef)>> {
+    let (offset, end) = (window.offset, window.end());
     let mut rows = NewestFirst::new(selections);
     let mut seen = vec![0; numbers.end().div_ceil(64)];
     let (mut before, mut tied, mut page) = (0, Vec::<SessionRef>::new(), Vec::new());
@@ -162,7 +176,8 @@ fn sessions_of_page(
                     split_session_key(selections[*part].view.session(*code))
                 });
                 let first = offset.saturating_sub(before);
-                page.extend(tied.iter().skip(first).take(end - before.max(offset)));
+                let start = instant.unwrap_or_default();
+                page.extend(tied.iter().skip(first).take(end - before.max(offset)).map(|one| (start, *one)));
             }
             before += count;
             tied.clear();
@@ -208,7 +223,7 @@ impl<'a> NewestFirst<'a> {
 }
 
 /// A selected trace of a session on the page.
-struct SessionTrace<'a> {
+pub(super) struct SessionTrace<'a> {
     key: SortKey<'a>,
     /// The values of [`DETAIL_FIELDS`].
     details: [Option<&'a str>; 3],
@@ -220,10 +235,13 @@ fn traces_of<'a>(
     numbers: &SessionNumbers<'_>,
     session: SessionRef,
 ) -> Vec<SessionTrace<'a>> {
-    let mut traces = Vec::new();
     let having = selections.iter().enumerate().filter(|(part, _)| numbers.may_have(*part, session));
-    let session = selections[session.0].view.session(session.1);
-    for (_, part) in having {
+    traces_in(having.map(|(_, part)| part), selections[session.0].view.session(session.1))
+}
+
+fn traces_in<'a>(parts: impl Iterator<Item = &'a Selection<'a>>, session: &[u8]) -> Vec<SessionTrace<'a>> {
+    let mut traces = Vec::new();
+    for part in parts {
         for row in part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row)) {
             let row = row as usize;
             let details = DETAIL_FIELDS.map(|field| part.view.text(field, row));
@@ -234,34 +252,76 @@ fn traces_of<'a>(
     traces
 }
 
-/// Returns the response row of a session that has at least one selected trace.
-fn session_row<'a>(
-    selections: &'a [Selection<'a>],
-    numbers: &SessionNumbers<'_>,
-    session: SessionRef,
-    cancel: &CancellationToken,
-) -> Result<SessionRow<'a>> {
-    cancel.check()?;
-    let traces = traces_of(selections, numbers, session);
-    let latest = |at: usize| traces.iter().find_map(|trace| trace.details[at]);
-    let mut seen = HashSet::new();
-    let in_order = traces.iter().rev().filter_map(|trace| trace.details[0]);
-    let agents: Vec<&str> = in_order.filter(|agent| seen.insert(*agent)).collect();
-    let key = selections[session.0].view.session(session.1);
-    let (session_id, user_id) = split_session_key(key).unwrap_or_default();
-    let mut row = SessionRow {
-        session_id,
-        user_id,
-        agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
-        team_id: latest(1),
-        workflow_id: latest(2),
-        total_traces: traces.len(),
-        ..SessionRow::default()
+/// Returns the selected traces of a session, given by its key, newest first.
+pub(super) fn traces_of_key<'a>(selections: &'a [Selection<'a>], session: &[u8]) -> Vec<SessionTrace<'a>> {
+    traces_in(selections.iter(), session)
+}
+
+/// Returns what there is of a session, from its selected traces, newest first.
+pub(super) fn part_of(traces: &[SessionTrace<'_>]) -> SessionPart {
+    let value = |trace: &SessionTrace<'_>, at: usize| {
+        let value = trace.details[at]?.to_owned();
+        Some(ValueOfTrace { key: trace.key.to_bytes().to_vec(), value })
     };
-    for (printed, trace) in
-        [(&mut row.first_trace_at, traces.last()), (&mut row.last_trace_at, traces.first())]
-    {
-        write_instant(printed, trace.map_or(0, |trace| trace.key.start_time()));
+    let mut seen = HashSet::new();
+    let oldest_first =
+        traces.iter().rev().filter(|trace| trace.details[0].is_some_and(|own| seen.insert(own)));
+    let agents = oldest_first.filter_map(|trace| value(trace, 0)).collect();
+    SessionPart {
+        count: traces.len() as u64,
+        oldest: traces.last().map_or(i64::MAX, |trace| trace.key.start_time()),
+        newest: traces.first().map_or(i64::MIN, |trace| trace.key.start_time()),
+        team: traces.iter().find_map(|trace| value(trace, 1)),
+        workflow: traces.iter().find_map(|trace| value(trace, 2)),
+        agents,
     }
-    Ok(row)
+}
+
+impl<'p> SessionRow<'p> {
+    fn of(key: &'p [u8], part: &'p SessionPart) -> Self {
+        let (session_id, user_id) = split_session_key(key).unwrap_or_default();
+        let agents: Vec<&str> = part.agents.iter().map(|agent| agent.value.as_str()).collect();
+        let value = |of: &'p Option<ValueOfTrace>| of.as_ref().map(|of| of.value.as_str());
+        let mut row = Self {
+            session_id,
+            user_id,
+            agent_id: (!agents.is_empty()).then(|| agents.join(", ")),
+            team_id: value(&part.team),
+            workflow_id: value(&part.workflow),
+            total_traces: part.count,
+            ..Self::default()
+        };
+        for (printed, start) in
+            [(&mut row.first_trace_at, part.oldest), (&mut row.last_trace_at, part.newest)]
+        {
+            write_instant(printed, start);
+        }
+        row
+    }
+}
+
+/// Calls `visit` with the key of every session that has a selected row, each once.
+///
+/// # Errors
+/// [`Error::Cancelled`].
+pub(super) fn for_each_session(
+    selections: &[Selection<'_>],
+    numbers: &SessionNumbers<'_>,
+    cancel: &CancellationToken,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<()> {
+    let mut seen = vec![0; numbers.end().div_ceil(64)];
+    for (part, selection) in selections.iter().enumerate() {
+        cancel.check()?;
+        let mut codes = vec![0; selection.view.session_codes().div_ceil(64)];
+        selection.view.for_each_session(&selection.rows, |code| _ = set(&mut codes, code));
+        for (word, bits) in codes.into_iter().enumerate() {
+            for code in ones(word, bits).map(|code| code as usize) {
+                if set(&mut seen, numbers.of_part(part)[code] as usize) {
+                    visit(selection.view.session(code));
+                }
+            }
+        }
+    }
+    Ok(())
 }

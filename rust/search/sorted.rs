@@ -9,7 +9,7 @@
 use super::cancellation::CancellationToken;
 use super::costs::costs_of;
 use super::merge::{PageRow, page_of};
-use super::page::{PageRequest, Sort};
+use super::page::{Sort, Window};
 use super::pool::in_rounds;
 use super::selection::{PARTS_PER_THREAD, Selection};
 use crate::error::Result;
@@ -26,32 +26,58 @@ const BINS: usize = 1 << 12;
 /// Values that are visited between two checks whether the search is cancelled.
 const VALUES_PER_CHECK: usize = 1_024;
 
-/// Returns the rows of the requested page, in its order.
-///
-/// # Errors
-/// [`crate::error::Error::Cancelled`].
-pub(super) fn rows_of_page(
-    selections: &[Selection<'_>],
-    request: PageRequest,
-    cancel: &CancellationToken,
-) -> Result<Vec<PageRow>> {
-    if request.sort == Sort::NEWEST_FIRST {
-        return Ok(page_of(selections, request.offset(), request.limit));
+/// Selected rows in the order of a search, of which any window can be read.
+pub(super) struct OrderedRows<'s, 'a> {
+    sort: Sort,
+    selections: &'s [Selection<'a>],
+    /// Of an order by a cost: the rows that have one, and those that do not.
+    by_cost: Option<[Vec<Selection<'a>>; 2]>,
+}
+
+impl<'s, 'a> OrderedRows<'s, 'a> {
+    /// Orders selected rows.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`]; [`crate::error::Error::TooLarge`] if too many documents would have to be read.
+    pub(super) fn new(
+        selections: &'s [Selection<'a>],
+        sort: Sort,
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
+        let Some(field) = sort.by.cost() else { return Ok(Self { sort, selections, by_cost: None }) };
+        let with_costs = with_costs(selections, cancel)?;
+        let rows = |is_present: bool| -> Vec<Selection<'a>> {
+            let each = with_costs.iter();
+            each.map(|selection| selection.among(rows_with_cost(selection, field, is_present))).collect()
+        };
+        Ok(Self { sort, selections, by_cost: Some([rows(true), rows(false)]) })
     }
-    let Some(field) = request.sort.by.cost() else {
-        return sorted_rows(selections, request, MAX_WALKED_ROWS, cancel);
-    };
-    let selections = with_costs(selections, cancel)?;
-    let rows = |is_present: bool| -> Vec<Selection<'_>> {
-        let each = selections.iter();
-        each.map(|selection| selection.among(rows_with_cost(selection, field, is_present))).collect()
-    };
-    let present = rows(true);
-    let mut page = sorted_rows(&present, request, MAX_WALKED_ROWS, cancel)?;
-    let before: usize = present.iter().map(|selection| selection.count).sum();
-    let first = (request.offset() + page.len()).saturating_sub(before);
-    page.extend(page_of(&rows(false), first, request.limit - page.len()));
-    Ok(page)
+
+    /// Returns the rows of a window, in order.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn window(&self, window: Window, cancel: &CancellationToken) -> Result<Vec<PageRow>> {
+        if self.sort == Sort::NEWEST_FIRST {
+            return Ok(page_of(self.selections, window.offset, window.limit));
+        }
+        let Some([present, missing]) = &self.by_cost else {
+            return sorted_rows(self.selections, (self.sort, window), MAX_WALKED_ROWS, cancel);
+        };
+        let mut page = sorted_rows(present, (self.sort, window), MAX_WALKED_ROWS, cancel)?;
+        let before: usize = present.iter().map(|selection| selection.count).sum();
+        let first = (window.offset + page.len()).saturating_sub(before);
+        page.extend(page_of(missing, first, window.limit - page.len()));
+        Ok(page)
+    }
+
+    /// Returns the number by which a row is ordered, if it has one.
+    pub(super) fn value(&self, (selection, row): PageRow) -> Option<i64> {
+        match &self.by_cost {
+            Some([present, _]) => present[selection].view.costs()?.value(self.sort.by.cost()?, row),
+            None => Some(self.selections[selection].view.number(self.sort.by, row)),
+        }
+    }
 }
 
 /// Returns selections of the same rows with what their traces cost.
@@ -81,22 +107,22 @@ fn rows_with_cost(selection: &Selection<'_>, field: CostField, is_present: bool)
 
 fn sorted_rows(
     selections: &[Selection<'_>],
-    request: PageRequest,
+    (sort, window): (Sort, Window),
     max_walked: usize,
     cancel: &CancellationToken,
 ) -> Result<Vec<PageRow>> {
     let total: usize = selections.iter().map(|selection| selection.count).sum();
-    let offset = request.offset();
+    let Window { offset, limit } = window;
     if offset >= total {
         return Ok(Vec::new());
     }
     let rows: usize = selections.iter().map(|selection| selection.view.count()).sum();
-    let mut values = Values::new(selections, request.sort);
+    let mut values = Values::new(selections, sort);
     let mut before = 0;
     if offset.saturating_mul(rows / total) > max_walked {
         before = values.jump(offset, cancel)?;
     }
-    let mut page = Vec::with_capacity(request.limit);
+    let mut page = Vec::with_capacity(limit.min(total));
     for step in 1_usize.. {
         if step % VALUES_PER_CHECK == 0 {
             cancel.check()?;
@@ -105,10 +131,10 @@ fn sorted_rows(
         let count: usize = tied.iter().map(|selection| selection.count).sum();
         if before + count > offset {
             let first = offset.saturating_sub(before);
-            page.extend(page_of(&tied, first, request.limit - page.len()));
+            page.extend(page_of(&tied, first, limit - page.len()));
         }
         before += count;
-        if page.len() == request.limit {
+        if page.len() == limit {
             break;
         }
     }
@@ -337,7 +363,7 @@ mod tests {
         #[test]
         fn jumping_to_a_page_finds_the_rows_that_walking_there_finds(
             durations in prop::collection::vec((prop_oneof![0..4_u64, 0..1_000_000_000_u64], any::<bool>()), 1..60),
-            parts in 1..4_usize, ascending in any::<bool>(), errors in any::<bool>(), page in 1..30_u64,
+            parts in 1..4_usize, ascending in any::<bool>(), errors in any::<bool>(), page in 0..30_usize,
         ) {
             let mut of_parts = vec![Vec::new(); parts];
             for (number, (duration, is_error)) in (1_u8..).zip(durations) {
@@ -350,8 +376,8 @@ mod tests {
             let token = CancellationToken::default();
             let selections = select(&snapshot, &filter, projection, &token).expect("selections");
             let sort = Sort { by: TraceNumber::Column(Field::DurationMs), ascending };
-            let request = PageRequest::new(page, 2).expect("a page").sorted(sort);
-            let rows = |max_walked| sorted_rows(&selections, request, max_walked, &token).expect("rows");
+            let window = Window { offset: page * 2, limit: 2 };
+            let rows = |max_walked| sorted_rows(&selections, (sort, window), max_walked, &token).expect("rows");
             prop_assert_eq!(rows(0), rows(usize::MAX));
         }
     }

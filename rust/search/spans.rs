@@ -14,7 +14,7 @@ use super::merge::{PageRow, page_of};
 use super::newest::{Newest, newest};
 use super::page::{Page, PageRequest, json_array};
 use super::pool::{fold_rounds, in_rounds, threads};
-use super::selection::{Selection, expect_few, select};
+use super::selection::{Selection, select};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, OneSpanMatcher, SpanCounter, SpanFilter};
 use crate::index::Projection;
@@ -58,18 +58,16 @@ pub fn spans(
     cancel: &CancellationToken,
 ) -> Result<Page> {
     let SpanPageRequest { page: request, with_matches } = request.into();
-    let projection = Projection::SORT_KEY.and(Field::TotalSpans);
-    let selections = select(snapshot, &filter.with_span(spans), projection, cancel)?;
+    let selections = select(snapshot, &filter.with_span(spans), projection(), cancel)?;
     let indexes = indexes_of(&selections, filter)?;
-    let mut walk = Walk::new((&selections, &indexes), spans, with_matches, cancel)?;
-    walk.has_columns = true;
+    let mut walk = SpanWalk::new((&selections, &indexes), spans, with_matches, cancel)?;
     let total_count = walk.count_all()?;
-    let page = walk.page(request, request.offset().saturating_add(request.limit))?;
+    let page = walk.page(request, request.window().end())?;
     Ok(Page { total_count, is_exact: true, ..page })
 }
 
 /// Returns the requested page as [`spans`] does, without a look at all traces: the page ends the search once it is full. Then
-/// the total is a lower bound, greater than what is on the pages so far if there is more.
+/// the total is a lower bound, one more than is on the pages so far if there is more.
 ///
 /// # Errors
 /// As [`spans`].
@@ -80,22 +78,33 @@ pub fn newest_spans(
     cancel: &CancellationToken,
 ) -> Result<Page> {
     let SpanPageRequest { page: request, with_matches } = request.into();
-    let wanted = request.offset().saturating_add(request.limit).saturating_add(1);
+    let wanted = request.window().end().saturating_add(1);
     // Each of these traces has a span that matches.
-    let Newest { selections, is_complete } = newest(snapshot, &filter.with_span(spans), wanted, cancel)?;
+    let Newest { selections, frontier } = newest(snapshot, &filter.with_span(spans), wanted, cancel)?;
     let indexes = indexes_of(&selections, filter)?;
-    let mut walk = Walk::new((&selections, &indexes), spans, with_matches, cancel)?;
-    let page = walk.page(request, wanted)?;
-    Ok(Page { is_exact: page.is_exact && is_complete, ..page })
+    let page = SpanWalk::new((&selections, &indexes), spans, with_matches, cancel)?.page(request, wanted)?;
+    let is_complete = page.is_exact && frontier.is_none();
+    Ok(page.cut_at(wanted, is_complete))
+}
+
+/// Returns what is read of rows so that [`SpanWalk::count_all`] counts their spans.
+pub(super) fn projection() -> Projection {
+    Projection::SORT_KEY.and(Field::TotalSpans)
 }
 
 /// Returns what is known of the segments of selections; `None` of the head.
-fn indexes_of(selections: &[Selection<'_>], filter: &Filter) -> Result<Vec<Option<SegmentIndexes>>> {
+///
+/// # Errors
+/// Damage found while an index is rebuilt.
+pub(super) fn indexes_of(
+    selections: &[Selection<'_>],
+    filter: &Filter,
+) -> Result<Vec<Option<SegmentIndexes>>> {
     selections.iter().map(|selection| selection.part.indexes(filter)).collect()
 }
 
 /// A walk over selected traces in result order.
-struct Walk<'s, 'a> {
+pub(super) struct SpanWalk<'s, 'a> {
     selections: &'s [Selection<'a>],
     spans: &'s SpanFilter,
     /// What counts the spans of each selection without documents.
@@ -112,10 +121,14 @@ struct Walk<'s, 'a> {
 }
 
 /// A trace with spans on the page: those that match from one to before another.
-type PageTrace = (PageRow, usize, usize);
+pub(super) type PageTrace = (PageRow, usize, usize);
 
-impl<'s, 'a> Walk<'s, 'a> {
-    fn new(
+impl<'s, 'a> SpanWalk<'s, 'a> {
+    /// Returns a walk over selected traces. Spans are written with their matches if these are wanted.
+    ///
+    /// # Errors
+    /// [`Error::Filter`].
+    pub(super) fn new(
         (selections, indexes): (&'s [Selection<'a>], &'s [Option<SegmentIndexes>]),
         spans: &'s SpanFilter,
         with_matches: bool,
@@ -136,8 +149,12 @@ impl<'s, 'a> Walk<'s, 'a> {
         })
     }
 
-    /// Returns how many spans match in all traces.
-    fn count_all(&mut self) -> Result<u64> {
+    /// Returns how many spans match in all traces, which were selected with [`projection`].
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if too many documents have to be looked at; as [`spans`].
+    pub(super) fn count_all(&mut self) -> Result<u64> {
+        self.has_columns = true;
         let of_selection = |(selection, of): (usize, &Selection<'_>)| {
             (0..of.count).step_by(ROWS_AT_ONCE).map(move |rank| (selection, rank)).collect::<Vec<_>>()
         };
@@ -155,7 +172,7 @@ impl<'s, 'a> Walk<'s, 'a> {
             total += count;
             open.extend(of_chunk);
         })?;
-        expect_few(open.len())?;
+        self.cancel.expect_few(open.len())?;
         let mut looked_at = Vec::with_capacity(open.len());
         fold_rounds(&open, LOOKS_PER_THREAD, |(_, row)| self.look_at(*row), |count| looked_at.push(count))?;
         for ((selection, row), count) in open.into_iter().zip(looked_at) {
@@ -168,8 +185,26 @@ impl<'s, 'a> Walk<'s, 'a> {
 
     /// Returns the requested page. The walk ends after all traces, or after `wanted` spans.
     fn page(&mut self, request: PageRequest, wanted: usize) -> Result<Page> {
-        let (first, end) = (request.offset(), request.offset().saturating_add(request.limit));
-        let mut traces = Vec::new();
+        let window = request.window();
+        let (mut traces, mut seen) = (Vec::new(), 0_usize);
+        let is_exact = self.count(wanted, |row, count| {
+            let from = window.offset.saturating_sub(seen);
+            let to = window.end().saturating_sub(seen).min(count);
+            if from < to {
+                traces.push((row, from, to));
+            }
+            seen += count;
+        })?;
+        let items = self.write(&traces)?.concat();
+        Ok(Page { data: json_array(&items), total_count: seen as u64, is_exact, damage: self.damage() })
+    }
+
+    /// Calls `visit` with every trace in result order, and how many of its spans match, until there were `wanted` spans.
+    /// Returns whether these were all traces.
+    ///
+    /// # Errors
+    /// As [`spans`].
+    pub(super) fn count(&mut self, wanted: usize, mut visit: impl FnMut(PageRow, usize)) -> Result<bool> {
         let (mut walked, mut seen, mut per_thread) = (0, 0_usize, FIRST_PER_THREAD);
         let rows: usize = self.selections.iter().map(|selection| selection.count).sum();
         while walked < rows && seen < wanted {
@@ -179,20 +214,26 @@ impl<'s, 'a> Walk<'s, 'a> {
             }
             walked += round.len();
             for (row, count) in round.iter().zip(self.counts(&round, per_thread)?) {
-                let (from, to) = (first.saturating_sub(seen), end.saturating_sub(seen).min(count));
-                if from < to {
-                    traces.push((*row, from, to));
-                }
+                visit(*row, count);
                 seen += count;
             }
             per_thread = (2 * per_thread).min(MAX_PER_THREAD);
         }
-        let mut items: Vec<Vec<u8>> = Vec::with_capacity(request.limit);
-        for written in in_rounds(&traces, FIRST_PER_THREAD, |(_, trace)| self.write(trace))? {
-            items.extend(self.readable(written).unwrap_or_default());
-        }
-        let damage = std::mem::take(&mut self.damage);
-        Ok(Page { data: json_array(&items), total_count: seen as u64, is_exact: walked == rows, damage })
+        Ok(walked == rows)
+    }
+
+    /// Returns spans of traces as JSON, in order, by trace. A damaged trace has none.
+    ///
+    /// # Errors
+    /// As [`spans`].
+    pub(super) fn write(&mut self, traces: &[PageTrace]) -> Result<Vec<Vec<Vec<u8>>>> {
+        let written = in_rounds(traces, FIRST_PER_THREAD, |(_, trace)| self.write_of(trace))?;
+        Ok(written.into_iter().map(|spans| self.readable(spans).unwrap_or_default()).collect())
+    }
+
+    /// Returns what is wrong with documents that were looked at since the last call.
+    pub(super) fn damage(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.damage)
     }
 
     /// Returns how many spans of each trace of a round match.
@@ -244,7 +285,7 @@ impl<'s, 'a> Walk<'s, 'a> {
     }
 
     /// Returns the spans of a trace that are on the page.
-    fn write(&self, (row, from, to): &PageTrace) -> Result<Result<Vec<Vec<u8>>>> {
+    fn write_of(&self, (row, from, to): &PageTrace) -> Result<Result<Vec<Vec<u8>>>> {
         self.of_trace(*row, |view| {
             let places = self.spans.places(view)?;
             let on_page = places.into_iter().take(*to).skip(*from).map(|place| {

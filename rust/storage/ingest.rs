@@ -1,7 +1,7 @@
 //! Ingest into a store: a request is decoded, made durable by the committer, and reported.
 
 use crate::error::Result;
-use crate::ingest::{DecodePermits, RequestFragments, RequestSpans};
+use crate::ingest::{DecodePermits, RequestFragments, RequestPart, RequestSpans};
 use crate::otlp::{DecodedLogs, DecodedRequest};
 use crate::storage::state::command::Command;
 use crate::storage::state::merge_spans::{GroupedRequest, IngestOutcome};
@@ -89,6 +89,22 @@ impl TraceStore {
         self.inner.expect_open()?;
         let (request, permits) = self.inner.decoder.decode_logs(body, content_type, content_encoding)?;
         self.append_fragments(request, Some(permits))
+    }
+
+    /// Stores a part of a request that was decoded, checked and split elsewhere, and returns once it is durable and
+    /// searchable. `received` is when the request was received there, in microseconds since 1970.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if it is no such part; as [`TraceStore::ingest`].
+    pub fn ingest_part(&self, received: i64, part: &[u8]) -> Result<IngestReport> {
+        self.inner.expect_open()?;
+        let (part, permits) = self.inner.decoder.read_part(received, part)?;
+        let RequestPart { received, spans, fragments, encoded } = part;
+        if spans.is_empty() && fragments.is_empty() {
+            return Ok(IngestReport::default());
+        }
+        let request = GroupedRequest::new(received, spans, fragments, encoded);
+        self.inner.ingest(request, Some(permits)).map(|outcome| IngestReport::default().after(outcome))
     }
 
     /// Stores the fragments of a decoded request and returns once they are durable.

@@ -36,6 +36,16 @@ pub enum Detail {
 }
 
 impl Detail {
+    /// Returns the word of this level.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Summary => "summary",
+            Self::Preview => "preview",
+            Self::Skeleton => "skeleton",
+        }
+    }
+
     /// Returns the level named `word`.
     ///
     /// # Errors

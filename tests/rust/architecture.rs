@@ -11,7 +11,7 @@ use imports::{ImportGraph, top_level_modules};
 use crate::support::files::paths_below;
 
 /// The top-level modules. Each imports only modules that are listed before it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "error",
     "time",
     "semaphore",
@@ -19,6 +19,7 @@ const LAYERS: [&str; 18] = [
     "schema",
     "text",
     "otlp",
+    "placement",
     "trace",
     "ingest",
     "index",

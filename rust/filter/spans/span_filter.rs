@@ -45,6 +45,11 @@ impl SpanFilter {
         Ok(Self(Some(Arc::new(Bound { expr, predicate: bound }))))
     }
 
+    /// Returns the condition as canonical JSON, `null` if it matches every span. Compiling the result gives an equal one.
+    pub fn canonical(&self) -> String {
+        self.0.as_ref().map_or_else(|| "null".to_owned(), |bound| bound.expr.to_string())
+    }
+
     /// Whether it matches every span.
     pub fn is_all(&self) -> bool {
         self.0.is_none()

@@ -17,7 +17,7 @@ pub use event::{EventKind, TailEvent};
 pub use reader::{MAX_QUEUED, MIN_INTERVAL, Tail};
 
 use self::candidates::Candidates;
-use super::runs::{PAGE_MEMORY, damaged_item, item};
+use super::items::{PAGE_MEMORY, damaged_item, item};
 use crate::error::{Error, Result};
 use crate::otlp::TraceId;
 use crate::storage::{Changes, Snapshot, SnapshotPart};

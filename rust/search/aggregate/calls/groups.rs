@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::index::{LiveRows, RowBlock};
 use crate::search::cancellation::CancellationToken;
 use crate::search::pool::{fold_rounds, threads};
-use crate::search::selection::expect_few;
 
 /// What a number of a response takes, with its comma, and a name of a model beside its groups.
 const NUMBER_BYTES: usize = 64;
@@ -47,7 +46,7 @@ impl CallGroups {
         cancel: &CancellationToken,
     ) -> Result<Self> {
         let documents: Result<Vec<usize>> = parts.iter().map(Part::documents_of_calls).collect();
-        expect_few(documents?.into_iter().sum())?;
+        cancel.expect_few(documents?.into_iter().sum())?;
         let (calls, models) = PartCalls::of(parts, cancel)?;
         let (subsets, of_measures) = subsets_of_calls(aggregation);
         let slots = (0..models.names.len()).collect();

@@ -74,6 +74,8 @@ pub enum Error {
     },
     /// An invalid option or address of a store.
     Options(String),
+    /// A shard does not keep the state of a search any more; the search may begin again.
+    PinLost,
     /// The caller cancelled the request.
     Cancelled,
     /// The store is closed.
@@ -109,6 +111,7 @@ impl fmt::Display for Error {
                 write!(f, "`{object}` is damaged at byte {offset}: {message}")
             }
             Self::Storage { object, message } => write!(f, "`{object}`: {message}"),
+            Self::PinLost => f.write_str("a shard does not keep the state of the search any more"),
             Self::Cancelled => f.write_str("the request was cancelled"),
             Self::Closed => f.write_str("the store is closed"),
         }

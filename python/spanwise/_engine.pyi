@@ -15,13 +15,18 @@ __all__ = [
     "FacetPlan",
     "Facets",
     "Filter",
+    "Gathering",
     "IngestReport",
     "LogIngestReport",
     "MetricDropReport",
     "Page",
+    "PinnedSearch",
     "PreparedAggregation",
     "Progress",
+    "RequestSplitter",
+    "SpanFileJoiner",
     "SpanFilter",
+    "SplitRequest",
     "Tail",
     "TailFeed",
     "TraceStore",
@@ -30,6 +35,7 @@ __all__ = [
     "columns_read",
     "drop_metrics",
     "filter_schema",
+    "ingest_part",
     "is_otlp_json",
     "otlp_spans",
     "otlp_status",
@@ -93,6 +99,18 @@ class Filter:
 
     def canonical(self) -> bytes:
         """Returns the expression as canonical JSON, `null` if it matches everything."""
+
+    def to_query(self) -> bytes:
+        """Returns this filter with its restrictions as a message, for `of_query`."""
+
+    @staticmethod
+    def of_query(query: bytes) -> Filter:
+        """Returns the filter of a message. Its restrictions are evaluated first.
+
+        Raises:
+            UnavailableError: it is no such message.
+            FilterError: the expression is invalid.
+        """
 
 @final
 class SpanFilter:
@@ -165,6 +183,10 @@ class CancellationToken:
     def __new__(cls) -> CancellationToken: ...
     def cancel(self) -> None:
         """Cancels the search, which soon raises `CancelledError`."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was cancelled."""
 
 @final
 class Download:
@@ -270,6 +292,184 @@ class Facets:
     @property
     def not_excluded(self) -> list[str]:
         """The fields whose conditions stayed, because they stand beside those of other fields."""
+
+@final
+class Gathering:
+    """One search over all shards: what to ask them, and what they answered.
+
+    Begin one for a kind of search, ask the shards until `questions` returns `None`, then take what was found.
+    """
+
+    @staticmethod
+    def runs(
+        shards: int,
+        filter: Filter,
+        page: int,
+        limit: int,
+        detail: str,
+        sort: tuple[str, bool],
+        ends_when_full: bool,
+        matches: bool,
+    ) -> Gathering:
+        """Searches for one page of traces, as `TraceStore.search_runs`; found by `page`."""
+
+    @staticmethod
+    def sessions(shards: int, filter: Filter, page: int, limit: int) -> Gathering:
+        """Searches for one page of sessions, as `TraceStore.search_sessions`; found by `page`."""
+
+    @staticmethod
+    def spans(
+        shards: int,
+        filters: tuple[Filter, SpanFilter],
+        page: tuple[int, int],
+        ends_when_full: bool,
+        with_matches: bool,
+    ) -> Gathering:
+        """Searches for one page of spans, as `TraceStore.search_spans`; found by `page`."""
+
+    @staticmethod
+    def trace(trace_id: str, filter: Filter, detail: str, is_damaged: bool) -> Gathering:
+        """Looks up one trace on one shard, as `TraceStore.trace`, or as `TraceStore.damaged_trace`; found by `json`."""
+
+    @staticmethod
+    def span(trace_id: str, span_id: str, filter: Filter, max_bytes: int | None) -> Gathering:
+        """Looks up one span on one shard, as `TraceStore.span`; found by `json`."""
+
+    @staticmethod
+    def value(trace_id: str, span_id: str, filter: Filter, part: tuple[str, int, int | None]) -> Gathering:
+        """Looks up a part of a value on one shard, as `TraceStore.value`; found by `json`."""
+
+    @property
+    def query(self) -> bytes:
+        """What the search is, with its restrictions, for `PinnedSearch`."""
+
+    def questions(self) -> list[bytes | None] | None:
+        """Returns a question for every shard that is asked something; `None` once everything is known.
+
+        Raises:
+            UnavailableError: answers contradict each other.
+            PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
+        """
+
+    def take(self, answers: list[bytes | None]) -> None:
+        """Takes the answers to `questions`, in that order.
+
+        Raises:
+            UnavailableError: an answer is missing, or answers another question.
+            PayloadTooLargeError: all shards together would look at too many documents.
+        """
+
+    def page(self) -> Page:
+        """Returns the page that was searched for."""
+
+    def json(self) -> bytes | None:
+        """Returns what was looked up as JSON; `None` if there is no such, or the filter does not match the trace."""
+
+@final
+class PinnedSearch:
+    """One search in the present state of one shard."""
+
+    def __new__(cls, store: TraceStore, query: bytes) -> PinnedSearch:
+        """Pins the present state of `store` for the search that `Gathering.query` describes.
+
+        Raises:
+            UnavailableError: it is no such description.
+        """
+
+    def answer(self, question: bytes, cancel: CancellationToken | None = None) -> bytes:
+        """Answers one question of a `Gathering`.
+
+        Raises:
+            UnavailableError: it is none.
+            CancelledError: `cancel` was cancelled.
+        """
+
+@final
+class RequestSplitter:
+    """Divides OTLP requests among shards by trace."""
+
+    def __new__(cls, prefixes: list[str], max_decoding_bytes: int) -> RequestSplitter:
+        """Divides by the prefixes of shards: the first bits of the CRC-32C of a trace's id, as digits.
+
+        Raises:
+            ConfigurationError: they do not cover every hash once.
+        """
+
+    def shard_of(self, trace_id: str) -> int | None:
+        """Returns the number of the shard of a trace, given by its id in hexadecimal digits; `None` if it is no id."""
+
+    def split(self, body: bytes, content_type: str, content_encoding: str | None = None) -> SplitRequest:
+        """Decodes, checks and divides the spans of one OTLP request.
+
+        Raises:
+            DecodeError: the body does not match its content type.
+            UnsupportedMediaTypeError: the content type or encoding is not supported.
+            PayloadTooLargeError: the decompressed body exceeds its size limit.
+        """
+
+    def split_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> SplitRequest:
+        """Decodes, checks and divides the log records of one OTLP request that carry content of a span.
+
+        Raises:
+            SpanwiseError: as `split`.
+        """
+
+@final
+class SplitRequest:
+    """One OTLP request, divided among shards."""
+
+    @property
+    def received(self) -> int:
+        """When the request was received, in microseconds since 1970."""
+
+    @property
+    def parts(self) -> list[tuple[int, bytes]]:
+        """The shards that get something, in the order of arrival: the number of each, and its part."""
+
+    def report(self, outcomes: list[tuple[int, int, str]]) -> IngestReport:
+        """Returns the report on the spans, from what `ingest_part` returned of every part, in the order of `parts`."""
+
+    def log_report(self, outcomes: list[tuple[int, int, str]]) -> LogIngestReport:
+        """Returns the report on the log records, as `report` does of spans."""
+
+def ingest_part(store: TraceStore, received: int, part: bytes) -> tuple[int, int, str]:
+    """Stores a part of a `SplitRequest`, and returns once it is durable.
+
+    Returns:
+        How many spans and log records were accepted, how many rejected, and why the first of these was.
+
+    Raises:
+        DecodeError: it is no such part.
+        UnavailableError: nothing was stored; the same part may be stored later.
+    """
+
+@final
+class SpanFileJoiner:
+    """Joins Arrow streams of spans into one file."""
+
+    def __new__(cls, format: str) -> SpanFileJoiner:
+        """Begins a file of a format: `parquet` or `arrow`.
+
+        Raises:
+            ConfigurationError: it is another one.
+        """
+
+    def add(self, chunk: bytes) -> bytes:
+        """Reads a chunk of the present stream; returns what was written of the file, which may be nothing.
+
+        Raises:
+            DecodeError: it is no such stream.
+        """
+
+    def end_stream(self) -> None:
+        """Ends the present stream; another one may follow.
+
+        Raises:
+            DecodeError: it is cut short.
+        """
+
+    def finish(self) -> bytes:
+        """Ends the file; returns the rest of it."""
 
 @final
 class IngestReport:

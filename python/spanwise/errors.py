@@ -156,6 +156,18 @@ class StoreStoppedError(UnavailableError):
     """The store accepts no spans until it is reopened. If another process holds it, it is not searched either."""
 
 
+class PartialWriteError(UnavailableError):
+    """Some shards of a store were changed and some were not; sending the same request again completes it."""
+
+
+class StaleLayoutError(UnavailableError):
+    """A shard was asked by another layout than the one that it belongs to."""
+
+
+class PinLostError(UnavailableError):
+    """A shard does not keep the state of a search any more; the search begins again."""
+
+
 class StoreClosedError(UnavailableError):
     """The store is closed."""
 

@@ -9,7 +9,7 @@ use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use super::detach::detached;
 use crate::bulk::records::{self, RecordSpans};
-use crate::bulk::{self, Download, DownloadProgress, spans::batch_of};
+use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, spans::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::schema;
@@ -50,6 +50,36 @@ impl PyDownload {
             *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = download.progress();
             chunk
         })
+    }
+}
+
+/// Joins Arrow streams of spans into one file.
+#[pyclass(module = "spanwise._engine", name = "SpanFileJoiner", frozen)]
+pub(super) struct PySpanFileJoiner {
+    joiner: Mutex<SpanFileJoiner>,
+}
+
+#[pymethods]
+impl PySpanFileJoiner {
+    /// Begins a file of a format: `parquet` or `arrow`.
+    #[new]
+    fn new(py: Python<'_>, format: &str) -> PyResult<Self> {
+        detached(py, || Ok(Self { joiner: Mutex::new(SpanFileJoiner::new(Format::from_word(format)?)?) }))
+    }
+
+    /// Reads a chunk of the present stream; returns what was written of the file, which may be nothing.
+    fn add(&self, py: Python<'_>, chunk: &[u8]) -> PyResult<Vec<u8>> {
+        detached(py, || self.joiner.lock().unwrap_or_else(PoisonError::into_inner).add(chunk))
+    }
+
+    /// Ends the present stream; another one may follow.
+    fn end_stream(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.joiner.lock().unwrap_or_else(PoisonError::into_inner).end_stream())
+    }
+
+    /// Ends the file; returns the rest of it.
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        detached(py, || self.joiner.lock().unwrap_or_else(PoisonError::into_inner).finish())
     }
 }
 

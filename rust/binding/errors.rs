@@ -20,6 +20,7 @@ mod exceptions {
     import_exception!(spanwise.errors, StoreLockedError);
     import_exception!(spanwise.errors, UnavailableError);
     import_exception!(spanwise.errors, StoreStoppedError);
+    import_exception!(spanwise.errors, PinLostError);
     import_exception!(spanwise.errors, StoreClosedError);
     import_exception!(spanwise.errors, CancelledError);
 }
@@ -40,6 +41,7 @@ pub(super) fn to_exception(_py: Python<'_>, error: Error) -> PyErr {
         Error::Locked(_) => exceptions::StoreLockedError::new_err(text),
         Error::Busy(_) => exceptions::UnavailableError::new_err(text),
         Error::Stopped(_) => exceptions::StoreStoppedError::new_err(text),
+        Error::PinLost => exceptions::PinLostError::new_err(text),
         Error::Closed => exceptions::StoreClosedError::new_err(text),
         Error::Cancelled => exceptions::CancelledError::new_err(text),
     }

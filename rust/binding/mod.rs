@@ -10,12 +10,12 @@ mod detach;
 mod errors;
 mod facets;
 mod filter;
-mod filter_source;
 mod open_store;
 mod otlp;
 mod page;
 mod process;
 mod running_call;
+mod shards;
 mod store;
 mod tail;
 
@@ -30,8 +30,8 @@ mod _engine {
     use super::attributes::{PyAttributeKeys, attribute_keys};
     #[pymodule_export]
     use super::bulk::{
-        PyDownload, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns, spans_of_json,
-        trace_schema,
+        PyDownload, PySpanFileJoiner, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns,
+        spans_of_json, trace_schema,
     };
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};
@@ -45,6 +45,8 @@ mod _engine {
     use super::process::{set_conventions, set_page_memory_limit, set_prices};
     #[pymodule_export]
     use super::running_call::{PyCancellationToken, PyProgress};
+    #[pymodule_export]
+    use super::shards::{PyGathering, PyPinnedSearch, PyRequestSplitter, PySplitRequest, ingest_part};
     #[pymodule_export]
     use super::store::PyTraceStore;
     #[pymodule_export]

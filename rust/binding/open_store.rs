@@ -36,15 +36,30 @@ impl OpenStore {
     pub(super) fn answer<T>(&self, ask: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
         let snapshot = self.present()?;
         let answer = ask(&snapshot);
+        match self.successor_of(&snapshot, &answer)? {
+            Some(newest) => ask(&newest),
+            None => answer,
+        }
+    }
+
+    /// Returns the newest state, if an answer of `snapshot` failed because it cannot be read any more.
+    ///
+    /// # Errors
+    /// As [`OpenStore::present`].
+    pub(super) fn successor_of<T>(
+        &self,
+        snapshot: &Snapshot,
+        answer: &Result<T>,
+    ) -> Result<Option<Arc<Snapshot>>> {
         if !matches!(answer, Err(Error::Busy(_) | Error::Damage { .. } | Error::Storage { .. })) {
-            return answer;
+            return Ok(None);
         }
         if let Self::Follower(follower) = self {
             // What cannot be refreshed cannot be answered better either.
             let _as_it_was = follower.refresh();
         }
         let newest = self.present()?;
-        if newest.has_segments_of(&snapshot) { answer } else { ask(&newest) }
+        Ok((!newest.has_segments_of(snapshot)).then_some(newest))
     }
 
     /// Returns the state as it is known, whoever holds the store.

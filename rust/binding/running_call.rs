@@ -25,6 +25,12 @@ impl PyCancellationToken {
     fn cancel(&self) {
         self.token.cancel();
     }
+
+    /// Whether it was cancelled.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
 }
 
 /// Returns the token of `cancel`, or one that is never cancelled.

@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -66,8 +67,7 @@ pub struct Download {
 }
 
 enum DownloadState {
-    Parquet(Box<Spans>, Sink, Option<Box<ArrowWriter<Sink>>>),
-    Arrow(Box<Spans>, Sink, Option<Box<StreamWriter<Sink>>>),
+    Spans(Box<Spans>, Box<SpanFile>),
     Documents(Matches),
     Lines(Matches),
     Done,
@@ -79,23 +79,11 @@ impl Download {
     /// # Errors
     /// [`Error::Storage`] if the head of the file cannot be written.
     pub fn new(snapshot: Arc<Snapshot>, filter: Filter, format: Format) -> Result<Self> {
-        let sink = Sink::default();
         let state = match format {
             Format::Ndjson => DownloadState::Lines(Matches::new(snapshot, filter)),
             Format::Otlp => DownloadState::Documents(Matches::new(snapshot, filter)),
-            Format::Parquet => {
-                let properties =
-                    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
-                let writer = ArrowWriter::try_new(sink.clone(), span_schema(), Some(properties.build()));
-                DownloadState::Parquet(
-                    Box::new(spans(snapshot, filter)),
-                    sink,
-                    Some(Box::new(writer.map_err(error_of)?)),
-                )
-            }
-            Format::Arrow => {
-                let writer = StreamWriter::try_new(sink.clone(), &span_schema()).map_err(error_of)?;
-                DownloadState::Arrow(Box::new(spans(snapshot, filter)), sink, Some(Box::new(writer)))
+            Format::Parquet | Format::Arrow => {
+                DownloadState::Spans(Box::new(spans(snapshot, filter)), Box::new(SpanFile::new(format)?))
             }
         };
         Ok(Self { state, progress: DownloadProgress::default() })
@@ -111,36 +99,104 @@ impl Download {
             DownloadState::Done => Ok(None),
             DownloadState::Lines(matches) => next_lines(matches),
             DownloadState::Documents(matches) => next_documents(matches),
-            DownloadState::Parquet(spans, sink, writer) => drain(sink, || write_parquet(spans, writer)),
-            DownloadState::Arrow(spans, sink, writer) => drain(sink, || write_arrow(spans, writer)),
+            DownloadState::Spans(spans, file) => next_of_file(spans, file),
         }
     }
 }
 
-/// Writes one batch, or the end of the file; returns whether there was anything left to write.
-fn write_parquet(spans: &mut Spans, writer: &mut Option<Box<ArrowWriter<Sink>>>) -> Result<bool> {
-    let Some(open) = writer else { return Ok(false) };
-    if let Some(batch) = spans.next() {
-        open.write(&batch.map_err(error_of)?).map_err(error_of)?;
-        if open.in_progress_size() >= ROW_GROUP_BYTES {
-            open.flush().map_err(error_of)?;
-        }
-    } else if let Some(writer) = writer.take() {
-        writer.close().map_err(error_of)?;
-    }
-    Ok(true)
+/// A file of spans that is being written.
+pub(super) struct SpanFile {
+    sink: Sink,
+    /// `None` once it has ended.
+    writer: Option<SpanWriter>,
 }
 
-/// Writes one batch, or the end of the stream; returns whether there was anything left to write.
-fn write_arrow(spans: &mut Spans, writer: &mut Option<Box<StreamWriter<Sink>>>) -> Result<bool> {
-    let Some(open) = writer else { return Ok(false) };
-    if let Some(batch) = spans.next() {
-        open.write(&batch.map_err(error_of)?).map_err(error_of)?;
-    } else {
-        open.finish().map_err(error_of)?;
-        *writer = None;
+enum SpanWriter {
+    Parquet(Box<ArrowWriter<Sink>>),
+    Arrow(Box<StreamWriter<Sink>>),
+}
+
+impl SpanFile {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if the rows of the format are no spans; [`Error::Storage`] if the head of the file cannot be
+    /// written.
+    pub(super) fn new(format: Format) -> Result<Self> {
+        let sink = Sink::default();
+        let writer = match format {
+            Format::Parquet => {
+                let properties =
+                    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
+                let writer = ArrowWriter::try_new(sink.clone(), span_schema(), Some(properties.build()));
+                SpanWriter::Parquet(Box::new(writer.map_err(error_of)?))
+            }
+            Format::Arrow => {
+                let writer = StreamWriter::try_new(sink.clone(), &span_schema());
+                SpanWriter::Arrow(Box::new(writer.map_err(error_of)?))
+            }
+            Format::Ndjson | Format::Otlp => {
+                return Err(Error::Options("expected `parquet` or `arrow` for a file of spans".into()));
+            }
+        };
+        Ok(Self { sink, writer: Some(writer) })
     }
-    Ok(true)
+
+    /// Writes spans.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if they cannot be written.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.writer {
+            Some(SpanWriter::Parquet(open)) => {
+                open.write(batch).map_err(error_of)?;
+                if open.in_progress_size() >= ROW_GROUP_BYTES {
+                    open.flush().map_err(error_of)?;
+                }
+                Ok(())
+            }
+            Some(SpanWriter::Arrow(open)) => open.write(batch).map_err(error_of),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the end of the file; returns whether it had not ended before.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it cannot be written.
+    pub(super) fn finish(&mut self) -> Result<bool> {
+        match self.writer.take() {
+            Some(SpanWriter::Parquet(writer)) => writer.close().map(drop).map_err(error_of)?,
+            Some(SpanWriter::Arrow(mut writer)) => writer.finish().map_err(error_of)?,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Returns what was written since the last call.
+    pub(super) fn take(&self) -> Vec<u8> {
+        self.sink.take()
+    }
+}
+
+/// Returns what was written next of a file; `None` after its end.
+fn next_of_file(spans: &mut Spans, file: &mut SpanFile) -> Result<Option<Vec<u8>>> {
+    loop {
+        let is_more = match spans.next() {
+            Some(batch) => {
+                file.write(&batch.map_err(error_of)?)?;
+                true
+            }
+            None => file.finish()?,
+        };
+        let written = file.take();
+        if !written.is_empty() {
+            return Ok(Some(written));
+        }
+        if !is_more {
+            return Ok(None);
+        }
+    }
 }
 
 impl Iterator for Download {
@@ -149,7 +205,7 @@ impl Iterator for Download {
     fn next(&mut self) -> Option<Self::Item> {
         let read = self.read();
         self.progress = match &self.state {
-            DownloadState::Parquet(spans, ..) | DownloadState::Arrow(spans, ..) => spans.progress(),
+            DownloadState::Spans(spans, _) => spans.progress(),
             DownloadState::Documents(matches) | DownloadState::Lines(matches) => matches.progress(),
             DownloadState::Done => self.progress,
         };
@@ -157,20 +213,6 @@ impl Iterator for Download {
             self.state = DownloadState::Done;
         }
         read.transpose()
-    }
-}
-
-/// Calls `work` until the sink holds bytes, and returns them; `None` if there is no work left.
-fn drain(sink: &Sink, mut work: impl FnMut() -> Result<bool>) -> Result<Option<Vec<u8>>> {
-    loop {
-        let is_more = work()?;
-        let written = sink.take();
-        if !written.is_empty() {
-            return Ok(Some(written));
-        }
-        if !is_more {
-            return Ok(None);
-        }
     }
 }
 

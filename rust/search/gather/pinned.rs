@@ -65,6 +65,11 @@ impl PinnedSearch {
         Ok(Self { snapshot, filter, spans, kept: Mutex::default() })
     }
 
+    /// Returns the state that all questions are answered from.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
     /// Answers one question of a [`super::Gathering`].
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! The Python classes `Filter` and `SpanFilter`.
 
+mod source;
+
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatchReader};
@@ -11,9 +13,10 @@ use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::{PyArray, PyChunkedArray};
 
 use super::detach::detached;
-use super::filter_source::json_of;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
+use crate::search::{encode_filter, filter_of};
+use source::json_of;
 
 /// A compiled filter expression: immutable, shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Filter", frozen)]
@@ -40,6 +43,18 @@ impl PyFilter {
     /// Returns this filter as the question of a caller, to whom is charged what is kept of its results.
     fn charged_to(&self, caller: &str) -> Self {
         Self { filter: Arc::new(self.filter.charged_to(caller)) }
+    }
+
+    /// Returns this filter with its restrictions as a message, for `of_query`.
+    fn to_query(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        detached(py, || Ok(encode_filter(&self.filter)))
+    }
+
+    /// Returns the filter of a message, restricted before all else.
+    #[staticmethod]
+    fn of_query(py: Python<'_>, query: &[u8]) -> PyResult<Self> {
+        let filter = detached(py, || filter_of(query))?;
+        Ok(Self { filter: Arc::new(filter) })
     }
 
     /// Returns one boolean per row of an Arrow record batch, or of each batch of a table or stream; never null.

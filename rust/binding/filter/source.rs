@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 
-use super::errors::to_exception;
+use crate::binding::errors::to_exception;
 use crate::error::FilterError;
 
 /// The nesting that the reader of JSON takes.

@@ -1,0 +1,179 @@
+"""Asks all shards at once: the rounds of a search, and whatever else every shard does."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import weakref
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from spanwise.errors import CancelledError, PinLostError, StoreClosedError, UnavailableError
+from spanwise.traces.shards.shard import Ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from concurrent.futures import Future
+
+    from spanwise._engine import CancellationToken, Gathering
+    from spanwise.traces.shards.shard import Shard
+
+Result = TypeVar("Result")
+
+MAX_RESTARTS = 2
+"""How often a search begins again because a shard does not keep its state."""
+_CALLS_PER_SHARD = 8
+_POLL_SECONDS = 0.05
+
+
+class Scatter:
+    """Calls shards in threads of its own."""
+
+    def __init__(self, shards: Sequence[Shard], layout: int, seconds: float) -> None:
+        """Starts threads on demand.
+
+        Args:
+            shards: the shards, in the order of the layout.
+            layout: the number of the layout.
+            seconds: the deadline of a search.
+        """
+        self._shards = tuple(shards)
+        self._layout = layout
+        self._seconds = seconds
+        self._threads = ThreadPoolExecutor(_CALLS_PER_SHARD * len(self._shards), thread_name_prefix="spanwise-shards")
+
+    def ask(self, query: bytes) -> Ask:
+        """Returns what a new search is, on every shard."""
+        return Ask(self._layout, secrets.randbits(63), query, self._seconds)
+
+    def search(self, begin: Callable[[], Gathering], only: int | None = None) -> Search:
+        """Returns a search that has not asked anything yet.
+
+        Args:
+            begin: begins the search; called again if a shard has lost the state of the search.
+            only: the number of the only shard that is asked; None for all of them.
+        """
+        shards = self._shards if only is None else self._shards[only : only + 1]
+        return Search(self, begin, shards, self._seconds)
+
+    def each(self, work: Callable[[Shard], Result]) -> list[Future[Result]]:
+        """Returns what `work` does with every shard, all of which has ended, well or not."""
+        calls = [self.submit(work, shard) for shard in self._shards]
+        wait(calls)
+        return calls
+
+    def some(self, given: Sequence[tuple[int, bytes]], work: Callable[[Shard, bytes], Result]) -> list[Future[Result]]:
+        """Returns what `work` does with some shards, given by number with what each gets; all of it has ended."""
+        calls = [self.submit(work, self._shards[number], own) for number, own in given]
+        wait(calls)
+        return calls
+
+    def submit(self, work: Callable[..., Result], *args: object) -> Future[Result]:
+        """Returns what `work` does in a thread.
+
+        Raises:
+            StoreClosedError: `close` was called.
+        """
+        try:
+            return self._threads.submit(work, *args)
+        except RuntimeError as error:
+            raise StoreClosedError("the store is closed") from error
+
+    def close(self) -> None:
+        """Waits for running calls and drops waiting ones."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+class Search:
+    """One search over shards, which is run once, all of it or as far as something is known."""
+
+    def __init__(
+        self, scatter: Scatter, begin: Callable[[], Gathering], shards: Sequence[Shard], seconds: float
+    ) -> None:
+        """Begins with nothing asked. Its time runs from now on."""
+        self._scatter = scatter
+        self._begin = begin
+        self._shards = shards
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+        self._restarts = 0
+        self._start()
+
+    def run(self, cancel: CancellationToken | None, until: Callable[[Gathering], bool] = lambda _: False) -> Gathering:
+        """Asks the shards until everything is known, or what `until` looks for; returns what is known.
+
+        Args:
+            cancel: cancels the search from another thread.
+            until: whether to stop before the next questions; the search can be run again then.
+
+        Raises:
+            CancelledError: `cancel` was used.
+            UnavailableError: a shard does not answer, or the deadline passed.
+            SpanwiseError: what is wrong with the search or a store.
+        """
+        try:
+            while True:
+                try:
+                    is_known = self._run(cancel, until)
+                except PinLostError:
+                    self._end()
+                    self._restarts += 1
+                    if self._restarts > MAX_RESTARTS:
+                        raise
+                    self._start()
+                    continue
+                if is_known:
+                    self._end()
+                return self._known
+        except BaseException:
+            self._end()
+            raise
+
+    def _start(self) -> None:
+        self._known = self._begin()
+        self._ask = self._scatter.ask(self._known.query)
+        self._asked: set[int] = set()
+        # Shards forget the state of a search that is given up before its end.
+        self._end = weakref.finalize(self, _end, self._scatter, self._shards, self._ask.search, self._asked)
+
+    def _run(self, cancel: CancellationToken | None, until: Callable[[Gathering], bool]) -> bool:
+        """Returns whether everything is known."""
+        while not until(self._known):
+            if (questions := self._known.questions()) is None:
+                return True
+            calls = {
+                number: self._scatter.submit(
+                    _answer, self._shards[number], self._ask, question, number not in self._asked
+                )
+                for number, question in enumerate(questions)
+                if question is not None
+            }
+            self._asked.update(calls)
+            self._await(calls.values(), cancel)
+            answers = [calls[number].result() if number in calls else None for number in range(len(questions))]
+            self._known.take(answers)
+        return False
+
+    def _await(self, calls: Collection[Future[bytes]], cancel: CancellationToken | None) -> None:
+        """Waits for answers; ends early if one failed."""
+        while time.monotonic() < self._deadline:
+            done, waiting = wait(calls, timeout=_POLL_SECONDS, return_when=FIRST_EXCEPTION)
+            if cancel is not None and cancel.is_cancelled:
+                raise CancelledError("the request was cancelled")
+            for call in done:
+                call.result()
+            if not waiting:
+                return
+        raise UnavailableError(f"a shard has not answered for {self._seconds:g} s")
+
+
+def _answer(shard: Shard, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # by position in a pool
+    return shard.answer(ask, question, is_first=is_first)
+
+
+def _end(scatter: Scatter, shards: Sequence[Shard], search: int, asked: set[int]) -> None:
+    # A shard that cannot be told forgets the search by itself.
+    with suppress(StoreClosedError):
+        for number in asked:
+            scatter.submit(shards[number].end, search)

@@ -1,0 +1,274 @@
+"""A trace store over shards, with the methods of a trace store."""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
+from spanwise.errors import PartialWriteError, UnavailableError
+from spanwise.traces.shards.scatter import Scatter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from spanwise._engine import (
+        CancellationToken,
+        Filter,
+        IngestReport,
+        LogIngestReport,
+        Page,
+        SpanFilter,
+        SplitRequest,
+    )
+    from spanwise.traces.shards.layout import Layout
+    from spanwise.traces.shards.shard import Shard
+
+Result = TypeVar("Result")
+
+SEARCH_SECONDS = 30.0
+INGEST_SECONDS = 10.0
+"""How long a search is waited for, and how long a part of a request is sent again to a shard that does not take it."""
+_RETRY_SECONDS = 0.1
+_JOINED = {"parquet", "arrow"}
+"""Formats whose files cannot be put one after another."""
+_TOGETHER: dict[str, Callable[[list[Any]], object]] = {"is_acknowledging": all, "as_of": min, "lag_seconds": max}
+"""Of these statistics of shards, what is true of all of them; others are added up."""
+
+
+class ShardedStore:
+    """Searches, stores and deletes traces that are divided among shards. Its methods block, as a trace store's do."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        shards: Sequence[Shard],
+        *,
+        search_seconds: float = SEARCH_SECONDS,
+        ingest_seconds: float = INGEST_SECONDS,
+        max_decoding_bytes: int = 256 << 20,
+    ) -> None:
+        """Takes the shards of a layout, in its order, which `close` closes.
+
+        Args:
+            layout: says which shard a trace is on.
+            shards: the shards.
+            search_seconds: the deadline of a search.
+            ingest_seconds: how long a part of a request is sent again to a shard that does not take it.
+            max_decoding_bytes: about how much memory the requests take together that are being decoded.
+
+        Raises:
+            ConfigurationError: the prefixes of the layout do not cover every hash once.
+            ValueError: there are more or fewer shards than in the layout.
+        """
+        if len(shards) != len(layout.shards):
+            raise ValueError(f"expected {len(layout.shards)} shards, got {len(shards)}")
+        self._splitter = RequestSplitter(layout.prefixes, max_decoding_bytes)
+        self._layout = layout.number
+        self._shards = tuple(shards)
+        self._scatter = Scatter(shards, layout.number, search_seconds)
+        self._ingest_seconds = ingest_seconds
+
+    def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine
+        self,
+        filter: Filter,  # noqa: A002  # the name of the engine
+        page: int,
+        limit: int,
+        detail: str = "full",
+        sort: tuple[str, bool] = ("start_time", False),
+        ends_when_full: bool = False,  # noqa: FBT001, FBT002  # that of the engine
+        matches: bool = False,  # noqa: FBT001, FBT002
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """See `TraceStore.search_runs`."""
+        count = len(self._shards)
+
+        def begin() -> Gathering:
+            return Gathering.runs(count, filter, page, limit, detail, sort, ends_when_full, matches)
+
+        return self._scatter.search(begin).run(cancel).page()
+
+    def search_sessions(
+        self,
+        filter: Filter,  # noqa: A002
+        page: int,
+        limit: int,
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """See `TraceStore.search_sessions`."""
+        count = len(self._shards)
+        return self._scatter.search(lambda: Gathering.sessions(count, filter, page, limit)).run(cancel).page()
+
+    def search_spans(  # noqa: PLR0913, PLR0917  # that of the engine
+        self,
+        filter: Filter,  # noqa: A002
+        spans: SpanFilter,
+        page: int,
+        limit: int,
+        ends_when_full: bool = False,  # noqa: FBT001, FBT002
+        with_matches: bool = False,  # noqa: FBT001, FBT002
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """See `TraceStore.search_spans`."""
+        count = len(self._shards)
+
+        def begin() -> Gathering:
+            return Gathering.spans(count, (filter, spans), (page, limit), ends_when_full, with_matches)
+
+        return self._scatter.search(begin).run(cancel).page()
+
+    def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
+        """See `TraceStore.trace`."""
+        return self._look_up(trace_id, lambda: Gathering.trace(trace_id, filter, detail, False))  # noqa: FBT003
+
+    def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
+        """See `TraceStore.damaged_trace`."""
+        return self._look_up(trace_id, lambda: Gathering.trace(trace_id, filter, detail, True))  # noqa: FBT003
+
+    def span(
+        self,
+        trace_id: str,
+        span_id: str,
+        filter: Filter,  # noqa: A002
+        max_bytes: int | None = None,
+    ) -> bytes | None:
+        """See `TraceStore.span`."""
+        return self._look_up(trace_id, lambda: Gathering.span(trace_id, span_id, filter, max_bytes))
+
+    def value(
+        self,
+        trace_id: str,
+        span_id: str,
+        filter: Filter,  # noqa: A002
+        part: tuple[str, int, int | None],
+    ) -> bytes | None:
+        """See `TraceStore.value`."""
+        return self._look_up(trace_id, lambda: Gathering.value(trace_id, span_id, filter, part))
+
+    def _look_up(self, trace_id: str, begin: Callable[[], Gathering]) -> bytes | None:
+        shard = self._splitter.shard_of(trace_id)
+        return None if shard is None else self._scatter.search(begin, shard).run(None).json()
+
+    def export(self, filter: Filter, format: str) -> Iterator[bytes]:  # noqa: A002
+        """See `TraceStore.export`. The traces of one shard follow those of another; those of each are of one state."""
+        ask = self._scatter.ask(filter.to_query())
+        form = "arrow" if format in _JOINED else format
+        # All begin before the first one is read, so that none is of a later state than another by more than a moment.
+        files = [call.result() for call in self._scatter.each(lambda shard: shard.export(ask, form))]
+        return _joined(files, format) if format in _JOINED else chain.from_iterable(files)
+
+    def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:
+        """See `TraceStore.ingest`. Returns once every shard that gets a part has stored it.
+
+        Raises:
+            PartialWriteError: some shards have stored their part, others did not take it in time.
+        """
+        split = self._splitter.split(body, content_type, content_encoding)
+        return split.report(self._store(split))
+
+    def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
+        """See `TraceStore.ingest_logs`, and `ingest`."""
+        split = self._splitter.split_logs(body, content_type, content_encoding)
+        return split.log_report(self._store(split))
+
+    def _store(self, split: SplitRequest) -> list[tuple[int, int, str]]:
+        deadline = time.monotonic() + self._ingest_seconds
+
+        def store(shard: Shard, part: bytes) -> tuple[int, int, str]:
+            while True:
+                try:
+                    return shard.ingest(self._layout, split.received, part)
+                except UnavailableError:
+                    # Storing the same spans twice changes nothing.
+                    if time.monotonic() + _RETRY_SECONDS > deadline:
+                        raise
+                    time.sleep(_RETRY_SECONDS)
+
+        calls = self._scatter.some(split.parts, store)
+        return _all(calls, "the request may be stored in part")
+
+    def delete(self, filter: Filter, dry_run: bool = False) -> int:  # noqa: A002, FBT001, FBT002
+        """See `TraceStore.delete`. Every shard deletes its traces together; not all shards at once.
+
+        Raises:
+            PartialWriteError: some shards have deleted their traces, and others have not.
+        """
+        ask = self._scatter.ask(filter.to_query())
+        calls = self._scatter.each(lambda shard: shard.delete(ask, dry_run=dry_run))
+        if dry_run:
+            return sum(call.result() for call in calls)
+        return sum(_all(calls, "the traces may be deleted in part"))
+
+    def stats(self) -> bytes:
+        """See `TraceStore.stats`: sums over all shards, and their errors."""
+        stats = [call.result() for call in self._scatter.each(lambda shard: shard.stats())]
+        return msgspec.json.encode(_summed([msgspec.json.decode(own) for own in stats]))
+
+    def flush(self) -> None:
+        """See `TraceStore.flush`."""
+        for call in self._scatter.each(lambda shard: shard.flush()):
+            call.result()
+
+    def compact(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002
+        """See `TraceStore.compact`."""
+        for call in self._scatter.each(lambda shard: shard.compact(purge=purge)):
+            call.result()
+
+    def close(self) -> None:
+        """Closes all shards."""
+        calls = self._scatter.each(lambda shard: shard.close())
+        self._scatter.close()
+        for call in calls:
+            call.result()
+
+
+def _all(calls: Sequence[Future[Result]], what: str) -> list[Result]:
+    """Returns what shards say of a write, if none has failed.
+
+    Raises:
+        PartialWriteError: some have failed with what may succeed later; the message begins with `what`.
+        SpanwiseError: all have failed, or one with what does not.
+    """
+    errors = [error for call in calls if (error := call.exception()) is not None]
+    if errors and len(errors) < len(calls) and all(isinstance(error, UnavailableError) for error in errors):
+        raise PartialWriteError(f"{what}; send it again") from errors[0]
+    return [call.result() for call in calls]
+
+
+def _joined(files: Iterable[Iterator[bytes]], form: str) -> Iterator[bytes]:
+    """Yields one file with the batches of several Arrow streams."""
+    joiner = SpanFileJoiner(form)
+    for file in files:
+        for chunk in file:
+            if written := joiner.add(chunk):
+                yield written
+        joiner.end_stream()
+    if written := joiner.finish():
+        yield written
+
+
+def _summed(stats: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the statistics of all shards together: sums of counts, whether all acknowledge, the first error.
+
+    Of shards that are followed, everything is known up to when it is known of the one that is behind.
+    """
+
+    def combined(name: str) -> object:
+        values = [own[name] for own in stats]
+        if (together := _TOGETHER.get(name)) is not None:
+            return None if None in values else together(values)
+        match values[0]:
+            case bool():
+                return any(values)
+            case int():
+                return sum(values)
+            case list():
+                return [item for value in values for item in value]
+            case _:
+                return next((value for value in values if value is not None), None)
+
+    return {name: combined(name) for name in stats[0]}

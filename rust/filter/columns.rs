@@ -20,15 +20,14 @@ pub(super) enum SpanSource<'a> {
     Traces(&'a dyn Fn(usize) -> &'a Trace),
 }
 
-/// The columns of one batch, by field, and what decides conditions on spans.
+/// The columns of one batch, by field.
 pub(super) struct Columns<'a> {
     by_field: [Option<&'a ArrayRef>; FIELDS.len()],
-    pub(super) spans: SpanSource<'a>,
 }
 
 impl<'a> Columns<'a> {
     /// Finds every column that `predicate` reads, whether or not evaluation will reach it.
-    pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch, spans: SpanSource<'a>) -> Result<Self> {
+    pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch, spans: SpanSource<'_>) -> Result<Self> {
         if matches!(spans, SpanSource::None) && predicate.reads_spans() {
             let message = "a batch does not have what conditions on spans, texts and attributes ask for, expected \
                            conditions on columns";
@@ -44,7 +43,7 @@ impl<'a> Columns<'a> {
                 }
             }
         });
-        found.map(|()| Self { by_field, spans })
+        found.map(|()| Self { by_field })
     }
 
     pub(super) fn get(&self, field: Field) -> &'a ArrayRef {

@@ -171,10 +171,4 @@ impl<N: Copy + PartialOrd> IntervalSet<N> {
     pub(super) fn least(&self) -> Option<N> {
         self.0.first().map(|(first, _)| *first)
     }
-
-    /// Returns the interval if the set consists of exactly one.
-    pub(super) fn only(&self) -> Option<(N, N)> {
-        let [interval] = self.0.as_slice() else { return None };
-        Some(*interval)
-    }
 }

@@ -7,7 +7,6 @@
 
 use std::ops::{Bound, Range, RangeBounds};
 
-use arrow_array::{GenericStringArray, OffsetSizeTrait};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
 use memchr::memmem::Finder;
 
@@ -147,15 +146,6 @@ impl TextMatcher {
             TextTest::StartsWith(prefix) => Some(vec![ByteInterval::StartsWith(prefix.as_bytes())]),
             TextTest::Contains(_) => None,
         }
-    }
-
-    /// Returns the rows whose text contains the pattern, if this is a `CONTAINS` matcher. The result for missing
-    /// texts is unspecified.
-    pub(super) fn rows_that_contain<O: OffsetSizeTrait>(
-        &self,
-        texts: &GenericStringArray<O>,
-    ) -> Option<BooleanBuffer> {
-        self.texts_that_contain(texts.value_data(), texts.value_offsets(), false)
     }
 
     /// Returns which texts contain the pattern, if this is a `CONTAINS` matcher. The texts are adjacent in `bytes`,

@@ -1,0 +1,112 @@
+//! Tests of texts in a dictionary: each value is tested once, and rows are found by their codes.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowDictionaryKeyType;
+use arrow_array::{Array, ArrayRef, DictionaryArray, downcast_dictionary_array};
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+
+use super::super::columns::mistyped;
+use super::super::text::TextMatcher;
+use super::bound::{Test, nulls, text_test};
+use super::values_of;
+use super::words::{Words, each_open, each_value, has_any, is_dense};
+use crate::error::{Error, Result};
+use crate::schema::Field;
+
+/// Returns the test of a dictionary, unless it has more values than rows: then that of its rows as plain texts.
+pub(super) fn dictionary_test(
+    field: Field,
+    array: &ArrayRef,
+    matcher: &TextMatcher,
+) -> Result<Option<Box<dyn Test>>> {
+    let coded = array.as_any_dictionary();
+    let distinct = coded.values();
+    if distinct.len() > array.len() {
+        let plain = arrow_select::take::take(distinct, coded.keys(), None)
+            .map_err(|error| Error::Batch(format!("column `{}`: {error}", field.key())))?;
+        return text_test(field, &plain, matcher);
+    }
+    let Some(test) = text_test(field, distinct, matcher)? else { return Ok(None) };
+    let mut hits = values_of(test.as_ref(), distinct.len())?;
+    if let Some(present) = nulls(distinct) {
+        hits.iter_mut().zip(present).for_each(|(hits, present)| *hits &= present);
+    }
+    Ok(Some(downcast_dictionary_array!(
+        array => code_test(array, hits),
+        other => return Err(mistyped(field, other)),
+    )))
+}
+
+fn code_test<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, hits: Words) -> Box<dyn Test>
+where
+    K::Native: Send + Sync,
+{
+    let codes = array.keys().values().clone();
+    let count: u32 = hits.iter().map(|word| word.count_ones()).sum();
+    let only = (count == 1).then(|| hits.iter().position(|word| *word != 0)).flatten();
+    if let Some(code) =
+        only.and_then(|word| K::Native::from_usize(word * 64 + hits[word].trailing_zeros() as usize))
+    {
+        return Box::new(OneCode { codes, code });
+    }
+    if hits.len() == 1 {
+        return Box::new(FewCodes { codes, hits: hits[0] });
+    }
+    Box::new(ManyCodes { codes, hits })
+}
+
+/// One value passes.
+struct OneCode<N: ArrowNativeType> {
+    codes: ScalarBuffer<N>,
+    code: N,
+}
+
+impl<N: ArrowNativeType + Send + Sync> Test for OneCode<N> {
+    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+        each_value(rows_of(&self.codes, first, open), found, |code| code == self.code);
+    }
+}
+
+/// There are at most 64 values.
+struct FewCodes<N: ArrowNativeType> {
+    codes: ScalarBuffer<N>,
+    hits: u64,
+}
+
+impl<N: ArrowNativeType + Send + Sync> Test for FewCodes<N> {
+    #[allow(clippy::cast_possible_truncation, reason = "codes of present values are below 64")]
+    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+        let codes = rows_of(&self.codes, first, open);
+        // The slot of a missing value may hold any code; such a row is not asked for.
+        each_value(codes, found, |code| self.hits.wrapping_shr(code.as_usize() as u32) & 1 != 0);
+    }
+}
+
+/// There are many values.
+struct ManyCodes<N: ArrowNativeType> {
+    codes: ScalarBuffer<N>,
+    hits: Words,
+}
+
+impl<N: ArrowNativeType + Send + Sync> Test for ManyCodes<N> {
+    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+        if !has_any(&self.hits) {
+            found.fill(0);
+            return;
+        }
+        let codes = rows_of(&self.codes, first, open);
+        let is_hit = |code: N| {
+            let code = code.as_usize();
+            self.hits.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 != 0)
+        };
+        if is_dense(open) {
+            each_value(codes, found, is_hit);
+        } else {
+            each_open(open, found, |row| is_hit(codes[row]));
+        }
+    }
+}
+
+fn rows_of<'c, N: ArrowNativeType>(codes: &'c ScalarBuffer<N>, first: usize, open: &[u64]) -> &'c [N] {
+    &codes[first..codes.len().min(first + open.len() * 64)]
+}

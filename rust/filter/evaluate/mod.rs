@@ -1,0 +1,220 @@
+//! Evaluates a predicate over a record batch.
+//!
+//! For each row a predicate is true, false or unknown. The evaluator computes either the rows for which it is true
+//! or those for which it is false; an unknown row is in neither result, so nulls need no bookkeeping of their own:
+//! `NOT` asks its part for the other result, and `AND` and `OR` turn into each other. A missing value becomes "no
+//! match" at the very end, where only the true rows are taken.
+//!
+//! First the parts are bound to the columns of the batch: types are told apart once, and values of dictionaries tested
+//! once. Then blocks of rows are evaluated, on all threads if there are many. A block carries the rows that are still
+//! open and stops when none is left; it is small enough for its rows to stay in the processor's cache from one part to
+//! the next.
+
+mod bound;
+mod dictionary;
+mod key_table;
+mod numbers;
+mod offsets;
+mod texts;
+mod views;
+mod words;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::{BooleanBuffer, Buffer};
+use rayon::prelude::*;
+
+use super::columns::{Columns, SpanSource};
+use super::planner::SpanRows;
+use super::predicate::Predicate;
+use super::spans::{SpanTest, Truth};
+use crate::error::Result;
+use crate::trace::view::TraceView;
+use bound::{Bound, Test};
+use words::{BLOCK_WORDS, Words, first_rows, has_any};
+
+/// From so many rows on the threads share the work.
+const PARALLEL_ROWS: usize = 1 << 16;
+
+/// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on
+/// spans.
+pub(super) fn evaluate<'a>(
+    predicate: &Predicate,
+    batch: &'a RecordBatch,
+    spans: SpanSource<'a>,
+) -> Result<BooleanBuffer> {
+    let columns = Columns::find(predicate, batch, spans)?;
+    let bound = Bound::of(predicate, true, &columns)?;
+    let rows = batch.num_rows();
+    let mut words = vec![0; rows.div_ceil(64)];
+    if bound.reads_spans() {
+        for (index, block) in words.chunks_mut(BLOCK_WORDS).enumerate() {
+            Block::at(index, rows, spans).evaluate(&bound, block)?;
+        }
+    } else {
+        run(&bound, rows, &mut words)?;
+    }
+    Ok(BooleanBuffer::new(Buffer::from_vec(words), 0, rows))
+}
+
+/// Evaluates all blocks of a predicate that does not read spans.
+fn run(bound: &Bound<'_>, rows: usize, words: &mut [u64]) -> Result<()> {
+    let evaluate =
+        |(index, block): (usize, &mut [u64])| Block::at(index, rows, SpanSource::None).evaluate(bound, block);
+    if rows < PARALLEL_ROWS {
+        return words.chunks_mut(BLOCK_WORDS).enumerate().try_for_each(evaluate);
+    }
+    words.par_chunks_mut(BLOCK_WORDS).enumerate().try_for_each(evaluate)
+}
+
+/// Returns the values that `test` is true of.
+fn values_of(test: &dyn Test, count: usize) -> Result<Words> {
+    let mut words = vec![0; count.div_ceil(64)];
+    run(&Bound::Test { test, present: None, is_negated: false }, count, &mut words)?;
+    Ok(words)
+}
+
+/// Up to [`BLOCK_WORDS`] times 64 rows, of which each bit of a word is one.
+struct Block<'a> {
+    /// The first row, and how many there are.
+    first: usize,
+    rows: usize,
+    spans: SpanSource<'a>,
+}
+
+impl<'a> Block<'a> {
+    fn at(index: usize, rows: usize, spans: SpanSource<'a>) -> Self {
+        let first = index * BLOCK_WORDS * 64;
+        Self { first, rows: (rows - first).min(BLOCK_WORDS * 64), spans }
+    }
+
+    fn evaluate(&self, bound: &Bound<'_>, found: &mut [u64]) -> Result<()> {
+        let mut open = [0; BLOCK_WORDS];
+        let open = &mut open[..found.len()];
+        first_rows(self.rows, open);
+        self.rows_of(bound, open, found)
+    }
+
+    /// Sets `found` to the rows of `open` for which the part is true. Recursion is bounded by the depth of the
+    /// predicate, and so by that of the expression.
+    fn rows_of(&self, bound: &Bound<'_>, open: &[u64], found: &mut [u64]) -> Result<()> {
+        match bound {
+            Bound::All(parts) => self.rows_of_all(parts, open, found),
+            Bound::Any(parts) => self.rows_of_any(parts, open, found),
+            Bound::Present { present, is_negated } => {
+                self.keep_present(present.as_deref(), *is_negated, open, found);
+                Ok(())
+            }
+            Bound::Test { test, present, is_negated } => {
+                self.rows_of_test((*test, present.as_deref(), *is_negated), open, found);
+                Ok(())
+            }
+            Bound::Own { test, present, is_negated } => {
+                self.rows_of_test((test.as_ref(), present.as_deref(), *is_negated), open, found);
+                Ok(())
+            }
+            Bound::Spans { test, truth, implied } => {
+                self.rows_of_spans((test, *truth, implied.as_deref()), open, found)
+            }
+        }
+    }
+
+    fn rows_of_all(&self, parts: &[Bound<'_>], open: &[u64], found: &mut [u64]) -> Result<()> {
+        let mut left = [0; BLOCK_WORDS];
+        let left = &mut left[..open.len()];
+        found.copy_from_slice(open);
+        for part in parts {
+            if !has_any(found) {
+                break;
+            }
+            left.copy_from_slice(found);
+            self.rows_of(part, left, found)?;
+        }
+        Ok(())
+    }
+
+    fn rows_of_any(&self, parts: &[Bound<'_>], open: &[u64], found: &mut [u64]) -> Result<()> {
+        let (mut left, mut hits) = ([0; BLOCK_WORDS], [0; BLOCK_WORDS]);
+        let (left, hits) = (&mut left[..open.len()], &mut hits[..open.len()]);
+        left.copy_from_slice(open);
+        found.fill(0);
+        for part in parts {
+            if !has_any(left) {
+                break;
+            }
+            self.rows_of(part, left, hits)?;
+            for ((found, left), hits) in found.iter_mut().zip(left.iter_mut()).zip(hits.iter()) {
+                *found |= hits;
+                *left &= !hits;
+            }
+        }
+        Ok(())
+    }
+
+    fn rows_of_test(&self, part: (&dyn Test, Option<&[u64]>, bool), open: &[u64], found: &mut [u64]) {
+        let (test, present, is_negated) = part;
+        let mut asked = [0; BLOCK_WORDS];
+        let asked = &mut asked[..open.len()];
+        self.keep_present(present, false, open, asked);
+        if !has_any(asked) {
+            found.fill(0);
+            return;
+        }
+        test.find(self.first, asked, found);
+        let flip = if is_negated { u64::MAX } else { 0 };
+        for (found, asked) in found.iter_mut().zip(asked.iter()) {
+            *found = (*found ^ flip) & asked;
+        }
+    }
+
+    /// Sets `found` to the rows of `open` that have a value, or to those that have none.
+    fn keep_present(&self, present: Option<&[u64]>, is_negated: bool, open: &[u64], found: &mut [u64]) {
+        let flip = if is_negated { u64::MAX } else { 0 };
+        match present.and_then(|present| present.get(self.first / 64..)) {
+            Some(present) => {
+                for ((found, open), present) in found.iter_mut().zip(open).zip(present) {
+                    *found = open & (present ^ flip);
+                }
+            }
+            None => found.iter_mut().zip(open).for_each(|(found, open)| *found = open & !flip),
+        }
+    }
+
+    /// Looks at the trace of each row that the columns leave open, if traces are there.
+    fn rows_of_spans(
+        &self,
+        part: (&SpanTest, bool, Option<&Bound<'_>>),
+        open: &[u64],
+        found: &mut [u64],
+    ) -> Result<()> {
+        let (test, truth, implied) = part;
+        let mut left = [0; BLOCK_WORDS];
+        let left = &mut left[..open.len()];
+        match implied {
+            Some(implied) => self.rows_of(implied, open, left)?,
+            None => left.copy_from_slice(open),
+        }
+        found.fill(0);
+        let traces = match self.spans {
+            SpanSource::None | SpanSource::Rows(SpanRows::Certain) => return Ok(()),
+            SpanSource::Rows(SpanRows::Possible) => {
+                found.copy_from_slice(left);
+                return Ok(());
+            }
+            SpanSource::Traces(traces) => traces,
+        };
+        for (index, (word, found)) in left.iter().zip(found).enumerate() {
+            let mut rows = *word;
+            while rows != 0 {
+                let bit = rows.trailing_zeros() as usize;
+                rows &= rows - 1;
+                let trace = traces(self.first + index * 64 + bit);
+                if (!truth || test.may_be_true(trace))
+                    && test.is(Truth::of(truth), &TraceView::of(&trace.assembled()))?
+                {
+                    *found |= 1 << bit;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -8,41 +8,26 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
-use super::super::columns::{Columns, mistyped};
+use super::super::columns::Columns;
 use super::super::predicate::Predicate;
 use super::super::spans::SpanTest;
-use super::super::text::TextMatcher;
-use super::words::{Words, words_of};
-use super::{dictionary, numbers, offsets, views};
+use super::test::Test;
+use super::words::{Words, nulls, words_of};
+use super::{dictionary, layouts, numbers};
 use crate::error::Result;
-use crate::schema::Field;
-
-/// A test of the values of one column.
-pub(super) trait Test: Send + Sync {
-    /// Sets `found` to the rows of `open` of which the test is true; other bits are unspecified.
-    ///
-    /// The rows are counted from `first`, a bit each. Every row of `open` has a value.
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]);
-}
 
 /// A part of a predicate, asked for one truth.
-pub(super) enum Bound<'a> {
-    All(Vec<Bound<'a>>),
-    Any(Vec<Bound<'a>>),
+pub(super) enum Bound {
+    All(Vec<Bound>),
+    Any(Vec<Bound>),
     /// The column has a value, or it has none. Without words every row has a value.
     Present {
         present: Option<Words>,
         is_negated: bool,
     },
     /// The value is there, and the test is true of it, or false.
-    Own {
-        test: Box<dyn Test + 'a>,
-        present: Option<Words>,
-        is_negated: bool,
-    },
-    /// The same with a test that others use.
     Test {
-        test: &'a dyn Test,
+        test: Box<dyn Test>,
         present: Option<Words>,
         is_negated: bool,
     },
@@ -50,11 +35,11 @@ pub(super) enum Bound<'a> {
     Spans {
         test: Arc<SpanTest>,
         truth: bool,
-        implied: Option<Box<Bound<'a>>>,
+        implied: Option<Box<Bound>>,
     },
 }
 
-impl<'a> Bound<'a> {
+impl Bound {
     /// Binds `predicate`, asked for the rows for which it is `truth`.
     pub(super) fn of(predicate: &Predicate, truth: bool, columns: &Columns<'_>) -> Result<Self> {
         let parts = |parts: &[Predicate]| -> Result<Vec<Self>> {
@@ -71,7 +56,10 @@ impl<'a> Bound<'a> {
             }
             Predicate::Text(field, matcher) => {
                 let array = columns.get(*field);
-                let test = text_test(*field, array, matcher)?;
+                let test = match array.data_type() {
+                    DataType::Dictionary(_, _) => dictionary::test(*field, array, matcher)?,
+                    _ => layouts::test(*field, array, matcher)?,
+                };
                 Ok(Self::over(test, nulls(array), is_negated))
             }
             Predicate::Number(field, numbers) => {
@@ -92,9 +80,9 @@ impl<'a> Bound<'a> {
         }
     }
 
-    fn over(test: Option<Box<dyn Test + 'a>>, present: Option<Words>, is_negated: bool) -> Self {
+    fn over(test: Option<Box<dyn Test>>, present: Option<Words>, is_negated: bool) -> Self {
         match test {
-            Some(test) => Self::Own { test, present, is_negated },
+            Some(test) => Self::Test { test, present, is_negated },
             None => Self::Any(Vec::new()),
         }
     }
@@ -104,31 +92,9 @@ impl<'a> Bound<'a> {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::reads_spans),
             Self::Spans { .. } => true,
-            Self::Present { .. } | Self::Own { .. } | Self::Test { .. } => false,
+            Self::Present { .. } | Self::Test { .. } => false,
         }
     }
-}
-
-/// Returns the test of a column of texts; `None` of one without values.
-pub(super) fn text_test(
-    field: Field,
-    array: &ArrayRef,
-    matcher: &TextMatcher,
-) -> Result<Option<Box<dyn Test>>> {
-    Ok(Some(match array.data_type() {
-        DataType::Dictionary(_, _) => return dictionary::dictionary_test(field, array, matcher),
-        DataType::Utf8 => Box::new(offsets::OffsetTest::new(array.as_string::<i32>(), matcher)),
-        DataType::LargeUtf8 => Box::new(offsets::OffsetTest::new(array.as_string::<i64>(), matcher)),
-        DataType::Utf8View => Box::new(views::ViewTest::new(array.as_string_view(), matcher)),
-        DataType::Null => return Ok(None),
-        other => return Err(mistyped(field, other)),
-    }))
-}
-
-/// Returns the rows that are not null; `None` if no row is.
-pub(super) fn nulls(array: &ArrayRef) -> Option<Words> {
-    let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
-    Some(words_of(nulls.inner()))
 }
 
 /// Returns the rows that have a value; `None` if all do. `NaN` counts as missing.

@@ -7,27 +7,23 @@ use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 
 use super::super::columns::mistyped;
 use super::super::text::TextMatcher;
-use super::bound::{Test, nulls, text_test};
-use super::values_of;
-use super::words::{Words, each_open, each_value, has_any, is_dense};
+use super::layouts;
+use super::test::{Test, values_of};
+use super::words::{Words, each_open, each_value, has_any, is_dense, nulls};
 use crate::error::{Error, Result};
 use crate::schema::Field;
 
 /// Returns the test of a dictionary, unless it has more values than rows: then that of its rows as plain texts.
-pub(super) fn dictionary_test(
-    field: Field,
-    array: &ArrayRef,
-    matcher: &TextMatcher,
-) -> Result<Option<Box<dyn Test>>> {
+pub(super) fn test(field: Field, array: &ArrayRef, matcher: &TextMatcher) -> Result<Option<Box<dyn Test>>> {
     let coded = array.as_any_dictionary();
     let distinct = coded.values();
     if distinct.len() > array.len() {
         let plain = arrow_select::take::take(distinct, coded.keys(), None)
             .map_err(|error| Error::Batch(format!("column `{}`: {error}", field.key())))?;
-        return text_test(field, &plain, matcher);
+        return layouts::test(field, &plain, matcher);
     }
-    let Some(test) = text_test(field, distinct, matcher)? else { return Ok(None) };
-    let mut hits = values_of(test.as_ref(), distinct.len())?;
+    let Some(test) = layouts::test(field, distinct, matcher)? else { return Ok(None) };
+    let mut hits = values_of(test.as_ref(), distinct.len());
     if let Some(present) = nulls(distinct) {
         hits.iter_mut().zip(present).for_each(|(hits, present)| *hits &= present);
     }

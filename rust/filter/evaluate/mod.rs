@@ -13,8 +13,10 @@
 mod bound;
 mod dictionary;
 mod key_table;
+mod layouts;
 mod numbers;
 mod offsets;
+mod test;
 mod texts;
 mod views;
 mod words;
@@ -29,11 +31,9 @@ use super::predicate::Predicate;
 use super::spans::{SpanTest, Truth};
 use crate::error::Result;
 use crate::trace::view::TraceView;
-use bound::{Bound, Test};
-use words::{BLOCK_WORDS, Words, first_rows, has_any};
-
-/// From so many rows on the threads share the work.
-const PARALLEL_ROWS: usize = 1 << 16;
+use bound::Bound;
+use test::{PARALLEL_ROWS, Test};
+use words::{BLOCK_WORDS, first_rows, has_any};
 
 /// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on
 /// spans.
@@ -57,20 +57,13 @@ pub(super) fn evaluate<'a>(
 }
 
 /// Evaluates all blocks of a predicate that does not read spans.
-fn run(bound: &Bound<'_>, rows: usize, words: &mut [u64]) -> Result<()> {
+fn run(bound: &Bound, rows: usize, words: &mut [u64]) -> Result<()> {
     let evaluate =
         |(index, block): (usize, &mut [u64])| Block::at(index, rows, SpanSource::None).evaluate(bound, block);
     if rows < PARALLEL_ROWS {
         return words.chunks_mut(BLOCK_WORDS).enumerate().try_for_each(evaluate);
     }
     words.par_chunks_mut(BLOCK_WORDS).enumerate().try_for_each(evaluate)
-}
-
-/// Returns the values that `test` is true of.
-fn values_of(test: &dyn Test, count: usize) -> Result<Words> {
-    let mut words = vec![0; count.div_ceil(64)];
-    run(&Bound::Test { test, present: None, is_negated: false }, count, &mut words)?;
-    Ok(words)
 }
 
 /// Up to [`BLOCK_WORDS`] times 64 rows, of which each bit of a word is one.
@@ -87,7 +80,7 @@ impl<'a> Block<'a> {
         Self { first, rows: (rows - first).min(BLOCK_WORDS * 64), spans }
     }
 
-    fn evaluate(&self, bound: &Bound<'_>, found: &mut [u64]) -> Result<()> {
+    fn evaluate(&self, bound: &Bound, found: &mut [u64]) -> Result<()> {
         let mut open = [0; BLOCK_WORDS];
         let open = &mut open[..found.len()];
         first_rows(self.rows, open);
@@ -96,7 +89,7 @@ impl<'a> Block<'a> {
 
     /// Sets `found` to the rows of `open` for which the part is true. Recursion is bounded by the depth of the
     /// predicate, and so by that of the expression.
-    fn rows_of(&self, bound: &Bound<'_>, open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of(&self, bound: &Bound, open: &[u64], found: &mut [u64]) -> Result<()> {
         match bound {
             Bound::All(parts) => self.rows_of_all(parts, open, found),
             Bound::Any(parts) => self.rows_of_any(parts, open, found),
@@ -105,10 +98,6 @@ impl<'a> Block<'a> {
                 Ok(())
             }
             Bound::Test { test, present, is_negated } => {
-                self.rows_of_test((*test, present.as_deref(), *is_negated), open, found);
-                Ok(())
-            }
-            Bound::Own { test, present, is_negated } => {
                 self.rows_of_test((test.as_ref(), present.as_deref(), *is_negated), open, found);
                 Ok(())
             }
@@ -118,7 +107,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn rows_of_all(&self, parts: &[Bound<'_>], open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of_all(&self, parts: &[Bound], open: &[u64], found: &mut [u64]) -> Result<()> {
         let mut left = [0; BLOCK_WORDS];
         let left = &mut left[..open.len()];
         found.copy_from_slice(open);
@@ -132,7 +121,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn rows_of_any(&self, parts: &[Bound<'_>], open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of_any(&self, parts: &[Bound], open: &[u64], found: &mut [u64]) -> Result<()> {
         let (mut left, mut hits) = ([0; BLOCK_WORDS], [0; BLOCK_WORDS]);
         let (left, hits) = (&mut left[..open.len()], &mut hits[..open.len()]);
         left.copy_from_slice(open);
@@ -182,7 +171,7 @@ impl<'a> Block<'a> {
     /// Looks at the trace of each row that the columns leave open, if traces are there.
     fn rows_of_spans(
         &self,
-        part: (&SpanTest, bool, Option<&Bound<'_>>),
+        part: (&SpanTest, bool, Option<&Bound>),
         open: &[u64],
         found: &mut [u64],
     ) -> Result<()> {

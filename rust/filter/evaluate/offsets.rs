@@ -3,7 +3,7 @@
 use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
 
 use super::super::text::TextMatcher;
-use super::bound::Test;
+use super::test::Test;
 use super::texts::ByteTest;
 use super::words::{each_length, each_open, is_dense, words_of};
 

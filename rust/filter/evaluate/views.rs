@@ -3,7 +3,7 @@
 use arrow_array::{Array, StringViewArray};
 
 use super::super::text::TextMatcher;
-use super::bound::Test;
+use super::test::Test;
 use super::texts::{ByteTest, Literal, Text};
 use super::words::{each_open, each_value, is_dense, words_of};
 

@@ -1,6 +1,6 @@
 //! Sets of rows as words of 64 bits, the first row in the lowest bit.
 
-use arrow_array::OffsetSizeTrait;
+use arrow_array::{Array, OffsetSizeTrait};
 use arrow_buffer::BooleanBuffer;
 use fearless_simd::{Level, dispatch};
 
@@ -13,6 +13,12 @@ pub(super) type Words = Vec<u64>;
 /// Returns the bits of `buffer` as words.
 pub(super) fn words_of(buffer: &BooleanBuffer) -> Words {
     buffer.bit_chunks().iter_padded().take(buffer.len().div_ceil(64)).collect()
+}
+
+/// Returns the rows that are not null; `None` if no row is.
+pub(super) fn nulls(array: &dyn Array) -> Option<Words> {
+    let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
+    Some(words_of(nulls.inner()))
 }
 
 /// Whether a row is in the set.

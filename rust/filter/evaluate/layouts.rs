@@ -1,0 +1,24 @@
+//! Tests of columns of texts, by how the texts are laid out.
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+
+use super::super::columns::mistyped;
+use super::super::text::TextMatcher;
+use super::offsets::OffsetTest;
+use super::test::Test;
+use super::views::ViewTest;
+use crate::error::Result;
+use crate::schema::Field;
+
+/// Returns the test of a column of texts that is no dictionary; `None` of one without values.
+pub(super) fn test(field: Field, array: &ArrayRef, matcher: &TextMatcher) -> Result<Option<Box<dyn Test>>> {
+    Ok(Some(match array.data_type() {
+        DataType::Utf8 => Box::new(OffsetTest::new(array.as_string::<i32>(), matcher)),
+        DataType::LargeUtf8 => Box::new(OffsetTest::new(array.as_string::<i64>(), matcher)),
+        DataType::Utf8View => Box::new(ViewTest::new(array.as_string_view(), matcher)),
+        DataType::Null => return Ok(None),
+        other => return Err(mistyped(field, other)),
+    }))
+}

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field as ArrowField, Schema};
+use arrow_select::take::take_record_batch;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::error::Error;
@@ -199,6 +200,32 @@ proptest! {
         let regex = regex::Regex::new(&format!("(?i){}", regex::escape(&pattern))).expect("escaped");
         let expected = [regex.is_match(&text), regex.is_match(&swapped)];
         prop_assert_eq!(mask(&compiled(&filter.to_string()), &names), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_mask_of_many_rows_is_that_of_each(
+        (table, filter) in (tables(), filters()),
+        // Rows beside each other are alike, so that some blocks have few rows that are left, and others many.
+        runs in prop::collection::vec((any::<prop::sample::Index>(), 1..6_000_usize), 0..32),
+        skipped in 0..100_usize,
+    ) {
+        let rows = table.batch.num_rows();
+        let of_run = |(row, length): &(prop::sample::Index, usize)| {
+            let first = row.index(rows);
+            (0..*length).map(move |at| if at % 7 == 6 { (first + 1) % rows } else { first })
+        };
+        let picked: Vec<usize> = runs.iter().filter(|_| rows > 0).flat_map(of_run).collect();
+        let picked_rows = picked.iter().map(|row| u32::try_from(*row).expect("few rows")).collect::<UInt32Array>();
+        let batch = take_record_batch(&table.batch, &picked_rows).expect("rows of the batch");
+        let skipped = skipped.min(picked.len());
+        let filter = compiled(&filter.to_string());
+        let of_each = mask(&filter, &table.batch);
+        let expected: Vec<bool> = picked[skipped..].iter().map(|row| of_each[*row]).collect();
+        prop_assert_eq!(mask(&filter, &batch.slice(skipped, picked.len() - skipped)), expected);
     }
 }
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from support.documents import commands_of
 from support.paths import ROOT
 from support.services.demo import read_output, start_demo
 from support.services.process import RunningService, free_port
@@ -46,26 +47,6 @@ def test_a_minted_token_is_accepted_as_the_readme_says(tmp_path: Path) -> None:
         (address,) = re.findall(r"curl http://[^/]*(/\S*)", SECTION)
         assert service.http.get(address).status_code == 401
         assert service.http.get(address, headers={"Authorization": f"Bearer {run(mint, tmp_path)}"}).status_code == 200
-
-
-def is_whole(command: str) -> bool:
-    """Returns whether a shell command is complete."""
-    try:
-        shlex.split(command)
-    except ValueError:
-        return False
-    return not command.endswith("|")
-
-
-def commands_of(block: str) -> list[tuple[str, str]]:
-    """Returns the commands of a console block with their output."""
-    found = []
-    for example in block.split("$ ")[1:]:
-        command, *lines = example.splitlines()
-        while not is_whole(command):
-            command += f"\n{lines.pop(0)}"
-        found.append((command, "\n".join(lines)))
-    return found
 
 
 def test_an_agent_of_the_demo_runs_and_its_trace_is_found_as_the_readme_says(tmp_path: Path) -> None:

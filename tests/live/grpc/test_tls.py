@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from support.certificates import write_certificate
 from support.clients.grpc import OK, GrpcClient, export_message
 from support.services.process import RunningService
 
@@ -20,30 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.services.receiver import Receiver
-
-
-def write_certificate(folder: Path) -> tuple[str, str]:
-    """Writes a certificate for `localhost`, signed by itself, and its key; returns their paths."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    paths = folder / "certificate.pem", folder / "key.pem"
-    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    paths[1].write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return str(paths[0]), str(paths[1])
 
 
 def test_a_client_that_trusts_the_certificate_is_served(tmp_path: Path, receive: Callable[..., Receiver]) -> None:

@@ -16,7 +16,7 @@ from support.paths import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 RUNS = (ROOT / "docs" / "runs.md").read_text("utf-8")
 SEARCH = (ROOT / "docs" / "search.md").read_text("utf-8")

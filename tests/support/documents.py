@@ -1,0 +1,66 @@
+"""Blocks of code of the documentation, to be run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FENCE = re.compile(r"^```(?P<language>[\w-]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_CHANGES_WITH_EVERY_RUN = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b|\b[0-9a-f]{32}\b|\b\d{4}-\d\d-\d\dT[\d:.]+Z")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page.
+
+    Attributes:
+        before: what the page says between the block before and this one.
+    """
+
+    language: str
+    text: str
+    before: str
+
+
+class Command(NamedTuple):
+    """A command of a console block, with the output that is printed below it."""
+
+    line: str
+    output: str
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """Returns the fenced blocks of a page, from top to bottom."""
+    source = page.read_text("utf-8")
+    found, end = [], 0
+    for fence in _FENCE.finditer(source):
+        found.append(Block(fence["language"], fence["text"], source[end : fence.start()]))
+        end = fence.end()
+    return found
+
+
+def commands_of(block: str) -> list[Command]:
+    """Returns the commands of a console block; those of several lines as one text."""
+    found = []
+    for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, *output = example.splitlines()
+        while not _is_whole(line):
+            line += f"\n{output.pop(0)}"
+        found.append(Command(line, "\n".join(output)))
+    return found
+
+
+def words_of(output: str) -> list[str]:
+    """Returns the words of an output, but of durations, times and trace ids only that they are there."""
+    return _CHANGES_WITH_EVERY_RUN.sub("...", output).split()
+
+
+def _is_whole(command: str) -> bool:
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return not command.endswith(("|", "\\"))

@@ -53,6 +53,11 @@ def commands_of(block: str) -> list[Command]:
     return found
 
 
+def console_of(page: Path) -> str:
+    """Returns all console blocks of a page as one."""
+    return "".join(block.text for block in blocks_of(page) if block.language == "console")
+
+
 def words_of(output: str) -> list[str]:
     """Returns the words of an output, but of durations, times and trace ids only that they are there."""
     return _CHANGES_WITH_EVERY_RUN.sub("...", output).split()

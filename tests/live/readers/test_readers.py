@@ -66,15 +66,6 @@ def export(service: RunningService, trace_id: str) -> httpx.Response:
     return service.http.post("/v1/traces", content=body, headers=JSON)
 
 
-def wait_until_found(reader: RunningService, *trace_ids: str) -> float:
-    """Waits until these traces are found and no others, and returns how long that took, in seconds."""
-    began = time.monotonic()
-    while (found := sorted(reader.trace_ids())) != sorted(trace_ids):
-        assert time.monotonic() < began + PATIENCE, f"found {found}"
-        time.sleep(0.01)
-    return time.monotonic() - began
-
-
 def delete(service: RunningService, trace_id: str) -> httpx.Response:
     doomed = {"filter": {"op": "EQ", "key": "trace_id", "value": trace_id}}
     return service.http.post("/traces/delete", json=doomed)
@@ -88,16 +79,16 @@ def test_what_a_writer_acknowledges_its_readers_find(place: Place) -> None:
         assert reader.trace_ids() == [FIRST]
     export(writer, SECOND).raise_for_status()
     for reader in readers:
-        wait_until_found(reader, FIRST, SECOND)
+        reader.wait_until_found(FIRST, SECOND)
     delete(writer, FIRST).raise_for_status()
     for reader in readers:
-        wait_until_found(reader, SECOND)
+        reader.wait_until_found(SECOND)
         shown = reader.http.get(f"/traces/{SECOND}").raise_for_status()
         assert shown.json()["total_spans"] == 2
         assert reader.http.get(f"/traces/{FIRST}").status_code == 404
     export(writer, FIRST).raise_for_status()
     for reader in readers:
-        wait_until_found(reader, FIRST, SECOND)
+        reader.wait_until_found(FIRST, SECOND)
         assert reader.stop() == 0
         assert all(event["level"] in {"info", "warning"} for event in reader.events()), reader.log.read_text()
 
@@ -147,14 +138,14 @@ def test_a_reader_that_is_started_first_waits_for_the_store(place: Place) -> Non
     reader.wait_until_ready()
     assert reader.trace_ids() == []
     export(writer, FIRST).raise_for_status()
-    wait_until_found(reader, FIRST)
+    reader.wait_until_found(FIRST)
 
 
 def test_readers_survive_their_writer_and_follow_the_next_one(place: Place) -> None:
     writer = place.writer()
     reader = place.reader()
     export(writer, FIRST).raise_for_status()
-    wait_until_found(reader, FIRST)
+    reader.wait_until_found(FIRST)
     writer.kill()
     time.sleep(1)
     assert reader.trace_ids() == [FIRST]
@@ -162,9 +153,9 @@ def test_readers_survive_their_writer_and_follow_the_next_one(place: Place) -> N
     assert reader.http.get("/health").json()["lag_seconds"] < PATIENCE
     successor = place.writer("successor")
     export(successor, SECOND).raise_for_status()
-    wait_until_found(reader, FIRST, SECOND)
+    reader.wait_until_found(FIRST, SECOND)
     delete(successor, FIRST).raise_for_status()
-    wait_until_found(reader, SECOND)
+    reader.wait_until_found(SECOND)
 
 
 def test_writes_are_refused_and_the_writer_is_named(place: Place) -> None:
@@ -238,4 +229,4 @@ def test_a_reader_searches_beside_a_writer_that_removes_at_once_what_it_merged(p
             delete(writer, trace_ids[number - 5]).raise_for_status()
         reader.search(filter={"op": "CONTAINS", "key": "input", "value": "hello"}).raise_for_status()
         reader.http.get("/traces").raise_for_status()
-    wait_until_found(reader, *(each for number, each in enumerate(trace_ids) if number % 6 != 0))
+    reader.wait_until_found(*(each for number, each in enumerate(trace_ids) if number % 6 != 0))

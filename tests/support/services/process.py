@@ -104,6 +104,14 @@ class RunningService:
         """Returns the trace ids of all pages of a search."""
         return [item["trace_id"] for item in self.items(**body)]
 
+    def wait_until_found(self, *trace_ids: str) -> float:
+        """Waits until a search finds these traces and no others, and returns how long that took, in seconds."""
+        began = time.monotonic()
+        while (found := sorted(self.trace_ids())) != sorted(trace_ids):
+            assert time.monotonic() < began + START_SECONDS, f"found {found}"
+            time.sleep(0.01)
+        return time.monotonic() - began
+
     def items(self, **body: object) -> list[dict[str, Any]]:
         """Returns the items of all pages of a search."""
         found: list[dict[str, Any]] = []

@@ -6,7 +6,9 @@ Source: `docs/reference/filter.md#fields`.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+from spanwise.client.questions import CostName, CountName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,18 +31,8 @@ _TEXTS = (
 )
 _IDS = ("run_id", "trace_id")
 _TIMES = ("start_time", "end_time", "created_at")
-_COUNTS = (
-    "total_spans",
-    "error_count",
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "llm_calls",
-    "tool_calls",
-)
-_DOLLARS = ("cost", "cost_partial")
+_COUNTS = get_args(CountName)
+_DOLLARS = get_args(CostName)
 
 
 def schema() -> pa.Schema:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from spanwise.client.fields import Instant
 
 Item = TypeVar("Item")
-SortName: TypeAlias = Literal[
-    "start_time",
-    "duration_ms",
+CountName: TypeAlias = Literal[
     "total_spans",
     "error_count",
     "input_tokens",
@@ -34,9 +32,10 @@ SortName: TypeAlias = Literal[
     "reasoning_tokens",
     "llm_calls",
     "tool_calls",
-    "cost",
-    "cost_partial",
 ]
+"""What is counted of a trace."""
+CostName: TypeAlias = Literal["cost", "cost_partial"]
+SortName: TypeAlias = Literal["start_time", "duration_ms"] | CountName | CostName
 PAGE_SIZES = (100, 20, 10, 5, 1)
 """Items of a page: each divides the one before, so that a page that is too large is asked for again in smaller ones."""
 FULL_PAGE = 20

@@ -659,10 +659,11 @@ class TraceStore:
         """
 
     @staticmethod
-    def backup(url: str, target: str, progress: Progress | None = None) -> bytes:
+    def backup(url: str, target: str, progress: Progress | None = None, indexes: bool = True) -> bytes:
         """Copies the store at `url` into the folder `target`; returns what was copied as JSON.
 
-        Another process may be writing to the store meanwhile. `progress` counts the bytes that are read.
+        Another process may be writing to the store meanwhile. With `indexes` the objects of indexes are copied, too.
+        `progress` counts the bytes that are read.
         """
 
     def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:

@@ -128,6 +128,11 @@ impl AttributeIndex {
         is_whole.then_some(index)
     }
 
+    /// Whether a file that ends with `end` can be opened for `source`, as far as its end says.
+    pub fn may_end_with(end: &[u8], source: &str) -> bool {
+        Sections::may_end_with(ATTRIBUTE_INDEX, end, source)
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> u32 {
         self.sections.rows()
@@ -141,6 +146,11 @@ impl AttributeIndex {
     /// Returns the size of the index in bytes.
     pub fn bytes(&self) -> u64 {
         self.sections.bytes()
+    }
+
+    /// Returns the index as it was built.
+    pub fn content(&self) -> &[u8] {
+        self.sections.content()
     }
 
     /// Returns where the run root of a row stands among its spans; `None` of a trace without spans.

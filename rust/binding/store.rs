@@ -81,16 +81,17 @@ impl PyTraceStore {
     /// Copies the store at `url` into the folder `target`, also while another process writes to it; returns what
     /// was copied as JSON.
     #[staticmethod]
-    #[pyo3(signature = (url, target, progress = None))]
+    #[pyo3(signature = (url, target, progress = None, indexes = true))]
     fn backup(
         py: Python<'_>,
         url: &str,
         target: &str,
         progress: Option<Bound<'_, PyProgress>>,
+        indexes: bool,
     ) -> PyResult<Vec<u8>> {
         let progress = progress_of(progress);
         detached(py, || {
-            let copied = TraceStore::backup_watched(url, target, &progress)?;
+            let copied = TraceStore::backup_watched(url, target, indexes, &progress)?;
             serde_json::to_vec(&copied).map_err(|error| Error::storage(url, error))
         })
     }

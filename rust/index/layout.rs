@@ -86,6 +86,30 @@ struct SectionTable {
     sections: Vec<Section>,
 }
 
+impl SectionTable {
+    /// Returns the table at the end of a file, and where it begins; `None` if it is damaged or of another kind.
+    fn at_end_of(kind: FileKind, bytes: &[u8]) -> Option<(Self, usize)> {
+        let (rest, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL_BYTES)?)?;
+        let checksum = u32::from_le_bytes(tail[8..12].try_into().ok()?);
+        let start = rest.len().checked_sub(table_bytes(bytes)?)?;
+        let text = &rest[start..];
+        if tail[12..] != kind.magic || crc32c::crc32c(text) != checksum {
+            return None;
+        }
+        Some((serde_json::from_slice(text).ok()?, start))
+    }
+
+    fn is_of(&self, kind: FileKind, identity: &str) -> bool {
+        self.format == kind.format && self.identity == identity
+    }
+}
+
+/// Returns the length of the table that a file says to have.
+fn table_bytes(bytes: &[u8]) -> Option<usize> {
+    let tail = bytes.get(bytes.len().checked_sub(TAIL_BYTES)?..)?;
+    usize::try_from(u64::from_le_bytes(tail[..8].try_into().ok()?)).ok()
+}
+
 /// Writes a file of sections.
 pub(crate) struct SectionWriter<'a> {
     out: &'a mut dyn io::Write,
@@ -182,26 +206,24 @@ pub(crate) struct Sections {
 impl Sections {
     /// Reads the table; `None` if it is damaged, of another kind, not for `identity`, or refers to bytes outside the file.
     pub(crate) fn open(kind: FileKind, content: Buffer, identity: &str) -> Option<Self> {
-        let bytes = content.as_slice();
-        let (rest, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL_BYTES)?)?;
-        let length = u64::from_le_bytes(tail[..8].try_into().ok()?);
-        let checksum = u32::from_le_bytes(tail[8..12].try_into().ok()?);
-        let start = rest.len().checked_sub(usize::try_from(length).ok()?)?;
-        let text = &rest[start..];
-        if tail[12..] != kind.magic || crc32c::crc32c(text) != checksum {
-            return None;
-        }
-        let table: SectionTable = serde_json::from_slice(text).ok()?;
+        let (table, start) = SectionTable::at_end_of(kind, content.as_slice())?;
         let is_inside = |section: &Section| {
             let end = section.offset.checked_add(section.bytes);
             section.offset.is_multiple_of(ALIGNMENT) && end.is_some_and(|end| end <= start)
         };
-        let is_ours = table.format == kind.format && table.identity == identity;
+        let is_ours = table.is_of(kind, identity);
         (is_ours && table.sections.iter().all(is_inside)).then(|| Self {
             content,
             table,
             verified: AtomicU32::new(0),
         })
+    }
+
+    /// Whether a file that ends with `end` can be opened for `identity`, as far as its end says.
+    pub(crate) fn may_end_with(kind: FileKind, end: &[u8], identity: &str) -> bool {
+        let table = table_bytes(end);
+        let is_beyond = table.is_some_and(|bytes| bytes > end.len().saturating_sub(TAIL_BYTES));
+        is_beyond || SectionTable::at_end_of(kind, end).is_some_and(|(table, _)| table.is_of(kind, identity))
     }
 
     pub(crate) fn rows(&self) -> u32 {
@@ -210,6 +232,10 @@ impl Sections {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.content.len() as u64
+    }
+
+    pub(crate) fn content(&self) -> &[u8] {
+        self.content.as_slice()
     }
 
     /// Whether the sections of these columns match their checksums.

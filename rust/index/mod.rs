@@ -56,6 +56,9 @@ impl Projection {
     /// The locations of the documents.
     pub const DOCUMENTS: Self = Self(1 << FIELDS.len());
 
+    /// All columns.
+    pub const ALL: Self = Self(u32::MAX);
+
     /// Returns the union with `others`.
     #[must_use]
     pub const fn with(self, others: Self) -> Self {
@@ -107,6 +110,11 @@ impl Index {
         })
     }
 
+    /// Whether a file that ends with `end` can be opened for `identity`, as far as its end says.
+    pub fn may_end_with(end: &[u8], identity: &str) -> bool {
+        Sections::may_end_with(INDEX, end, identity)
+    }
+
     /// Whether the columns of `projection` match their checksums. Each column is verified when it is first asked
     /// for.
     pub fn is_sound(&self, projection: Projection) -> bool {
@@ -121,6 +129,11 @@ impl Index {
     /// Returns the size of the index in bytes.
     pub fn bytes(&self) -> u64 {
         self.sections.bytes()
+    }
+
+    /// Returns the index as it was built.
+    pub fn content(&self) -> &[u8] {
+        self.sections.content()
     }
 
     /// Returns the column of a text field; `None` for other fields and for `trace_id`.

@@ -55,6 +55,11 @@ impl SpanTable {
         })
     }
 
+    /// Whether a file that ends with `end` can be opened for `source`, as far as its end says.
+    pub fn may_end_with(end: &[u8], source: &str) -> bool {
+        Sections::may_end_with(SPAN_TABLE, end, &identity_of(source))
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> u32 {
         self.sections.rows()
@@ -68,6 +73,11 @@ impl SpanTable {
     /// Returns the size of the table in bytes.
     pub fn bytes(&self) -> u64 {
         self.sections.bytes()
+    }
+
+    /// Returns the table as it was built.
+    pub fn content(&self) -> &[u8] {
+        self.sections.content()
     }
 
     /// Whether the spans of a row are unknown, because its document could not be read.

@@ -20,9 +20,9 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::storage::manifest::{self, FileRecord, Manifest, SegmentRecord};
+use crate::storage::manifest::{self, FileRecord, INDEXES, Manifest, SegmentRecord};
 use crate::storage::objects::location::StoreLocation;
-use crate::storage::objects::{ObjectReader, ObjectWriter, Objects, PutOutcome, PutPayload, put_verified};
+use crate::storage::objects::{ObjectReader, Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::options::Options;
 use crate::storage::segment::verify::verify_size;
 use crate::storage::wal;
@@ -38,12 +38,15 @@ pub struct BackupReport {
     pub wal_objects: u64,
     /// Everything that was acknowledged up to this WAL number is in the backup.
     pub wal_through: u64,
+    /// Objects of indexes.
+    pub indexes: u64,
     /// Bytes copied.
     pub bytes: u64,
 }
 
-/// Copies the store in `source` to `target`, a folder that is created if need be, or a bucket. `progress` counts the bytes
-/// that are read of `source`.
+/// Copies the store in `source` to `target`, a folder that is created if need be, or a bucket. With `indexes` the objects of
+/// indexes are copied, too; one that is missing or damaged is left out, for it can be made of the rest. `progress` counts the
+/// bytes that are read of `source`.
 ///
 /// # Errors
 /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
@@ -51,22 +54,26 @@ pub struct BackupReport {
 pub(crate) fn backup(
     source: &dyn Objects,
     target: &StoreLocation,
+    indexes: bool,
     progress: &Progress,
 ) -> Result<BackupReport> {
     const MAX_TRIES: usize = 64;
     expect_empty(target)?;
     for _ in 0..MAX_TRIES {
         let newest = Manifest::newest_of_store(source)?;
-        progress.begin(newest.segments.iter().map(SegmentRecord::bytes).sum());
-        match BackupSource::open(source, &newest) {
-            Ok(opened) => {
-                return opened.write(&newest, target.open_or_create(&mut Options::default())?.as_ref());
-            }
+        progress.begin(newest.segments.iter().map(|segment| bytes_to_read(segment, indexes)).sum());
+        match BackupSource::open(source, &newest, indexes) {
+            Ok(opened) => return opened.write(target.open_or_create(&mut Options::default())?.as_ref()),
             Err(_) if newest.is_superseded(source) => {}
             Err(error) => return Err(error),
         }
     }
     Err(Error::Busy("the store changes faster than it can be read".into()))
+}
+
+fn bytes_to_read(segment: &SegmentRecord, with_indexes: bool) -> u64 {
+    let indexes = segment.index_objects().filter(|_| with_indexes);
+    segment.bytes() + indexes.map(|(_, file)| file.bytes).sum::<u64>()
 }
 
 fn expect_empty(target: &StoreLocation) -> Result<()> {
@@ -88,22 +95,42 @@ fn expect_empty(target: &StoreLocation) -> Result<()> {
     Ok(())
 }
 
+/// An object to copy: its path, size and checksum.
+type BackupFile = (String, FileRecord, Arc<dyn ObjectReader>);
+
 /// The opened objects to copy, which stay readable whatever their writer does.
 struct BackupSource {
-    files: Vec<(String, FileRecord, Arc<dyn ObjectReader>)>,
+    /// Names no indexes.
+    manifest: Manifest,
+    files: Vec<BackupFile>,
+    /// The objects of indexes, and the position of the segment of each.
+    indexes: Vec<(usize, BackupFile)>,
     /// The WAL objects after the checkpoint, in order, and their numbers.
     wal: Vec<(u64, Bytes)>,
-    wal_through: u64,
 }
 
 impl BackupSource {
-    fn open(source: &dyn Objects, manifest: &Manifest) -> Result<Self> {
-        let named = manifest.segments.iter().flat_map(|segment| segment.files().collect::<Vec<_>>());
-        let files = named.map(|(path, record)| {
+    fn open(source: &dyn Objects, manifest: &Manifest, with_indexes: bool) -> Result<Self> {
+        let mut manifest = manifest.clone();
+        let open = |(path, record): (String, FileRecord)| {
             let object = source.open(&path)?;
             Ok((path, record, object))
-        });
-        let files = files.collect::<Result<_>>()?;
+        };
+        let mut indexes = Vec::new();
+        for (position, segment) in manifest.segments.iter_mut().enumerate() {
+            for object in segment.index_objects().filter(|_| with_indexes) {
+                match open(object) {
+                    Ok(opened) => indexes.push((position, opened)),
+                    Err(Error::Damage { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            for index in INDEXES {
+                segment.record_index(index, None);
+            }
+        }
+        let named = manifest.segments.iter().flat_map(SegmentRecord::files);
+        let files = named.map(open).collect::<Result<_>>()?;
         let through = wal::newest(source, manifest.wal_through)?;
         let wal = (manifest.wal_checkpoint + 1..=through).filter_map(|number| {
             let content = match manifest.quarantined_wal(number) {
@@ -113,27 +140,40 @@ impl BackupSource {
             };
             content.map(|content| Some((number, content?))).transpose()
         });
-        Ok(Self { files, wal: wal.collect::<Result<_>>()?, wal_through: through })
+        let wal = wal.collect::<Result<_>>()?;
+        manifest.wal_through = through;
+        Ok(Self { manifest, files, indexes, wal })
     }
 
-    fn write(self, manifest: &Manifest, target: &dyn Objects) -> Result<BackupReport> {
+    fn write(mut self, target: &dyn Objects) -> Result<BackupReport> {
+        let manifest = &mut self.manifest;
         let mut report = BackupReport {
             manifest: manifest.number,
             segments: manifest.segments.len() as u64,
             wal_objects: self.wal.len() as u64,
-            wal_through: self.wal_through,
-            bytes: 0,
+            wal_through: manifest.wal_through,
+            ..BackupReport::default()
         };
-        for (path, record, object) in &self.files {
-            copy_file(path, *record, object.as_ref(), target.create(path)?)?;
-            report.bytes += record.bytes;
+        for file in &self.files {
+            report.bytes += copy_file(file, target)?;
+        }
+        for (position, file) in &self.indexes {
+            let (path, record, _) = file;
+            match copy_file(file, target) {
+                Ok(bytes) => {
+                    let name = path.rsplit('/').next().unwrap_or(path);
+                    manifest.segments[*position].files.insert(name.to_owned(), *record);
+                    (report.indexes, report.bytes) = (report.indexes + 1, report.bytes + bytes);
+                }
+                Err(Error::Damage { .. }) => target.delete(path)?,
+                Err(error) => return Err(error),
+            }
         }
         for (number, content) in &self.wal {
             create(target, &wal::path(*number), &content.clone().into())?;
             report.bytes += content.len() as u64;
         }
-        let copied = Manifest { wal_through: report.wal_through, ..manifest.clone() };
-        create(target, &manifest::path(copied.number), &copied.encode().into())?;
+        create(target, &manifest::path(manifest.number), &manifest.encode().into())?;
         Ok(report)
     }
 }
@@ -148,15 +188,11 @@ fn create(target: &dyn Objects, path: &str, content: &PutPayload) -> Result<()> 
     }
 }
 
-/// Copies a file piece by piece and compares the content with its record.
-fn copy_file(
-    path: &str,
-    record: FileRecord,
-    object: &dyn ObjectReader,
-    mut copy: Box<dyn ObjectWriter>,
-) -> Result<()> {
+/// Copies a file piece by piece and compares the content with its record. Returns its size in bytes.
+fn copy_file((path, record, object): &BackupFile, target: &dyn Objects) -> Result<u64> {
     const PIECE: usize = 1 << 20;
-    verify_size(path, object, record)?;
+    verify_size(path, object.as_ref(), *record)?;
+    let mut copy = target.create(path)?;
     let (mut offset, mut checksum, mut piece) = (0, 0, vec![0; PIECE]);
     while offset < record.bytes {
         let length = usize::try_from(record.bytes - offset).map_or(PIECE, |rest| rest.min(PIECE));
@@ -168,5 +204,6 @@ fn copy_file(
     if checksum != record.crc32c {
         return Err(Error::damage(path, 0, "the content does not match the checksum in the manifest"));
     }
-    copy.finish()
+    copy.finish()?;
+    Ok(record.bytes)
 }

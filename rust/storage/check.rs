@@ -1,5 +1,5 @@
-//! Checking a store: every object that the newest manifest names is read and verified, and cached indexes are compared with
-//! what is read; nothing is written.
+//! Checking a store: every object that the newest manifest names is read and verified, and indexes are compared with what is
+//! read; nothing is written.
 
 use serde::Serialize;
 
@@ -29,9 +29,9 @@ pub struct CheckReport {
     pub wal_objects: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// Cached indexes that are what the store would build; those of a bucket are not looked at.
+    /// Indexes that are what the store would build: objects, and files of the cache of a store in a folder.
     pub indexes: u64,
-    /// The paths of cached indexes that are not, as those of another version: what does not match is built anew.
+    /// The paths of indexes that are not, as damaged ones and those of another version: what does not match is built anew.
     pub other_indexes: Vec<String>,
     /// Damaged segments that no search returns; they are not read.
     #[serde(rename = "aside")]
@@ -41,7 +41,7 @@ pub struct CheckReport {
     pub quarantined_wal: Vec<QuarantinedWal>,
 }
 
-/// Each byte is read to verify it, and again to compare indexes with it.
+/// Each byte of rows and documents is read to verify it, and again to compare indexes with it.
 const READS: u64 = 2;
 
 /// Reads and verifies a store. If another process changes it meanwhile, it is read again. `progress` counts the bytes that
@@ -53,7 +53,7 @@ pub(crate) fn check(objects: &dyn Objects, cache: &IndexCache, progress: &Progre
     const MAX_TRIES: usize = 8;
     let mut newest = Manifest::newest_of_store(objects)?;
     for _ in 1..MAX_TRIES {
-        progress.begin(READS * newest.segments.iter().map(SegmentRecord::bytes).sum::<u64>());
+        progress.begin(newest.segments.iter().map(bytes_to_read).sum());
         let checked = check_manifest(objects, cache, &newest);
         let present = Manifest::newest_of_store(objects)?;
         if checked.is_ok() || present == newest {
@@ -62,6 +62,10 @@ pub(crate) fn check(objects: &dyn Objects, cache: &IndexCache, progress: &Progre
         newest = present;
     }
     Err(Error::Busy("the store changes faster than it can be checked".into()))
+}
+
+fn bytes_to_read(record: &SegmentRecord) -> u64 {
+    READS * record.bytes() + record.index_objects().map(|(_, file)| file.bytes).sum::<u64>()
 }
 
 fn check_manifest(objects: &dyn Objects, cache: &IndexCache, manifest: &Manifest) -> Result<CheckReport> {
@@ -92,9 +96,9 @@ fn check_segment(
     for (path, file) in record.further_files() {
         verify_content(&path, objects.open(&path)?.as_ref(), file)?;
     }
-    let (same, others) = segment.compare_indexes(cache)?;
-    report.indexes += same;
-    report.other_indexes.extend(others);
+    let compared = segment.compare_indexes(objects, cache)?;
+    report.indexes += compared.same;
+    report.other_indexes.extend(compared.others);
     report.segments += 1;
     report.sealed_traces += record.rows - (&deleted | segment.without_spans()).len();
     report.deleted_rows += deleted.len();

@@ -24,12 +24,14 @@ pub enum IndexKind {
 impl IndexKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Spans, Self::Texts, Self::Attributes];
-    /// The names of their files.
-    pub(crate) const NAMES: [&'static str; 3] = ["spans", "text", "attributes"];
 
     /// Returns the name of its file.
     pub(crate) fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+        match self {
+            Self::Spans => "spans",
+            Self::Texts => "text",
+            Self::Attributes => "attributes",
+        }
     }
 }
 

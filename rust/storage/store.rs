@@ -29,6 +29,7 @@ use crate::storage::state::bulk_load::{BulkLoad, ImportProgress};
 use crate::storage::state::command::{self, Command, Reply};
 use crate::storage::stats::Stats;
 use crate::storage::threads::Threads;
+use crate::storage::workers::index::IndexMaker;
 use crate::trace::Trace;
 
 /// A durable store of traces with one writer. Clones are the same store.
@@ -253,8 +254,17 @@ impl TraceStore {
     /// # Errors
     /// [`Error::Storage`] if a document cannot be read, or an index would be too large.
     pub fn index(&self) -> Result<()> {
-        let snapshot = self.snapshot();
-        snapshot.segments().try_for_each(|(segment, _)| segment.make_indexes(&self.inner.indexing, &|| false))
+        let maker = IndexMaker {
+            objects: self.inner.objects.clone(),
+            indexing: self.inner.indexing.clone(),
+            published: self.inner.published.clone(),
+            commands: Some(self.inner.commands.clone()),
+        };
+        self.snapshot().sealed().iter().try_for_each(|(segment, _)| match maker.make(segment, &|| false) {
+            // It was merged or deleted meanwhile.
+            Err(Error::Cancelled) => Ok(()),
+            made => made,
+        })
     }
 
     /// Returns counts, sizes and errors.
@@ -296,22 +306,28 @@ impl TraceStore {
     }
 
     /// Copies the store at `url`, which another process may be writing to, to `target`, an empty folder or bucket.
-    /// Everything that was acknowledged before is in the copy, which opens like any store.
+    /// Everything that was acknowledged before is in the copy, which opens like any store. With `indexes` the copy has the
+    /// objects of indexes, so that it opens sooner; otherwise it is smaller, and they are made again.
     ///
     /// # Errors
     /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not empty,
     /// [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
-    pub fn backup(url: &str, target: &str) -> Result<BackupReport> {
-        Self::backup_watched(url, target, &Progress::default())
+    pub fn backup(url: &str, target: &str, indexes: bool) -> Result<BackupReport> {
+        Self::backup_watched(url, target, indexes, &Progress::default())
     }
 
     /// As [`TraceStore::backup`]; `progress` counts the bytes that are read.
     ///
     /// # Errors
     /// As [`TraceStore::backup`].
-    pub fn backup_watched(url: &str, target: &str, progress: &Progress) -> Result<BackupReport> {
+    pub fn backup_watched(
+        url: &str,
+        target: &str,
+        indexes: bool,
+        progress: &Progress,
+    ) -> Result<BackupReport> {
         let source = MeteredObjects::new(StoreLocation::parse(url)?.open_existing()?.into(), progress);
-        backup::backup(&source, &StoreLocation::parse(target)?, progress)
+        backup::backup(&source, &StoreLocation::parse(target)?, indexes, progress)
     }
 }
 

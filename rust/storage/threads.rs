@@ -17,6 +17,7 @@ use crate::storage::snapshot::published::Published;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::Command;
+use crate::storage::workers::index::IndexMaker;
 use crate::storage::workers::{claim_watch, compact, flush, index, reclaim, retention, wal_writer};
 
 /// What runs until the store is closed.
@@ -65,23 +66,23 @@ impl Threads {
         reclaimer.delete_superseded(std::mem::take(&mut opened.1.superseded));
         let workers = Workers { seals, merges, wal_writer, reclaimer };
         let watching_options = options.clone();
+        let maker = IndexMaker {
+            objects: objects.clone(),
+            indexing: options.indexing(),
+            published: published.clone(),
+            commands: Some(commands.clone()),
+        };
         let claim_watching =
             claim_watch::start(objects.clone(), &opened.0, published.clone(), closing.clone())?;
         let committer = Committer::new(objects, options, opened, published.clone(), workers);
         let retaining =
             retention::start(&watching_options, published.clone(), commands.clone(), closing.clone())?;
-        let indexing = if watching_options.indexes.is_empty() {
-            None
-        } else {
-            Some(index::start(watching_options.indexing(), published.clone(), closing, is_closing.clone())?)
-        };
+        let indexing = index::start(maker, closing, is_closing.clone())?;
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&received))?;
-        let others = [writing, sealing, merging, retaining, claim_watching]
-            .into_iter()
-            .chain(reclaiming)
-            .chain(indexing);
+        let others = [writing, sealing, merging, retaining, claim_watching, indexing];
+        let others = others.into_iter().chain(reclaiming);
         Ok((Self { committer, others: others.collect(), is_closing, watching }, commands))
     }
 

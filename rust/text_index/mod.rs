@@ -63,6 +63,11 @@ impl TextIndex {
         })
     }
 
+    /// Whether a file that ends with `end` can be opened for `identity`, as far as its end says.
+    pub fn may_end_with(end: &[u8], identity: &str) -> bool {
+        Sections::may_end_with(TEXT, end, identity)
+    }
+
     /// Whether the index matches its checksums. All of it is read once.
     pub fn is_sound(&self) -> bool {
         self.sections.are_sound(1 << FREQUENT_COLUMN | 1 << RARE_COLUMN | 1 << PRESENT_COLUMN)
@@ -76,6 +81,11 @@ impl TextIndex {
     /// Returns the size of the index in bytes.
     pub fn bytes(&self) -> u64 {
         self.sections.bytes()
+    }
+
+    /// Returns the index as it was built.
+    pub fn content(&self) -> &[u8] {
+        self.sections.content()
     }
 
     /// Returns the rows that have a text in a channel.

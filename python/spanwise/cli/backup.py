@@ -19,9 +19,14 @@ from spanwise.traces.admin import backup_store, expect_store
 @click.command(cls=Command)
 @click.argument("source", metavar="FOLDER")
 @click.argument("target", metavar="TARGET")
+@click.option(
+    "--without-indexes",
+    is_flag=True,
+    help="Leave the indexes in a bucket out: the copy is smaller, and makes them again once it is served.",
+)
 @json_flag
 @errors_as_lines
-def command(source: str, target: str, *, as_json: bool) -> None:
+def command(source: str, target: str, *, without_indexes: bool, as_json: bool) -> None:
     """Back up the traces of a data folder.
 
     Copies the traces in the data folder FOLDER, which may be in use, to the new data folder TARGET. Both may also be
@@ -33,7 +38,7 @@ def command(source: str, target: str, *, as_json: bool) -> None:
     started = time.monotonic()
     watched = Progress()
     with progress("Copying", poll=lambda: watched.done_of_total):
-        copied = backup_store(settings.trace_store, copy.trace_store, watched)
+        copied = backup_store(settings.trace_store, copy.trace_store, watched, indexes=not without_indexes)
     if as_json:
         click.echo(msgspec.json.encode(copied))
         return

@@ -98,20 +98,21 @@ def expect_filter(source: bytes) -> None:
     Filter.compile(source)
 
 
-def backup_store(url: str, target: str, progress: Progress | None = None) -> dict[str, Any]:
+def backup_store(url: str, target: str, progress: Progress | None = None, *, indexes: bool = True) -> dict[str, Any]:
     """Copies a store, which a service may have open, and returns a report of what the copy holds.
 
     Args:
         url: the folder or bucket of the store.
         target: an empty folder or bucket.
         progress: counts the bytes that are read.
+        indexes: whether the objects of indexes are copied, too.
 
     Raises:
         ConfigurationError: there is no store, or `target` is not empty.
         StoreError: the store is damaged, or the storage failed.
         UnavailableError: the store changes faster than it can be copied.
     """
-    report: dict[str, Any] = msgspec.json.decode(TraceStore.backup(url, target, progress))
+    report: dict[str, Any] = msgspec.json.decode(TraceStore.backup(url, target, progress, indexes))
     return report
 
 

@@ -13,6 +13,7 @@ use crate::progress::Progress;
 use crate::storage::committer::Committer;
 use crate::storage::committer::compaction_picker::{CompactionPicker, SegmentSize};
 use crate::storage::committer::compaction_queue::ManualCompaction;
+use crate::storage::committer::index_records::written_indexes;
 use crate::storage::segment::builder::NewSegment;
 use crate::storage::state::StoreState;
 use crate::storage::state::command::Reply;
@@ -80,13 +81,20 @@ impl Committer {
                 return false;
             }
         }
-        if compaction.purge && self.is_sealing {
-            // No manifest names the files of the seal yet, so a sweep would delete them.
+        if !compaction.purge {
+            self.reply_after_reclaim(compaction.reply, Ok(()));
+            return true;
+        }
+        let published = self.published.clone();
+        let written = written_indexes(&published).filter(|_| !self.is_sealing);
+        let Some(mut written) = written else {
+            // No manifest names the files of the seal or the objects of indexes yet, so a sweep would delete them.
             compaction.groups = Some(groups);
             self.compaction.manual.push_front(compaction);
             return false;
-        }
-        let swept = if compaction.purge { self.sweep() } else { Ok(()) };
+        };
+        self.add_index_records(&mut written);
+        let swept = self.commit_index_records().and_then(|()| self.sweep());
         self.reply_after_reclaim(compaction.reply, swept);
         true
     }

@@ -1,10 +1,9 @@
 //! Writing the deletion vectors that the next manifest names.
 
 use roaring::RoaringBitmap;
-use ulid::Ulid;
 
 use crate::error::{Error, Result};
-use crate::storage::manifest::{DeletionVectorRecord, FileRecord, SegmentRecord};
+use crate::storage::manifest::{DeletionVectorRecord, FileRecord, SegmentRecord, fresh_number};
 use crate::storage::objects::{Objects, PutOutcome, put_verified};
 use crate::storage::state::live_segment::LiveSegment;
 
@@ -38,16 +37,15 @@ pub(super) fn write_deletion_vectors(objects: &dyn Objects, segments: &mut [Live
     })
 }
 
-/// Writes a deletion vector under a number that was never given before and never will be again: a writer that was
-/// replaced may still delete objects that it knew by name.
+/// Writes a deletion vector under a fresh number: a writer that was replaced may still delete objects that it knew by
+/// name.
 fn write(
     objects: &dyn Objects,
     segment: &SegmentRecord,
     rows: &RoaringBitmap,
 ) -> Result<DeletionVectorRecord> {
     let mut content = Vec::with_capacity(rows.serialized_size());
-    // The upper half of a ULID: the time, then chance.
-    let number = u64::try_from(Ulid::generate().0 >> 64).expect("the upper half");
+    let number = fresh_number();
     let path = segment.deletion_vector_path(number);
     rows.serialize_into(&mut content).map_err(|error| Error::storage(&path, error))?;
     let file = FileRecord::of(&content);

@@ -102,6 +102,10 @@ impl Committer {
                 self.quiesce();
                 self.finish_merge(merged);
             }
+            Command::Indexed => {
+                self.quiesce();
+                self.take_index_records();
+            }
             Command::Close => {
                 self.commit_and_quiesce(group);
                 return ControlFlow::Break(());
@@ -165,7 +169,7 @@ impl Committer {
         let now = Instant::now();
         let until = |instant: Instant| instant.saturating_duration_since(now);
         let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
-        let scheduled = [self.seal_retry_at, merge, self.compaction.deferred_until];
+        let scheduled = [self.seal_retry_at, merge, self.compaction.deferred_until, self.index_records_due()];
         let scheduled = scheduled.into_iter().flatten().map(until).min().unwrap_or(MAX_IDLE);
         let since = self.state.generations.last().and_then(|open| open.since);
         let cut = since.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
@@ -195,6 +199,7 @@ impl Committer {
                 Err(_) => return,
             }
         }
+        self.take_index_records();
         self.record_end_of_log();
     }
 }

@@ -17,14 +17,17 @@ use crate::storage::workers::flush::SealTask;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Committer {
-    /// Cuts the open generation if it is large or old enough, and starts the next merge and the next seal. No group is
-    /// being written.
+    /// Cuts the open generation if it is large or old enough, records indexes that have waited, and starts the next merge and
+    /// the next seal. No group is being written.
     pub(super) fn start_due_work(&mut self) {
         if self.stopped.is_some() {
             return;
         }
         if self.is_cut_due() {
             self.cut();
+        }
+        if self.index_records_due().is_some_and(|due| due <= Instant::now()) {
+            let _tried_again_later = self.commit_index_records();
         }
         self.merge_next();
         // With the maximum of segments, the smallest are merged before another one is sealed.

@@ -58,18 +58,21 @@ impl Committer {
             }
         }
         self.state.segments = segments;
+        self.index_records_since = None;
         let previous = std::mem::replace(&mut self.state.manifest, next);
         self.reclaim_what_only(&previous);
         self.compaction.may_be_due = true;
         Ok(())
     }
 
-    /// Records, if a manifest can be put at once, how far the log reaches, so that the next opening misses what is lost
-    /// of it. Otherwise the store is like one that was killed: complete, but the loss of its last objects cannot be
+    /// Records, if a manifest can be put at once, the last objects of indexes, and how far the log reaches, so that the next
+    /// opening misses what is lost of it. Otherwise the store is like one that was killed: complete, but the loss of its last objects cannot be
     /// told from their never having been written.
     pub(super) fn record_end_of_log(&mut self) {
         let next = self.next_manifest();
-        if self.stopped.is_some() || next.wal_through == self.state.manifest.wal_through {
+        let is_recorded =
+            next.wal_through == self.state.manifest.wal_through && self.index_records_since.is_none();
+        if self.stopped.is_some() || is_recorded {
             return self.reclaim_claim();
         }
         let put = put_verified(self.objects.as_ref(), &manifest::path(next.number), &next.encode().into());
@@ -88,12 +91,13 @@ impl Committer {
         }
     }
 
-    /// Returns the manifest that follows the present one and changes nothing.
+    /// Returns the manifest that follows the present one and changes nothing but what is recorded of indexes.
     fn next_manifest(&self) -> Manifest {
         Manifest {
             number: self.state.manifest.number + 1,
             writer: self.claim.writer.to_string(),
             wal_through: self.state.wal_through(),
+            segments: self.state.segments.iter().map(|live| live.record.clone()).collect(),
             ..self.state.manifest.clone()
         }
     }

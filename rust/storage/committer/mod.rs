@@ -3,7 +3,7 @@
 //! It executes commands in order ([`event_loop`]). The requests that wait are made durable with one WAL put, and are
 //! replied to once the snapshot with their spans is published ([`group_commit`]). Everything else that changes the
 //! store is one new manifest ([`manifest_commit`]): sealed generations ([`flush`]), merged segments ([`compaction`]),
-//! deletions ([`delete`]) and bulk loads ([`bulk_load`]).
+//! deletions ([`delete`]), bulk loads ([`bulk_load`]) and the objects of indexes ([`index_records`]).
 
 mod bulk_load;
 mod commit_interval;
@@ -15,6 +15,7 @@ mod deletion_vectors;
 mod event_loop;
 mod flush;
 mod group_commit;
+mod index_records;
 mod ingest_rate;
 mod manifest_commit;
 mod publish;
@@ -62,6 +63,8 @@ pub(crate) struct Committer {
     seal_retry_at: Option<Instant>,
     seal_error: Option<Error>,
     compaction: CompactionQueue,
+    /// Since when objects of indexes wait to be recorded.
+    index_records_since: Option<Instant>,
     /// Callers of flush, each with the WAL number up to which everything must be sealed.
     flush_waiters: Vec<(u64, Reply<()>)>,
     /// Commands that came while the committer did something that must not be interrupted.
@@ -113,6 +116,7 @@ impl Committer {
             seal_retry_at: None,
             seal_error: None,
             compaction: CompactionQueue::default(),
+            index_records_since: None,
             flush_waiters: Vec::new(),
             deferred: VecDeque::new(),
             may_have_work: true,

@@ -4,7 +4,7 @@
 //! newer manifest the log is applied again on its segments, and not patched: a trace that was deleted and got spans later
 //! begins anew at the writer, and so must it here.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::freshness::{Freshness, Moment};
@@ -48,7 +48,7 @@ impl FollowedStore {
 /// Follows a store: one thread calls it.
 pub(super) struct Following {
     store: FollowedStore,
-    objects: Option<Arc<dyn Objects>>,
+    objects: Arc<OnceLock<Arc<dyn Objects>>>,
     options: Options,
     published: Arc<Published>,
     freshness: Arc<Freshness>,
@@ -76,7 +76,22 @@ impl Following {
     ) -> Self {
         let state = StoreState::new(Manifest::default(), Vec::new());
         let log = Log::default();
-        Self { store, objects: None, options, published, freshness, state, log, listed: None, opening: None }
+        Self {
+            store,
+            objects: Arc::default(),
+            options,
+            published,
+            freshness,
+            state,
+            log,
+            listed: None,
+            opening: None,
+        }
+    }
+
+    /// Returns the store, once somebody has created it.
+    pub(super) fn objects(&self) -> Arc<OnceLock<Arc<dyn Objects>>> {
+        self.objects.clone()
     }
 
     /// Looks at the store once, and publishes what is new.
@@ -136,14 +151,14 @@ impl Following {
     }
 
     fn connected(&mut self) -> Result<Arc<dyn Objects>> {
-        if let Some(objects) = &self.objects {
+        if let Some(objects) = self.objects.get() {
             return Ok(objects.clone());
         }
         let objects = match &self.store {
             FollowedStore::In(objects) => objects.clone(),
             FollowedStore::At(location) => location.open_to_follow(&self.options)?.ok_or_else(no_store)?,
         };
-        Ok(self.objects.insert(objects).clone())
+        Ok(self.objects.get_or_init(|| objects).clone())
     }
 
     /// Reads the log up to its end, applies it, and publishes the state.
@@ -214,7 +229,7 @@ impl Following {
     fn take_over(&mut self, opened: Result<StoreState>) -> Result<()> {
         let Some(opening) = self.opening.take() else { return Ok(()) };
         let is_superseded =
-            || self.objects.as_ref().is_some_and(|objects| opening.manifest.is_superseded(objects.as_ref()));
+            || self.objects.get().is_some_and(|objects| opening.manifest.is_superseded(objects.as_ref()));
         self.listed = None;
         let state = match opened {
             Ok(state) => state,

@@ -10,8 +10,8 @@
 //! newest one.
 
 mod following;
-mod foreign_indexes;
 mod freshness;
+mod indexing;
 mod log;
 mod opening;
 mod worker;
@@ -27,6 +27,7 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 pub(crate) use self::following::FollowedStore;
 use self::following::Following;
 use self::freshness::Freshness;
+use self::indexing::ReaderIndexing;
 use self::worker::Refresh;
 use crate::error::{Error, Result};
 use crate::storage::changes::Changes;
@@ -35,7 +36,6 @@ use crate::storage::options::Options;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::snapshot::published::Published;
 use crate::storage::stats::Stats;
-use crate::storage::workers::index;
 
 /// A reader of a store that another process writes to. Clones are the same reader.
 #[derive(Debug, Clone)]
@@ -182,13 +182,13 @@ impl RunningFollower {
         let (requests, received) = unbounded();
         let (closing, closed) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
-        let indexing = if options.indexes.is_empty() {
-            None
-        } else if options.is_cache_foreign {
-            Some(foreign_indexes::start(options.indexes.clone(), published.clone(), closed)?)
-        } else {
-            Some(index::start(options.indexing(), published.clone(), closed, is_closing.clone())?)
+        let indexing = ReaderIndexing {
+            objects: following.objects(),
+            options: options.clone(),
+            published: published.clone(),
         };
+        let indexing = (!options.indexes.is_empty()).then(|| indexing.start(closed, is_closing.clone()));
+        let indexing = indexing.transpose()?;
         let interval = Duration::from_millis(options.follow_milliseconds);
         let following = worker::start(following, interval, received)?;
         Ok(Self { requests, following, indexing, is_closing, closing, _lock: lock })

@@ -13,7 +13,8 @@ use serde_json::value::RawValue;
 
 pub use self::records::ImportRecord;
 pub(crate) use self::records::{
-    DeletionVectorRecord, FileRecord, QuarantineRecord, SegmentRecord, WalQuarantineRecord,
+    DeletionVectorRecord, FileRecord, INDEXES, IndexRecord, QuarantineRecord, SegmentRecord,
+    WalQuarantineRecord, fresh_number,
 };
 use crate::error::{Error, Result};
 use crate::storage::objects::Objects;

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
+/// The names of the indexes of a segment: of its rows, then what is made of its documents.
+pub(crate) const INDEXES: [&str; 4] = ["index", "spans", "text", "attributes"];
+
 /// The progress of one import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +46,16 @@ pub(crate) struct SegmentRecord {
     /// Further files in the segment's folder, by name. What a program does not know is kept, copied and verified.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) files: BTreeMap<String, FileRecord>,
+}
+
+/// What the record of a segment is to say of one of its indexes.
+#[derive(Debug)]
+pub(crate) struct IndexRecord {
+    pub(crate) segment_id: String,
+    /// One of [`INDEXES`].
+    pub(crate) index: &'static str,
+    /// The name of its object, with its size and checksum; `None` if it is to have none.
+    pub(crate) object: Option<(String, FileRecord)>,
 }
 
 /// A quarantined segment. Its files stay where they are.
@@ -121,11 +134,30 @@ impl FileRecord {
 }
 
 impl SegmentRecord {
-    /// Returns the size of all objects of the segment, in bytes.
+    /// Returns the size of all objects of the segment but its indexes, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let deletion_vector = self.deletion_vector.map(|vector| vector.file);
-        let files = [Some(self.traces), Some(self.documents), deletion_vector, self.dictionary];
-        files.into_iter().flatten().chain(self.files.values().copied()).map(|file| file.bytes).sum()
+        let indexes: u64 = self.index_objects().map(|(_, file)| file.bytes).sum();
+        self.files().map(|(_, file)| file.bytes).sum::<u64>() - indexes
+    }
+
+    /// Returns the name of the object of an index, with its size and checksum, if there is one.
+    pub(crate) fn index_object(&self, index: &str) -> Option<(&str, FileRecord)> {
+        let mut files = self.files.iter().map(|(name, file)| (name.as_str(), *file));
+        files.find(|(name, _)| index_of(name) == Some(index))
+    }
+
+    /// Records the object of an index, or that there is none. Returns the name of the one that was recorded before.
+    pub(crate) fn record_index(
+        &mut self,
+        index: &str,
+        object: Option<(String, FileRecord)>,
+    ) -> Option<String> {
+        let before = self.index_object(index).map(|(name, _)| name.to_owned());
+        if let Some(before) = &before {
+            self.files.remove(before);
+        }
+        self.files.extend(object);
+        before
     }
 
     /// Returns the path of the segment's rows.
@@ -183,12 +215,39 @@ impl SegmentRecord {
         let dictionary = self.dictionary.map(|file| (self.dictionary_path(), file));
         let deleted =
             self.deletion_vector.map(|vector| (self.deletion_vector_path(vector.number), vector.file));
-        files.into_iter().chain(dictionary).chain(deleted).chain(self.further_files())
+        files
+            .into_iter()
+            .chain(dictionary)
+            .chain(deleted)
+            .chain(self.index_objects())
+            .chain(self.further_files())
     }
 
-    /// Returns the paths, sizes and checksums of the further files, known or not.
-    pub(crate) fn further_files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
-        let files: Vec<_> = self.files.iter().map(|(name, file)| (self.file_path(name), *file)).collect();
-        files.into_iter()
+    /// Returns the paths, sizes and checksums of the objects of indexes.
+    pub(crate) fn index_objects(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
+        self.files_that(|name| index_of(name).is_some())
     }
+
+    /// Returns the paths, sizes and checksums of the other further files, known or not.
+    pub(crate) fn further_files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
+        self.files_that(|name| index_of(name).is_none())
+    }
+
+    fn files_that(&self, is_wanted: impl Fn(&str) -> bool) -> std::vec::IntoIter<(String, FileRecord)> {
+        let files = self.files.iter().filter(|(name, _)| is_wanted(name));
+        files.map(|(name, file)| (self.file_path(name), *file)).collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// Returns a number for the name of an object of a segment, which was never given before and never will be again: the
+/// upper half of a ULID, which is the time, then chance.
+pub(crate) fn fresh_number() -> u64 {
+    u64::try_from(Ulid::generate().0 >> 64).expect("the upper half")
+}
+
+/// Returns the index whose object has this name, `<index>-<number>`.
+fn index_of(name: &str) -> Option<&str> {
+    let (index, number) = name.split_once('-')?;
+    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    (is_number && INDEXES.contains(&index)).then_some(index)
 }

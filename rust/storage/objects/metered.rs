@@ -66,6 +66,10 @@ impl Objects for MeteredObjects {
         self.objects.reads_are_durable()
     }
 
+    fn keeps_indexes(&self) -> bool {
+        self.objects.keeps_indexes()
+    }
+
     fn read_concurrency(&self) -> usize {
         self.objects.read_concurrency()
     }

@@ -107,6 +107,12 @@ pub trait Objects: Send + Sync + Debug {
         false
     }
 
+    /// Whether the indexes of segments are objects, too, because the cache is on another disk, and a machine whose cache
+    /// is empty would have to build them.
+    fn keeps_indexes(&self) -> bool {
+        false
+    }
+
     /// Returns how many objects to read concurrently: more than one where each read has a high latency.
     fn read_concurrency(&self) -> usize {
         1

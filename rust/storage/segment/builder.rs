@@ -28,7 +28,7 @@ pub(crate) struct NewSegment {
 
 impl NewSegment {
     /// Calls `write_files` to write the files of a new segment and complete its record, then opens the segment, which
-    /// builds its index, and verifies it.
+    /// builds its index, and verifies it. Where indexes are objects, that of its rows is one with it.
     ///
     /// # Errors
     /// [`Error::Storage`], or [`Error::Damage`] if what is read back is not what was written. The files are deleted as
@@ -52,6 +52,12 @@ impl NewSegment {
         let opened = write_files(&mut record).and_then(|()| {
             let segment = Segment::open(objects, cache, &record)?;
             segment.verify_documents()?;
+            let mut indexes = Vec::new();
+            // What could not be written is written by the indexing thread.
+            let _written_later = segment.write_index_objects(objects, &|| false, &mut indexes);
+            for written in indexes {
+                record.record_index(written.index, written.object);
+            }
             Ok(segment)
         });
         match opened {

@@ -4,7 +4,6 @@
 //! the cache cannot be written, they are kept in memory.
 
 use std::io;
-use std::path::PathBuf;
 
 use arrow_buffer::Buffer;
 
@@ -29,8 +28,14 @@ pub(crate) trait DocumentIndex: Sized {
     /// Opens what was written for `source`; `None` if it is damaged or was written for something else.
     fn open(content: Buffer, source: &str) -> Option<Self>;
 
+    /// Whether what ends with `end` can be opened for `source`, as far as its end says.
+    fn may_end_with(end: &[u8], source: &str) -> bool;
+
     /// Returns how many rows it knows.
     fn rows(&self) -> u32;
+
+    /// Returns what was written.
+    fn content(&self) -> &[u8];
 }
 
 impl DocumentIndex for SpanTable {
@@ -45,8 +50,16 @@ impl DocumentIndex for SpanTable {
         Self::open(content, source)
     }
 
+    fn may_end_with(end: &[u8], source: &str) -> bool {
+        Self::may_end_with(end, source)
+    }
+
     fn rows(&self) -> u32 {
         self.rows()
+    }
+
+    fn content(&self) -> &[u8] {
+        self.content()
     }
 }
 
@@ -62,8 +75,16 @@ impl DocumentIndex for AttributeIndex {
         Self::open(content, source)
     }
 
+    fn may_end_with(end: &[u8], source: &str) -> bool {
+        Self::may_end_with(end, source)
+    }
+
     fn rows(&self) -> u32 {
         self.rows()
+    }
+
+    fn content(&self) -> &[u8] {
+        self.content()
     }
 }
 
@@ -79,15 +100,23 @@ impl DocumentIndex for TextIndex {
         Self::open(content, source).filter(Self::is_sound)
     }
 
+    fn may_end_with(end: &[u8], source: &str) -> bool {
+        Self::may_end_with(end, source)
+    }
+
     fn rows(&self) -> u32 {
         self.rows()
+    }
+
+    fn content(&self) -> &[u8] {
+        self.content()
     }
 }
 
 impl IndexCache {
     /// Opens what is cached of a segment; `None` if it is not there, or damaged.
     pub(super) fn open_made<T: DocumentIndex>(&self, record: &SegmentRecord) -> Option<T> {
-        open_content(self.map(record, T::KIND.name())?, record)
+        open_made_content(self.map(record, T::KIND.name())?, record)
     }
 
     /// Writes what was collected of a segment, and opens it.
@@ -99,32 +128,25 @@ impl IndexCache {
         record: &SegmentRecord,
         builder: T::Builder,
     ) -> Result<T> {
-        let content = content_of::<T>(record, builder)?;
+        let content = made_content::<T>(record, builder)?;
         let written = self.write(record, T::KIND.name(), &content).and_then(|()| self.open_made(record));
-        let in_memory = || open_content(Buffer::from_vec(content), record);
+        let in_memory = || open_made_content(Buffer::from_vec(content), record);
         written
             .or_else(in_memory)
             .ok_or_else(|| failed::<T>(record, "it does not have the rows of its segment"))
     }
-
-    /// Returns how what is cached of a segment compares with what was collected, as [`IndexCache::compare`] does.
-    ///
-    /// # Errors
-    /// [`Error::Storage`] if it would be too large.
-    pub(super) fn compare_made<T: DocumentIndex>(
-        &self,
-        record: &SegmentRecord,
-        builder: T::Builder,
-    ) -> Result<Option<(bool, PathBuf)>> {
-        Ok(self.compare_file(record, T::KIND.name(), &content_of::<T>(record, builder)?))
-    }
 }
 
-fn open_content<T: DocumentIndex>(content: Buffer, record: &SegmentRecord) -> Option<T> {
+/// Opens what is or is to be an index of a segment; `None` if it is damaged or belongs to something else.
+pub(super) fn open_made_content<T: DocumentIndex>(content: Buffer, record: &SegmentRecord) -> Option<T> {
     T::open(content, &identity_of_documents(record)).filter(|index| u64::from(index.rows()) == record.rows)
 }
 
-fn content_of<T: DocumentIndex>(record: &SegmentRecord, builder: T::Builder) -> Result<Vec<u8>> {
+/// Returns what the index that was collected is, byte by byte.
+///
+/// # Errors
+/// [`Error::Storage`] if it would be too large.
+pub(super) fn made_content<T: DocumentIndex>(record: &SegmentRecord, builder: T::Builder) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     let rows = u32::try_from(record.rows).map_err(|error| failed::<T>(record, error))?;
     let written = T::write(builder, &identity_of_documents(record), rows, &mut content);

@@ -2,9 +2,9 @@
 //! of a segment.
 //!
 //! `<cache>/<ulid>/index` is derived data. It is written once, synced, renamed, and mapped read-only. If it is missing,
-//! damaged, or belongs to another segment, it is rebuilt from the rows. If it cannot be written, the index is kept in
-//! memory. What is made of the documents lies beside it ([`super::document_index`]). The cache works the same for a local folder
-//! and a bucket.
+//! damaged, or belongs to another segment, it is copied from its object, if there is one ([`super::index_objects`]), or rebuilt
+//! from the rows. If it cannot be written, the index is kept in memory. What is made of the documents lies beside it
+//! ([`super::document_index`]). The cache works the same for a local folder and a bucket.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -15,15 +15,15 @@ use arrow_buffer::Buffer;
 
 use crate::error::{Error, Result};
 use crate::index::{self, Index, Projection};
-use crate::storage::manifest::SegmentRecord;
-use crate::storage::options::{IndexKind, Options};
+use crate::storage::manifest::{INDEXES, SegmentRecord};
+use crate::storage::options::Options;
 use crate::storage::platform::{no_follow, private, private_folder};
 use crate::storage::segment::mmap;
 use crate::storage::segment::rows::SegmentRows;
 use crate::trace::conventions::conventions_identity;
 
 /// The name of an index in its segment's folder.
-const INDEX: &str = "index";
+pub(super) const INDEX: &str = INDEXES[0];
 /// What a name ends with while the file is being written.
 const UNFINISHED: &str = ".new";
 
@@ -54,17 +54,9 @@ impl IndexCache {
         self.is_foreign
     }
 
-    /// Opens the cached index of a segment, or builds it from the rows that `read` returns.
-    ///
-    /// # Errors
-    /// Those of `read`; [`Error::Damage`] if the rows cannot be indexed.
-    pub(crate) fn open(
-        &self,
-        record: &SegmentRecord,
-        read: impl FnOnce() -> Result<SegmentRows>,
-    ) -> Result<Index> {
-        let present = self.folder.as_deref().and_then(|folder| open_index(folder, record));
-        present.map_or_else(|| self.build(record, &read()?), Ok)
+    /// Opens the cached index of a segment; `None` if it is not there, or damaged.
+    pub(super) fn open(&self, record: &SegmentRecord) -> Option<Index> {
+        open_content(self.map(record, INDEX)?, record)
     }
 
     /// Builds the index of a segment and replaces the cached one.
@@ -75,7 +67,7 @@ impl IndexCache {
         let written = self.own_folder().and_then(|folder| {
             // A cache that cannot be written only costs memory.
             write_file(folder, record, INDEX, |out| build(record, rows, out)).ok()?;
-            open_index(folder, record)
+            self.open(record)
         });
         if let Some(index) = written {
             return Ok(index);
@@ -83,29 +75,23 @@ impl IndexCache {
         let damage = |message: String| Error::damage(record.traces_path(), 0, message);
         let mut content = Vec::new();
         build(record, rows, &mut content).map_err(|error| damage(error.to_string()))?;
-        Index::open(Buffer::from_vec(content), &identity(record))
-            .filter(|index| index.is_sound(ALWAYS))
+        open_content(Buffer::from_vec(content), record)
             .ok_or_else(|| damage("the rows cannot be indexed".into()))
     }
 
-    /// Returns how the cached index of a segment compares with what its rows give: whether it is the same, and its path.
-    /// `None` if there is none.
+    /// Returns what the index of a segment with these rows is, byte by byte.
     ///
     /// # Errors
     /// [`Error::Storage`] if it would be too large.
-    pub(crate) fn compare(
-        &self,
-        record: &SegmentRecord,
-        rows: &SegmentRows,
-    ) -> Result<Option<(bool, PathBuf)>> {
-        let mut expected = Vec::new();
-        let built = build(record, rows, &mut expected);
+    pub(super) fn content(record: &SegmentRecord, rows: &SegmentRows) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        let built = build(record, rows, &mut content);
         built.map_err(|error| Error::storage(format!("the index of segment {}", record.id), error))?;
-        Ok(self.compare_file(record, INDEX, &expected))
+        Ok(content)
     }
 
     /// Returns whether a cached file of a segment has this content, and its path; `None` if there is no such file.
-    pub(super) fn compare_file(
+    pub(super) fn compare(
         &self,
         record: &SegmentRecord,
         name: &str,
@@ -123,7 +109,17 @@ impl IndexCache {
 
     /// Writes a file of a segment, if this process may.
     pub(super) fn write(&self, record: &SegmentRecord, name: &str, content: &[u8]) -> Option<()> {
-        write_file(self.own_folder()?, record, name, |out| out.write_all(content)).ok()
+        self.write_with(record, name, |out| out.write_all(content))
+    }
+
+    /// Has `write` write a file of a segment, if this process may.
+    pub(super) fn write_with(
+        &self,
+        record: &SegmentRecord,
+        name: &str,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Option<()> {
+        write_file(self.own_folder()?, record, name, write).ok()
     }
 
     /// Returns the folder, if this process may write there.
@@ -150,8 +146,7 @@ impl IndexCache {
             let path = folder.join(&name);
             if needed.contains(name.as_str()) {
                 let surplus = names(&path).map_err(failed)?.into_iter();
-                let surplus =
-                    surplus.filter(|name| name != INDEX && !IndexKind::NAMES.contains(&name.as_str()));
+                let surplus = surplus.filter(|name| !INDEXES.contains(&name.as_str()));
                 surplus.map(|name| path.join(name)).try_for_each(|path| remove(&path)).map_err(failed)?;
             } else {
                 remove(&path).map_err(failed)?;
@@ -162,7 +157,7 @@ impl IndexCache {
 }
 
 /// Returns the text that identifies the index of this segment.
-fn identity(record: &SegmentRecord) -> String {
+pub(super) fn identity(record: &SegmentRecord) -> String {
     let rows = record.traces;
     format!("{} {} {} {:08x}", record.id, record.rows, rows.bytes, rows.crc32c)
 }
@@ -174,8 +169,9 @@ pub(super) fn identity_of_documents(record: &SegmentRecord) -> String {
     format!("{} {} {:08x} {conventions}", identity(record), documents.bytes, documents.crc32c)
 }
 
-fn open_index(folder: &Path, record: &SegmentRecord) -> Option<Index> {
-    let index = Index::open(map_file(folder, record, INDEX)?, &identity(record))?;
+/// Opens what is or is to be the index of a segment; `None` if it is damaged or belongs to something else.
+pub(super) fn open_content(content: Buffer, record: &SegmentRecord) -> Option<Index> {
+    let index = Index::open(content, &identity(record))?;
     (u64::from(index.rows()) == record.rows && index.is_sound(ALWAYS)).then_some(index)
 }
 
@@ -199,9 +195,11 @@ fn write_file(
     remove(&unfinished)?;
     let file = private(OpenOptions::new().write(true).create_new(true)).open(&unfinished)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
-    write(&mut out)?;
-    out.flush()?;
-    out.get_ref().sync_all()?;
+    let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
+    if let Err(error) = written {
+        remove(&unfinished)?;
+        return Err(error);
+    }
     fs::rename(&unfinished, own.join(name))?;
     File::open(&own)?.sync_all()
 }

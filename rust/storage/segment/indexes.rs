@@ -1,20 +1,18 @@
 //! The indexes of a segment: that of its rows, and what is made of its documents in the background, a table of spans, an
 //! index of their attributes and an index of texts.
 //!
-//! They are opened from the cache, or made once the segment is part of the store. Until then documents decide what they
-//! would.
+//! They are opened from the cache or from their objects, or made once the segment is part of the store. Until then documents
+//! decide what they would.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 
-use super::index_cache::IndexCache;
 use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::filter::Indexes;
 use crate::index::Index;
 use crate::span_table::{SpanTable, SpanTableBuilder};
-use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::{IndexKind, Indexing};
 use crate::text_index::{TextIndex, TextIndexBuilder};
 use crate::trace::Trace;
@@ -50,31 +48,11 @@ pub(super) struct DocumentIndexes {
     /// Which kinds cannot be made: they would take too much memory. Of texts also if a document cannot be read, for its texts
     /// would be taken for missing.
     given_up: [AtomicBool; IndexKind::ALL.len()],
-    /// Held while they are made.
+    /// Held while they are opened, made or written.
     pub(super) making: Mutex<()>,
 }
 
 impl DocumentIndexes {
-    /// Returns what another process has made, if the cache is its own: nothing is made here.
-    pub(super) fn of_cache(cache: &IndexCache, record: &SegmentRecord) -> Self {
-        let own = Self::default();
-        if cache.is_foreign() {
-            own.open(cache, record, &IndexKind::ALL);
-        }
-        own
-    }
-
-    /// Opens what the cache has of these kinds.
-    pub(super) fn open(&self, cache: &IndexCache, record: &SegmentRecord, kinds: &[IndexKind]) {
-        for kind in kinds.iter().filter(|kind| !self.has(**kind)) {
-            match kind {
-                IndexKind::Spans => self.spans.store(cache.open_made(record).map(Arc::new)),
-                IndexKind::Texts => self.texts.store(cache.open_made(record).map(Arc::new)),
-                IndexKind::Attributes => self.attributes.store(cache.open_made(record).map(Arc::new)),
-            }
-        }
-    }
-
     pub(super) fn has(&self, kind: IndexKind) -> bool {
         match kind {
             IndexKind::Spans => self.spans.load().is_some(),
@@ -100,7 +78,7 @@ impl DocumentIndexes {
 
 /// Collects what is made of the documents of a segment.
 #[derive(Debug, Default)]
-pub(super) struct Builders {
+pub(crate) struct Builders {
     pub(super) spans: Option<SpanTableBuilder>,
     pub(super) texts: Option<TextIndexBuilder>,
     pub(super) attributes: Option<AttributeIndexBuilder>,
@@ -114,6 +92,15 @@ impl Builders {
             texts: indexing.kinds.contains(&IndexKind::Texts).then(TextIndexBuilder::new),
             attributes: indexing.kinds.contains(&IndexKind::Attributes).then(AttributeIndexBuilder::default),
             max_bytes: indexing.max_bytes,
+        }
+    }
+
+    /// Whether one is still collected.
+    pub(super) fn has(&self, kind: IndexKind) -> bool {
+        match kind {
+            IndexKind::Spans => self.spans.is_some(),
+            IndexKind::Texts => self.texts.is_some(),
+            IndexKind::Attributes => self.attributes.is_some(),
         }
     }
 

@@ -1,17 +1,18 @@
-//! Making the indexes of a segment: what is not in the cache is made of the documents.
+//! Making the indexes of a segment: what is neither in the cache nor an object is made of the documents.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::Segment;
-use super::index_cache::IndexCache;
+use super::document_index::{DocumentIndex, open_made_content};
+use super::index_cache::identity_of_documents;
+use super::index_objects::{self, fetch};
 use super::indexes::{Builders, DocumentIndexes, SegmentIndexes};
-use super::rows::read_rows;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::Projection;
-use crate::span_table::SpanTable;
+use crate::storage::manifest::{INDEXES, IndexRecord, SegmentRecord};
+use crate::storage::objects::Objects;
 use crate::storage::options::{IndexKind, Indexing};
-use crate::text_index::TextIndex;
 
 impl Segment {
     /// Returns what searches read of this segment, with the columns of `projection` verified.
@@ -47,69 +48,145 @@ impl Segment {
         !self.of_documents.has(kind) && !self.of_documents.is_given_up(kind)
     }
 
-    /// Opens indexes that another process has made in its cache meanwhile.
-    pub(crate) fn open_indexes(&self, kinds: &[IndexKind]) {
-        self.of_documents.open(&self.cache, &self.record, kinds);
+    /// Held while indexes of the segment are opened, made or written.
+    pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
+        self.of_documents.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens indexes from the cache, and makes those that are not there of the documents, unless `is_cancelled` returns
-    /// true meanwhile. One that cannot be made, or takes too much memory, is given up.
+    /// Notes what a newer record of the segment says of the objects of its indexes.
+    pub(crate) fn note_index_objects(&self, record: &SegmentRecord) {
+        self.index_objects.note(record);
+    }
+
+    /// Whether any of these indexes is to be opened from an object, as far as is known.
+    pub(crate) fn awaits_copy(&self, kinds: &[IndexKind]) -> bool {
+        let mut missing = kinds.iter().filter(|kind| self.is_missing(**kind));
+        missing.any(|kind| self.index_objects.may_be_opened(kind.name()))
+    }
+
+    /// Opens indexes of the documents that are there: from the cache, or else from their objects, unless another process owns
+    /// the cache and copies them itself.
     ///
     /// # Errors
-    /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read, or an index would be too large.
-    pub(crate) fn make_indexes(&self, indexing: &Indexing, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    /// [`Error::Storage`] or [`Error::Busy`] if an object cannot be read now.
+    pub(crate) fn open_indexes(&self, objects: &dyn Objects, kinds: &[IndexKind]) -> Result<()> {
         let own = &self.of_documents;
-        let _guard = own.making.lock().unwrap_or_else(PoisonError::into_inner);
-        own.open(&self.cache, &self.record, &indexing.kinds);
-        let kinds: Vec<IndexKind> =
-            indexing.kinds.iter().copied().filter(|kind| self.is_missing(*kind)).collect();
-        if kinds.is_empty() {
-            return Ok(());
+        for kind in kinds.iter().filter(|kind| self.is_missing(**kind)) {
+            match kind {
+                IndexKind::Spans => own.spans.store(self.present(objects)?),
+                IndexKind::Texts => own.texts.store(self.present(objects)?),
+                IndexKind::Attributes => own.attributes.store(self.present(objects)?),
+            }
         }
-        let missing = Indexing { kinds, max_bytes: indexing.max_bytes };
-        let Builders { spans, texts, attributes, .. } = self.read_documents(&missing, is_cancelled)?;
-        if let Some(spans) = spans {
-            own.spans.store(Some(Arc::new(self.cache.build_made(&self.record, spans)?)));
-        }
-        if let Some(texts) = texts {
-            own.texts.store(Some(Arc::new(self.cache.build_made(&self.record, texts)?)));
-        }
-        if let Some(attributes) = attributes {
-            own.attributes.store(Some(Arc::new(self.cache.build_made(&self.record, attributes)?)));
-        }
-        missing.kinds.into_iter().filter(|kind| !own.has(*kind)).for_each(|kind| own.give_up(kind));
         Ok(())
     }
 
-    /// Reads all documents, and compares what `cache` has of the segment with what they and the rows give. Returns how many
-    /// files are the same, and the paths of those that are not.
+    fn present<T: DocumentIndex>(&self, objects: &dyn Objects) -> Result<Option<Arc<T>>> {
+        let (cache, record, index) = (&self.cache, &self.record, T::KIND.name());
+        if let Some(cached) = cache.open_made::<T>(record) {
+            self.index_objects.cached(index, cached.content().len() as u64);
+            return Ok(Some(Arc::new(cached)));
+        }
+        let Some(object) = self.index_objects.object(index).filter(|_| !cache.is_foreign()) else {
+            return Ok(None);
+        };
+        let may_end_with = |end: &[u8]| T::may_end_with(end, &identity_of_documents(record));
+        let content = fetch(objects, cache, record, (index, &object), may_end_with)?;
+        let fetched = content.and_then(|content| open_made_content(content, record));
+        self.index_objects.fetched(index, &object, fetched.is_some());
+        Ok(fetched.map(Arc::new))
+    }
+
+    /// Reads the documents for those indexes that are missing, unless `is_cancelled` returns true meanwhile. One that cannot be
+    /// made, or takes too much memory, is given up.
     ///
     /// # Errors
-    /// [`Error::Damage`] of the rows or of a document, [`Error::Storage`].
-    pub(crate) fn compare_indexes(&self, cache: &IndexCache) -> Result<(u64, Vec<String>)> {
-        let rows = read_rows(self.rows.as_ref(), &self.record, &self.documents)?;
-        let mut found = vec![cache.compare(&self.record, &rows)?];
-        drop(rows);
-        let cached: Vec<IndexKind> = IndexKind::ALL
-            .into_iter()
-            .filter(|kind| cache.map(&self.record, kind.name()).is_some())
-            .collect();
-        let mut builders = Builders::of(&Indexing { kinds: cached, max_bytes: u64::MAX });
-        for row in 0..self.count() as usize {
-            builders.add(row, Some(&self.trace(row)?));
+    /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read.
+    pub(crate) fn collect_indexes(
+        &self,
+        indexing: &Indexing,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Builders> {
+        let kinds = indexing.kinds.iter().copied().filter(|kind| self.is_missing(*kind)).collect();
+        let missing = Indexing { kinds, max_bytes: indexing.max_bytes };
+        let collected = self.read_documents(&missing, is_cancelled)?;
+        let given_up = missing.kinds.into_iter().filter(|kind| !collected.has(*kind));
+        given_up.for_each(|kind| self.of_documents.give_up(kind));
+        Ok(collected)
+    }
+
+    /// Writes what was collected to the cache, and opens it.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if an index would be too large.
+    pub(crate) fn keep_indexes(&self, collected: Builders) -> Result<()> {
+        let (own, cache, record) = (&self.of_documents, &self.cache, &self.record);
+        let Builders { spans, texts, attributes, .. } = collected;
+        if let Some(spans) = spans {
+            own.spans.store(Some(Arc::new(cache.build_made(record, spans)?)));
         }
-        if let Some(spans) = builders.spans {
-            found.push(cache.compare_made::<SpanTable>(&self.record, spans)?);
+        if let Some(texts) = texts {
+            own.texts.store(Some(Arc::new(cache.build_made(record, texts)?)));
         }
-        if let Some(texts) = builders.texts {
-            found.push(cache.compare_made::<TextIndex>(&self.record, texts)?);
+        if let Some(attributes) = attributes {
+            own.attributes.store(Some(Arc::new(cache.build_made(record, attributes)?)));
         }
-        if let Some(attributes) = builders.attributes {
-            found.push(cache.compare_made::<AttributeIndex>(&self.record, attributes)?);
+        Ok(())
+    }
+
+    /// Whether the record is to say something else of an index: what is open is not its object yet, or, where the cache is
+    /// on the same disk as the store, there is an object although the cache has the same.
+    pub(crate) fn awaits_index_objects(&self, objects: &dyn Objects) -> bool {
+        INDEXES.iter().any(|index| self.is_index_object_due(objects, index))
+    }
+
+    fn is_index_object_due(&self, objects: &dyn Objects, index: &str) -> bool {
+        if objects.keeps_indexes() {
+            let kind = IndexKind::ALL.into_iter().find(|kind| kind.name() == index);
+            return kind.is_none_or(|kind| self.has_index(kind)) && !self.index_objects.is_open(index);
         }
-        let (same, others): (Vec<_>, Vec<_>) = found.into_iter().flatten().partition(|(is_same, _)| *is_same);
-        let others = others.into_iter().map(|(_, path)| path.display().to_string());
-        Ok((same.len() as u64, others.collect()))
+        self.index_objects.object(index).is_some() && self.cache.map(&self.record, index).is_some()
+    }
+
+    /// Writes the objects of indexes that are due, unless `is_cancelled` returns true meanwhile, and adds to `records` what
+    /// the segment's record is to say of them.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Storage`]; [`Error::Damage`] if an index has to be built anew for it and cannot be.
+    pub(crate) fn write_index_objects(
+        &self,
+        objects: &dyn Objects,
+        is_cancelled: &dyn Fn() -> bool,
+        records: &mut Vec<IndexRecord>,
+    ) -> Result<()> {
+        for index in INDEXES.into_iter().filter(|index| self.is_index_object_due(objects, index)) {
+            let record = if objects.keeps_indexes() {
+                self.write_index_object(objects, index, is_cancelled)?
+            } else {
+                IndexRecord { segment_id: self.record.id.clone(), index, object: None }
+            };
+            self.index_objects.recorded(&record);
+            records.push(record);
+        }
+        Ok(())
+    }
+
+    fn write_index_object(
+        &self,
+        objects: &dyn Objects,
+        index: &'static str,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<IndexRecord> {
+        let write =
+            |content: &[u8]| index_objects::write(objects, &self.record, (index, content), is_cancelled);
+        let DocumentIndexes { spans, texts, attributes, .. } = &self.of_documents;
+        let missing = || Error::storage(self.record.file_path(index), "the index is not open");
+        match IndexKind::ALL.into_iter().find(|kind| kind.name() == index) {
+            None => write(self.index(Projection::ALL)?.content()),
+            Some(IndexKind::Spans) => write(spans.load_full().ok_or_else(missing)?.content()),
+            Some(IndexKind::Texts) => write(texts.load_full().ok_or_else(missing)?.content()),
+            Some(IndexKind::Attributes) => write(attributes.load_full().ok_or_else(missing)?.content()),
+        }
     }
 
     fn read_documents(&self, indexing: &Indexing, is_cancelled: &dyn Fn() -> bool) -> Result<Builders> {

@@ -4,13 +4,14 @@
 //! ([`rows`]). Documents are read one at a time ([`documents`]).
 
 pub(crate) mod builder;
-mod callers_cache;
+mod compare_indexes;
 mod completed_rows;
 mod costs;
 mod deletion_vector;
 mod document_index;
 pub(crate) mod documents;
 pub(crate) mod index_cache;
+mod index_objects;
 mod indexes;
 mod kept_rows;
 mod make_indexes;
@@ -19,6 +20,7 @@ mod rows;
 pub(crate) mod verify;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use arrow_array::RecordBatch;
@@ -28,7 +30,8 @@ use roaring::RoaringBitmap;
 pub(crate) use self::deletion_vector::read_deletion_vector;
 use self::deletion_vector::read_without_spans;
 use self::documents::{Dictionary, DocumentLocation, Documents};
-use self::index_cache::IndexCache;
+use self::index_cache::{INDEX, IndexCache, identity, open_content};
+use self::index_objects::{IndexObjects, fetch};
 use self::indexes::DocumentIndexes;
 pub use self::indexes::SegmentIndexes;
 use self::kept_rows::KeptRows;
@@ -41,6 +44,7 @@ use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::{ObjectReader, Objects};
+use crate::storage::options::IndexKind;
 use crate::trace::Trace;
 use crate::trace::view::StoredTrace;
 
@@ -52,17 +56,19 @@ pub(crate) struct Segment {
     cache: IndexCache,
     index: ArcSwap<Index>,
     of_documents: DocumentIndexes,
+    index_objects: IndexObjects,
     /// Held while the index is rebuilt.
     rebuilding: Mutex<()>,
     documents: Documents,
     /// The rows of traces that have fragments alone.
     without_spans: RoaringBitmap,
     kept: KeptRows,
+    opened: Instant,
 }
 
 impl Segment {
-    /// Opens the segment that `record` names. Its index comes from the cache or is built from its rows. Its documents
-    /// are verified when they are read.
+    /// Opens the segment that `record` names. Its index comes from the cache, or else from its object, or is built from its
+    /// rows. Its documents are verified when they are read.
     ///
     /// # Errors
     /// [`Error::Damage`] with the object and the offset, [`Error::Storage`].
@@ -74,18 +80,34 @@ impl Segment {
         let object = objects.open(&path)?;
         let documents = Documents { path, object, dictionary: read_dictionary(objects, record)? };
         verify_size(&documents.path, documents.object.as_ref(), record.documents)?;
-        let index = cache.open(record, || read_rows(rows.as_ref(), record, &documents))?;
-        Ok(Self {
+        let index_objects = IndexObjects::of(record);
+        let index = match open_index((objects, cache), record, &index_objects) {
+            Some(index) => index,
+            None => cache.build(record, &read_rows(rows.as_ref(), record, &documents)?)?,
+        };
+        let segment = Self {
             record: record.clone(),
             rows,
             cache: cache.clone(),
             index: ArcSwap::from_pointee(index),
-            of_documents: DocumentIndexes::of_cache(cache, record),
+            of_documents: DocumentIndexes::default(),
+            index_objects,
             rebuilding: Mutex::new(()),
             documents,
             without_spans: read_without_spans(objects, record)?,
             kept: KeptRows::new(),
-        })
+            opened: Instant::now(),
+        };
+        if cache.is_foreign() {
+            // Nothing is made here.
+            segment.open_indexes(objects, &IndexKind::ALL)?;
+        }
+        Ok(segment)
+    }
+
+    /// Returns how long ago the segment was opened.
+    pub(crate) fn age(&self) -> Duration {
+        self.opened.elapsed()
     }
 
     /// Returns the index with the columns of `projection` verified. If one of them is damaged, the index is rebuilt first.
@@ -104,6 +126,7 @@ impl Segment {
         }
         let rows = read_rows(self.rows.as_ref(), &self.record, &self.documents)?;
         let built = Arc::new(self.cache.build(&self.record, &rows)?);
+        self.index_objects.made(INDEX);
         self.index.store(built.clone());
         if built.is_sound(projection) {
             return Ok(built);
@@ -145,7 +168,7 @@ impl Segment {
         &self.kept
     }
 
-    /// Returns the size of its objects in bytes.
+    /// Returns the size of its objects in bytes, those of indexes left out.
     pub(crate) fn bytes(&self) -> u64 {
         self.record.bytes()
     }
@@ -252,6 +275,25 @@ impl Segment {
         let [offset, length, decoded] = self.index.load().document_location(row);
         DocumentLocation { offset, length, decoded }
     }
+}
+
+/// Opens the index of a segment from the cache or from its object; `None` if it is in neither, or damaged.
+fn open_index(
+    (objects, cache): (&dyn Objects, &IndexCache),
+    record: &SegmentRecord,
+    known: &IndexObjects,
+) -> Option<Index> {
+    if let Some(cached) = cache.open(record) {
+        known.cached(INDEX, cached.bytes());
+        return Some(cached);
+    }
+    // What cannot be read now can be built: from objects that may be readable.
+    let may_end_with = |end: &[u8]| Index::may_end_with(end, &identity(record));
+    let object = known.object(INDEX)?;
+    let content = fetch(objects, cache, record, (INDEX, &object), may_end_with).ok().flatten();
+    let fetched = content.and_then(|content| open_content(content, record));
+    known.fetched(INDEX, &object, fetched.is_some());
+    fetched
 }
 
 fn read_dictionary(objects: &dyn Objects, record: &SegmentRecord) -> Result<Option<Dictionary>> {

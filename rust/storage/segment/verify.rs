@@ -47,6 +47,7 @@ pub(crate) fn read_file(path: &str, object: &dyn ObjectReader, record: FileRecor
     if FileRecord::of(&content) == record { Ok(content.into()) } else { Err(wrong_checksum(path)) }
 }
 
-fn wrong_checksum(path: &str) -> Error {
+/// Returns the error of an object whose content is not what its record says.
+pub(super) fn wrong_checksum(path: &str) -> Error {
     Error::damage(path, 0, "the content does not match the checksum in the manifest")
 }

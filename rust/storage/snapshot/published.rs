@@ -6,8 +6,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::otlp::TraceId;
 use crate::storage::changes::Changes;
-use crate::storage::manifest::ImportRecord;
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
+use crate::storage::manifest::{ImportRecord, IndexRecord};
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::StoreState;
 use crate::storage::state::holding::Holding;
@@ -25,6 +25,8 @@ pub(crate) struct Published {
     pub(crate) retention_error: ArcSwapOption<String>,
     /// Why a segment could not be indexed last, if so.
     pub(crate) indexing_error: ArcSwapOption<String>,
+    /// What manifests are to say of indexes whose objects were written. Held while one is written.
+    pub(crate) index_records: Mutex<Vec<IndexRecord>>,
     /// Held while a bulk load has written files that no manifest names yet.
     pub(crate) unnamed_files: Mutex<()>,
 }

@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Sealed(Result<NewSegment>),
     /// The merging thread has written its segment; `None` if no row was left.
     Merged(Result<Option<NewSegment>>),
+    /// Objects of indexes were written, see [`crate::storage::snapshot::published::Published::index_records`].
+    Indexed,
     /// End.
     Close,
 }

@@ -58,12 +58,13 @@ fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options
     Ok(LiveSegment::with_deleted(record.clone(), Arc::new(segment), deleted))
 }
 
-/// Returns a segment that is open already, with the rows deleted that `record` says.
+/// Returns a segment that is open already, with the rows deleted and the objects of indexes that `record` says.
 fn reopen_segment(objects: &dyn Objects, record: &SegmentRecord, open: &LiveSegment) -> Result<LiveSegment> {
     let deleted = if record.deletion_vector == open.record.deletion_vector {
         open.durable_deletion_vector.as_ref().clone()
     } else {
         read_deletion_vector(objects, record)?
     };
+    open.segment.note_index_objects(record);
     Ok(LiveSegment::with_deleted(record.clone(), open.segment.clone(), deleted))
 }

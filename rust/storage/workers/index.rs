@@ -1,50 +1,129 @@
-//! The indexing thread: makes the indexes of documents of segments that are part of the store.
+//! The indexing thread: opens the indexes of documents of segments that are part of the store, and makes those that are
+//! missing; where indexes are objects, it writes them.
 //!
 //! It takes what other threads leave of the processor. A segment whose documents are to be compressed is merged soon, and
 //! waits for that: while much comes in, nothing is indexed that would be indexed again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::storage::manifest::IndexRecord;
+use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
 use crate::storage::priority;
 use crate::storage::segment::Segment;
 use crate::storage::snapshot::published::Published;
+use crate::storage::state::command::Command;
 
 /// How often new segments are looked for.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// How long a segment whose indexes could not be made is left alone.
 const RETRY: Duration = Duration::from_secs(60);
+/// How long a reader waits for objects of its writer, which makes the indexes of a segment anyway and records them at most
+/// ten seconds later.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Makes the indexes of segments, for whoever asks. At a writer the committer records the objects that it writes; a reader
+/// copies them, and makes only what its writer leaves out.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexMaker {
+    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) indexing: Indexing,
+    pub(crate) published: Arc<Published>,
+    /// Tells the committer. `None` at a reader, which writes no objects.
+    pub(crate) commands: Option<Sender<Command>>,
+}
+
+impl IndexMaker {
+    /// Opens or makes what a segment lacks, unless `is_closing` returns true or the segment ceases to be part of the store
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read, or an index would be too large.
+    pub(crate) fn make(&self, segment: &Arc<Segment>, is_closing: &dyn Fn() -> bool) -> Result<()> {
+        let _making = segment.making();
+        let (objects, indexing) = (self.objects.as_ref(), &self.indexing);
+        let is_done = || is_closing() || !is_part(&self.published, segment);
+        self.write(&is_done, |_| segment.open_indexes(objects, &indexing.kinds))?;
+        if self.waits_for_writer(segment) {
+            return Ok(());
+        }
+        let collected = segment.collect_indexes(indexing, &is_done)?;
+        self.write(&is_done, |records| {
+            segment.keep_indexes(collected)?;
+            match self.commands {
+                Some(_) => segment.write_index_objects(objects, &is_done, records),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Calls `work`, which writes files and objects of a segment. A purge waits for it, so that nothing is written of a
+    /// segment that it has removed.
+    fn write(
+        &self,
+        is_done: &dyn Fn() -> bool,
+        work: impl FnOnce(&mut Vec<IndexRecord>) -> Result<()>,
+    ) -> Result<()> {
+        let mut records = self.published.index_records.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = if is_done() { Err(Error::Cancelled) } else { work(&mut records) };
+        drop(records);
+        if let Some(commands) = &self.commands {
+            // A committer that has ended records nothing: what no manifest names is removed when the store is opened next.
+            let _ended = commands.send(Command::Indexed);
+        }
+        outcome
+    }
+
+    fn is_needed(&self, segment: &Segment) -> bool {
+        // Another writer makes what the store lacks.
+        if self.published.holding.lost().is_some() {
+            return false;
+        }
+        let kinds = &self.indexing.kinds;
+        if self.waits_for_writer(segment) {
+            return segment.awaits(kinds) && segment.awaits_copy(kinds);
+        }
+        let writes = self.commands.is_some();
+        segment.awaits(kinds) || (writes && segment.awaits_index_objects(self.objects.as_ref()))
+    }
+
+    /// Whether a reader leaves it to the writer to make what a segment lacks, and copies it then.
+    fn waits_for_writer(&self, segment: &Segment) -> bool {
+        self.commands.is_none() && self.objects.keeps_indexes() && segment.age() < PATIENCE
+    }
+}
 
 /// Starts the indexing thread. It ends when the other end of `closing` is dropped; once `is_closing` is set it abandons
 /// what it makes.
 pub(crate) fn start(
-    indexing: Indexing,
-    published: Arc<Published>,
+    maker: IndexMaker,
     closing: Receiver<()>,
     is_closing: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
-    let run = move || {
-        priority::lower();
-        let mut indexer = Indexer { indexing, published, is_closing, left_alone: Vec::new() };
-        let mut wait = Duration::ZERO;
-        while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            wait = INTERVAL;
-            indexer.index_all();
-        }
-    };
+    let run = move || run(maker, &closing, is_closing);
     std::thread::Builder::new().name("spanwise-index".into()).spawn(run)
 }
 
+/// What the indexing thread does, see [`start`].
+pub(crate) fn run(maker: IndexMaker, closing: &Receiver<()>, is_closing: Arc<AtomicBool>) {
+    priority::lower();
+    let mut indexer = Indexer { maker, is_closing, left_alone: Vec::new() };
+    let mut wait = Duration::ZERO;
+    while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+        wait = INTERVAL;
+        indexer.index_all();
+    }
+}
+
 struct Indexer {
-    indexing: Indexing,
-    published: Arc<Published>,
+    maker: IndexMaker,
     is_closing: Arc<AtomicBool>,
     /// Segments that could not be indexed, and since when: the others do not wait for them.
     left_alone: Vec<(Weak<Segment>, Instant)>,
@@ -54,17 +133,18 @@ impl Indexer {
     /// Indexes every segment that waits for it, those with the newest traces first.
     fn index_all(&mut self) {
         self.left_alone.retain(|(_, since)| since.elapsed() < RETRY);
+        let published = self.maker.published.clone();
         while let Some(segment) = self.next() {
-            let is_done = || self.is_closing.load(Ordering::Relaxed) || !is_part(&self.published, &segment);
+            let is_closing = || self.is_closing.load(Ordering::Relaxed);
             // A thread that has died would fail the closing of the store.
-            let index = || segment.make_indexes(&self.indexing, &is_done);
+            let index = || self.maker.make(&segment, &is_closing);
             let outcome = catch_unwind(AssertUnwindSafe(index));
             match outcome.unwrap_or_else(|_| Err(Error::storage("segments", "indexing panicked"))) {
-                Ok(()) if self.left_alone.is_empty() => self.published.indexing_error.store(None),
+                Ok(()) if self.left_alone.is_empty() => published.indexing_error.store(None),
                 Ok(()) => {}
                 Err(Error::Cancelled) => return,
                 Err(error) => {
-                    self.published.indexing_error.store(Some(Arc::new(error.to_string())));
+                    published.indexing_error.store(Some(Arc::new(error.to_string())));
                     self.left_alone.push((Arc::downgrade(&segment), Instant::now()));
                 }
             }
@@ -75,10 +155,10 @@ impl Indexer {
         let is_left_alone = |segment: &Arc<Segment>| {
             self.left_alone.iter().any(|(own, _)| std::ptr::eq(own.as_ptr(), Arc::as_ptr(segment)))
         };
-        let snapshot = self.published.snapshot.load();
+        let snapshot = self.maker.published.snapshot.load();
         let parts = snapshot.parts().iter().filter_map(|part| part.segment());
         let waiting = parts.filter(|segment| {
-            segment.awaits(&self.indexing.kinds) && segment.count() > 0 && !is_left_alone(segment)
+            segment.count() > 0 && !is_left_alone(segment) && self.maker.is_needed(segment)
         });
         waiting.max_by_key(|segment| segment.start_time(0)).cloned()
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
+import time
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -143,6 +145,43 @@ def test_a_process_with_an_empty_cache_finds_everything(tmp_path: Path, url: str
         store.flush()
         ingest(store, 2 * cache + 2)
         store.close()
+
+
+@everywhere
+def test_a_process_with_an_empty_cache_copies_the_indexes(
+    tmp_path: Path, url: str, folder: str, server: BucketServer
+) -> None:
+    def opened(cache: str) -> TraceStore:
+        return TraceStore.open(url, json.dumps({"cache_dir": str(tmp_path / cache)}).encode())
+
+    def cached(cache: str) -> dict[str, bytes]:
+        files = (tmp_path / cache / "indexes").glob("*/*")
+        return {f"{file.parent.name}/{file.name}": file.read_bytes() for file in files}
+
+    store = opened("first")
+    for number in range(1, 4):
+        ingest(store, number)
+        store.flush()
+    wait_until_indexed(store)
+    store.close()
+    assert len(cached("first")) == 12
+    rows = [key for key in server.keys(folder) if key.endswith(".parquet")]
+    assert len(rows) == 3
+    for key in rows:
+        # Whoever needs the rows for an index finds them damaged.
+        server.replace(key, bytes(len(server.content(key))))
+    store = opened("second")
+    assert found_traces(store) == {1, 2, 3}
+    wait_until_indexed(store)
+    store.close()
+    assert cached("second") == cached("first")
+
+
+def wait_until_indexed(store: TraceStore) -> None:
+    deadline = time.monotonic() + 60
+    while any(json.loads(store.stats())[f"segments_without_{kind}"] for kind in ("spans", "texts", "attributes")):
+        assert time.monotonic() < deadline, store.stats()
+        time.sleep(0.05)
 
 
 def test_an_outage_rejects_for_a_while_and_the_store_recovers(

@@ -16,7 +16,7 @@ fn a_backup_of_a_closed_store_holds_the_same_and_changes_nothing() {
     let (folder, held) = closed_store();
     let before = files(folder.path());
     let target = TempDir::new().expect("a folder");
-    let copied = TraceStore::backup(address(&folder), address(&target)).expect("copied");
+    let copied = TraceStore::backup(address(&folder), address(&target), true).expect("copied");
     assert_eq!(files(folder.path()), before);
     assert!(copied.segments == 3 && copied.wal_objects > 1, "{copied:?}");
     let bytes = files(target.path()).values().map(|content| content.len() as u64).sum::<u64>();
@@ -47,7 +47,7 @@ fn backups_under_load_hold_everything_acknowledged_before() {
         for _ in 0..8 {
             let mark = acknowledged.load(Ordering::Acquire);
             let target = TempDir::new().expect("a folder");
-            TraceStore::backup(address(&folder), address(&target)).expect("copied");
+            TraceStore::backup(address(&folder), address(&target), true).expect("copied");
             TraceStore::check(address(&target)).expect("a sound store");
             let copy = open(&target);
             let held = contents(&copy.snapshot());
@@ -68,11 +68,11 @@ fn a_backup_of_a_damaged_store_or_into_a_folder_that_is_not_empty_fails() {
     let (folder, _) = closed_store();
     let target = TempDir::new().expect("a folder");
     fs::write(target.path().join("note"), "mine").expect("written");
-    let failed = TraceStore::backup(address(&folder), address(&target));
+    let failed = TraceStore::backup(address(&folder), address(&target), true);
     assert!(matches!(failed, Err(Error::Options(_))), "{failed:?}");
     assert_eq!(fs::read_dir(target.path()).expect("a folder").count(), 1);
     let empty = TempDir::new().expect("a folder");
-    let failed = TraceStore::backup(address(&empty), address(&empty));
+    let failed = TraceStore::backup(address(&empty), address(&empty), true);
     assert!(matches!(failed, Err(Error::Options(_))), "{failed:?}");
     for damaged in [newest(&folder, "segments").join("spans.otlp.zst"), newest(&folder, "wal")] {
         let sound = fs::read(&damaged).expect("an object");
@@ -80,7 +80,7 @@ fn a_backup_of_a_damaged_store_or_into_a_folder_that_is_not_empty_fails() {
         content[sound.len() / 2] ^= 1;
         fs::write(&damaged, content).expect("written");
         let target = TempDir::new().expect("a folder");
-        let failed = TraceStore::backup(address(&folder), address(&target));
+        let failed = TraceStore::backup(address(&folder), address(&target), true);
         assert!(matches!(failed, Err(Error::Damage { .. })), "{failed:?}");
         assert!(TraceStore::check(address(&target)).is_err(), "an unfinished backup is not a store");
         fs::write(&damaged, sound).expect("written");

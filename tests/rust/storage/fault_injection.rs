@@ -80,6 +80,10 @@ impl Objects for FailingObjects {
         Ok(Box::new(FailingWriter { path: path.to_owned(), writer, injection: self.injection.clone() }))
     }
 
+    fn keeps_indexes(&self) -> bool {
+        self.memory.keeps_indexes()
+    }
+
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {
         let reader = self.injection.around(path, || self.memory.open(path))?;
         Ok(Arc::new(FailingReader { path: path.to_owned(), reader, injection: self.injection.clone() }))
@@ -203,7 +207,7 @@ fn holds(held: &Contents, (trace, id): (u64, u64)) -> bool {
 fn everything_acknowledged_is_recovered_whichever_operation_fails() {
     for failure in [Failure::Before, Failure::After, Failure::FromThenOn] {
         for at in 0.. {
-            let memory = Memory::default();
+            let memory = Memory::default().keeping_indexes();
             let injection = Arc::new(Injection { count: AtomicUsize::new(0), at, failure });
             let Expected { acknowledged, deleted } =
                 run(Arc::new(FailingObjects { memory: memory.clone(), injection: injection.clone() }));

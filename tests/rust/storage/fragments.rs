@@ -83,7 +83,7 @@ const STEPS: [(&str, Step); 7] = [
     }),
     ("backup", |folder, store| {
         let target = TempDir::new().expect("a folder");
-        TraceStore::backup(address(folder), address(&target)).expect("copied");
+        TraceStore::backup(address(folder), address(&target), true).expect("copied");
         drop(store);
         let store = open(&target);
         (Some(target), store)

@@ -143,6 +143,7 @@ fn run(seed: u64) {
         let what = format!("seed {seed}, accident {loss}");
         let accident = if random.below(4) == 0 { Accident::FailedSync } else { Accident::PowerLoss };
         let machine = UnreliableObjects::new(objects, random.next(), accident, 1 + random.below(400));
+        let machine = if seed.is_multiple_of(2) { machine.keeping_indexes() } else { machine };
         if let Ok(store) = TraceStore::open_in(Arc::new(machine.clone()), options.clone()) {
             for _ in 0..40 {
                 let had_failed_sync = accident == Accident::FailedSync && machine.had_accident();

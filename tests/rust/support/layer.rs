@@ -67,6 +67,10 @@ impl<I: Intercept, O: Objects> Objects for Layer<I, O> {
         self.inner.open(path)
     }
 
+    fn keeps_indexes(&self) -> bool {
+        self.inner.keeps_indexes()
+    }
+
     fn free_bytes(&self) -> Result<Option<u64>> {
         self.intercept.free_bytes(&self.inner)
     }

@@ -21,9 +21,20 @@ pub(crate) struct Memory {
     reads: Arc<AtomicUsize>,
     /// Paths of objects that cannot be read.
     failing: Arc<Mutex<BTreeSet<String>>>,
+    keeps_indexes: bool,
 }
 
 impl Memory {
+    /// Returns the same storage as one that keeps the indexes of segments, as a bucket does.
+    pub(crate) fn keeping_indexes(self) -> Self {
+        Self { keeps_indexes: true, ..self }
+    }
+
+    /// Returns the same objects as another process reads them: what fails there fails there alone.
+    pub(crate) fn elsewhere(&self) -> Self {
+        Self { objects: self.objects.clone(), keeps_indexes: self.keeps_indexes, ..Self::default() }
+    }
+
     /// Lets every read of a part of an object fail.
     pub(crate) fn fail(&self, path: &str) {
         self.failing.lock().expect("a sound lock").insert(path.to_owned());
@@ -41,7 +52,17 @@ impl Memory {
 
     /// Returns an independent copy.
     pub(crate) fn deep_clone(&self) -> Self {
-        Self { objects: Arc::new(Mutex::new(locked(&self.objects).clone())), ..Self::default() }
+        let objects = Arc::new(Mutex::new(locked(&self.objects).clone()));
+        Self { objects, keeps_indexes: self.keeps_indexes, ..Self::default() }
+    }
+
+    /// Writes the objects as files of a folder.
+    pub(crate) fn write_to(&self, root: &Path) {
+        for (path, content) in locked(&self.objects).iter() {
+            let file = root.join(path);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, content).expect("written");
+        }
     }
 
     /// Returns how often a part of an object was read.
@@ -106,6 +127,10 @@ impl Objects for Memory {
             written: Vec::new(),
             objects: self.objects.clone(),
         }))
+    }
+
+    fn keeps_indexes(&self) -> bool {
+        self.keeps_indexes
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {

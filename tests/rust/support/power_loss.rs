@@ -113,6 +113,11 @@ impl UnreliableObjects {
         Self { machine: Arc::new(Mutex::new(machine)), visible }
     }
 
+    /// Returns the same machine as one that keeps the indexes of segments.
+    pub(crate) fn keeping_indexes(self) -> Self {
+        Self { visible: self.visible.keeping_indexes(), ..self }
+    }
+
     /// Whether the accident has happened.
     pub(crate) fn had_accident(&self) -> bool {
         let machine = self.locked();
@@ -204,6 +209,10 @@ impl Objects for UnreliableObjects {
         machine.unfinished.insert(path.to_owned(), Vec::new());
         let writer = self.visible.create(path)?;
         Ok(Box::new(UnreliableWriter { path: path.to_owned(), objects: self.clone(), writer }))
+    }
+
+    fn keeps_indexes(&self) -> bool {
+        self.visible.keeps_indexes()
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>> {

@@ -145,6 +145,10 @@ impl Objects for Bucket {
         true
     }
 
+    fn keeps_indexes(&self) -> bool {
+        true
+    }
+
     fn read_concurrency(&self) -> usize {
         READ_CONCURRENCY
     }

@@ -245,9 +245,11 @@ proptest! {
     #[test]
     fn a_reader_of_objects_answers_as_its_writer(
         steps in steps(), seal_objects in 1..6_u64, max_segments in 1..5_u64, lingers in any::<bool>(),
+        keeps_indexes in any::<bool>(),
     ) {
+        let memory = if keeps_indexes { Memory::default().keeping_indexes() } else { Memory::default() };
         let linger_seconds = lingers.then_some(60);
         let options = Options { seal_objects, max_segments, linger_seconds, ..Options::default() };
-        check(&Place::Memory(Memory::default()), steps, &options);
+        check(&Place::Memory(memory), steps, &options);
     }
 }

@@ -1,4 +1,5 @@
 //! Tests of `rust/storage/follower/`.
 
+mod index_objects;
 mod law;
 mod lifecycle;

@@ -112,7 +112,7 @@ fn further_files_of_a_segment_are_kept_copied_verified_and_removed_with_it() {
     store.close().expect("closed");
     TraceStore::check(address(&folder)).expect("a sound store");
     let target = TempDir::new().expect("a folder");
-    TraceStore::backup(address(&folder), address(&target)).expect("copied");
+    TraceStore::backup(address(&folder), address(&target), true).expect("copied");
     let within = further.strip_prefix(folder.path()).expect("inside");
     assert_eq!(fs::read(target.path().join(within)).expect("a copy"), content);
     for damage in [b"of a later progran".as_slice(), b""] {

@@ -31,7 +31,7 @@ fn cached_files(cache: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the results of searches over every kind of column.
-fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
+pub(super) fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
     let window = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
     let filters = [
         "{}",

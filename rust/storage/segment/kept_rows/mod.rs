@@ -6,10 +6,12 @@
 //! by its caller and its canonical form, which has the caller's restriction in it. Only numbers of rows are kept, nothing
 //! of what is stored.
 
+mod callers_cache;
+
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::callers_cache::{CallersCache, Key};
+use self::callers_cache::{CallersCache, Key};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::RowSet;

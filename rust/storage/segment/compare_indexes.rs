@@ -1,0 +1,96 @@
+//! Comparing the indexes of a segment, in the cache and as objects, with what its rows and documents give.
+
+use super::Segment;
+use super::document_index::made_content;
+use super::index_cache::{INDEX, IndexCache};
+use super::indexes::Builders;
+use super::rows::read_rows;
+use super::verify::verify_content;
+use crate::attribute_index::AttributeIndex;
+use crate::error::{Error, Result};
+use crate::span_table::SpanTable;
+use crate::storage::manifest::{FileRecord, SegmentRecord};
+use crate::storage::objects::Objects;
+use crate::storage::options::{IndexKind, Indexing};
+use crate::text_index::TextIndex;
+
+/// What was found of the indexes of a segment.
+#[derive(Debug, Default)]
+pub(crate) struct ComparedIndexes {
+    /// How many files and objects are what they should be.
+    pub(crate) same: u64,
+    /// The paths of the others.
+    pub(crate) others: Vec<String>,
+}
+
+impl Segment {
+    /// Reads all documents, and compares what `cache` and `objects` have of the segment's indexes with what documents and rows
+    /// give.
+    ///
+    /// # Errors
+    /// [`Error::Damage`] of the rows or of a document, [`Error::Storage`].
+    pub(crate) fn compare_indexes(
+        &self,
+        objects: &dyn Objects,
+        cache: &IndexCache,
+    ) -> Result<ComparedIndexes> {
+        let record = &self.record;
+        let mut compared = ComparedIndexes::default();
+        let mut compare =
+            |index: &str, content: &[u8]| compared.add(record, (objects, cache), (index, content));
+        let rows = read_rows(self.rows.as_ref(), record, &self.documents)?;
+        compare(INDEX, &IndexCache::content(record, &rows)?)?;
+        drop(rows);
+        let is_there = |kind: &IndexKind| {
+            record.index_object(kind.name()).is_some() || cache.map(record, kind.name()).is_some()
+        };
+        let kinds = IndexKind::ALL.into_iter().filter(is_there).collect();
+        let mut builders = Builders::of(&Indexing { kinds, max_bytes: u64::MAX });
+        if !builders.is_empty() {
+            for row in 0..self.count() as usize {
+                builders.add(row, Some(&self.trace(row)?));
+            }
+        }
+        if let Some(spans) = builders.spans {
+            compare(IndexKind::Spans.name(), &made_content::<SpanTable>(record, spans)?)?;
+        }
+        if let Some(texts) = builders.texts {
+            compare(IndexKind::Texts.name(), &made_content::<TextIndex>(record, texts)?)?;
+        }
+        if let Some(attributes) = builders.attributes {
+            compare(IndexKind::Attributes.name(), &made_content::<AttributeIndex>(record, attributes)?)?;
+        }
+        Ok(compared)
+    }
+}
+
+impl ComparedIndexes {
+    fn add(
+        &mut self,
+        record: &SegmentRecord,
+        (objects, cache): (&dyn Objects, &IndexCache),
+        (index, expected): (&str, &[u8]),
+    ) -> Result<()> {
+        let cached = cache.compare(record, index, expected);
+        let cached = cached.map(|(is_same, path)| (is_same, path.display().to_string()));
+        let object = record.index_object(index).map(|(name, file)| {
+            let path = record.file_path(name);
+            let is_same = file == FileRecord::of(expected) && is_whole(objects, &path, file)?;
+            Ok::<_, Error>((is_same, path))
+        });
+        for (is_same, path) in cached.into_iter().chain(object.transpose()?) {
+            if is_same { self.same += 1 } else { self.others.push(path) }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an object matches its record.
+fn is_whole(objects: &dyn Objects, path: &str, file: FileRecord) -> Result<bool> {
+    let verified = objects.open(path).and_then(|object| verify_content(path, object.as_ref(), file));
+    match verified {
+        Ok(()) => Ok(true),
+        Err(Error::Damage { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

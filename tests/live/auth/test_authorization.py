@@ -95,6 +95,8 @@ def test_a_public_page_needs_no_token_and_reveals_no_secret(guarded: RunningServ
 
 def test_the_service_describes_its_authentication(guarded: RunningService) -> None:
     assert guarded.http.get("/info").json()["auth_mode"] == "jwt"
+    for headers, is_known in (({}, False), (bearer("nonsense"), False), (as_caller("ann"), True)):
+        assert guarded.http.get("/info", headers=headers).json()["authenticated"] is is_known
 
 
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/health%0A", "/INFO", "//health", "/openapi"])

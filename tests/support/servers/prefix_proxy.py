@@ -7,6 +7,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
+SESSION = "session=of-the-proxy"
+"""The cookie of a browser that a proxy has signed in."""
+
 
 class _Request(BaseHTTPRequestHandler):
     proxy: PrefixProxy
@@ -23,6 +26,8 @@ class _Request(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         del self.headers["Connection"]
+        if self.proxy.token and SESSION in self.headers.get("Cookie", ""):
+            self.headers["Authorization"] = f"Bearer {self.proxy.token}"
         head = f"{self.command} {self.path.removeprefix(prefix)} HTTP/1.1\r\nConnection: close\r\n{self.headers}"
         with socket.create_connection(("127.0.0.1", self.proxy.target)) as upstream:
             upstream.sendall(head.encode("latin-1").replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") + body)
@@ -44,16 +49,18 @@ class PrefixProxy(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, target: int, prefix: str) -> None:
+    def __init__(self, target: int, prefix: str, token: str | None = None) -> None:
         """Listens on a free port.
 
         Args:
             target: the port of the service.
             prefix: the prefix, with a slash in front and none at the end.
+            token: sent to the service with the requests of browsers that have the cookie `SESSION`.
         """
         super().__init__(("127.0.0.1", 0), type("Request", (_Request,), {"proxy": self}))
         self.target = target
         self.prefix = prefix
+        self.token = token
         self.url = f"http://127.0.0.1:{self.server_port}{prefix}"
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,))
 

@@ -10,10 +10,14 @@ export type Schema = components['schemas'];
 /** The address of the service, with a slash at the end. The page is one segment below it, whatever the prefix. */
 export const serviceUrl = new URL('.', document.baseURI);
 
-/** Fetches with the token of the tab. A 401 leads back to the sign-in, which keeps the place. */
+/**
+ * Fetches with the token of the tab. A 401 leads back to the sign-in, which keeps the place.
+ *
+ * The service knows no cookies; a proxy before it may have signed the user in by one.
+ */
 export async function fetchSigned(input: Request): Promise<Response> {
   const token = signIn.token;
-  const request = new Request(input, { cache: 'no-store', credentials: 'omit' });
+  const request = new Request(input, { cache: 'no-store', credentials: 'same-origin' });
   if (token !== null) request.headers.set('Authorization', `Bearer ${token}`);
   let response: Response;
   try {

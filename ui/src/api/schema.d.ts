@@ -2268,6 +2268,8 @@ export interface components {
              * @enum {unknown}
              */
             auth_mode: "jwt" | "none";
+            /** @description Whether this request came with a valid token, or with that of a proxy; or none is required. */
+            authenticated: boolean;
             /** @description What this process serves; a reader only searches. */
             capabilities: ("delete" | "ingest" | "runs" | "search")[];
         };

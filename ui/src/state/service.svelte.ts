@@ -24,7 +24,8 @@ class Service {
     try {
       this.info = await fetchInfo();
       this.problem = null;
-      signIn.required = this.info.auth_mode !== 'none';
+      const isSignedInByProxy = signIn.token === null && this.info.authenticated;
+      signIn.required = this.info.auth_mode !== 'none' && !isSignedInByProxy;
     } catch (error) {
       this.problem = error;
     }

@@ -36,7 +36,7 @@ async def show_overview(request: Request, _body: bytes, backend: Backend) -> Res
     return response
 
 
-async def show_info(_request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_info(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /info`: how to authenticate and how many components are hosted, but not which."""
     return json_response(
         Info(
@@ -48,6 +48,7 @@ async def show_info(_request: Request, _body: bytes, backend: Backend) -> Respon
             workflow_count=backend.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
             auth_mode=backend.authorizer.mode,
+            authenticated=await backend.authorizer.is_authenticated(request),
             capabilities=["search"] if backend.is_reader else ["search", "ingest", "delete", "runs"],
         )
     )

@@ -57,6 +57,10 @@ class Info(Struct, frozen=True):
     workflow_count: int
     mcp: ToolServer
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
+    authenticated: Annotated[
+        bool,
+        Meta(description="Whether this request came with a valid token, or with that of a proxy; or none is required."),
+    ]
     capabilities: Annotated[
         list[Literal["search", "ingest", "delete", "runs"]],
         Meta(description="What this process serves; a reader only searches."),

@@ -165,8 +165,11 @@ def test_a_search_may_end_once_its_page_is_full(service: RunningService) -> None
     whole = service.search(filter=condition, limit=3).json()
     ended = service.search(filter=condition, limit=3, total="at_least").json()
     assert ended["data"] == whole["data"]
-    # So few traces are looked at together.
-    assert (ended["meta"]["total_count"], ended["meta"]["total_is"]) == (len(MADE) - 1, "exact")
+    # One more than what is on the page, however many were looked at together.
+    assert (ended["meta"]["total_count"], ended["meta"]["total_is"]) == (4, "at_least")
+    assert whole["meta"]["total_count"] == len(MADE) - 1
+    last = service.search(filter=condition, limit=3, page=5, total="at_least").json()
+    assert (last["meta"]["total_count"], last["meta"]["total_is"]) == (len(MADE) - 1, "exact")
     assert "total_is" not in whole["meta"]
 
 

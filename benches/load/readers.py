@@ -18,6 +18,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from queue import Empty
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
@@ -139,20 +140,25 @@ def measure_beside(writer: RunningService, reader: RunningService, rate: int, se
     searching = threading.Thread(target=lambda: taken.extend(searches(reader.port, seconds)))
     sending.start()
     searching.start()
-    ages = probe(reader.port, acknowledged, seconds)
+    ages = probe(reader.port, acknowledged, sending)
     searching.join()
     sending.join()
+    assert sending.exitcode == 0, "the sender has failed"
     report("age of what the reader shows", ages)
     report("searches beside it", taken)
 
 
-def probe(port: int, acknowledged: multiprocessing.Queue[tuple[int, float]], seconds: float) -> list[float]:
-    """Returns how long after its acknowledgement a trace was found, of one trace after the other."""
+def probe(
+    port: int, acknowledged: multiprocessing.Queue[tuple[int, float]], sending: multiprocessing.Process
+) -> list[float]:
+    """Returns how long after its acknowledgement a trace was found, of one after the other while some are sent."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     ages: list[float] = []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        number, at = acknowledged.get(timeout=30)
+    while sending.is_alive():
+        try:
+            number, at = acknowledged.get(timeout=1)
+        except Empty:
+            continue
         while not acknowledged.empty():
             number, at = acknowledged.get()
         while not is_found(connection, trace_id(number, TRACES - 1)):

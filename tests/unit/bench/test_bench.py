@@ -27,11 +27,14 @@ from spanwise.bench.peers import PEERS, Query, QueryResult, open_peer
 from spanwise.bench.plan import Effort, Plan
 from spanwise.bench.queries import bind_literals, fill, query_templates
 from spanwise.bench.report import BY_HAND, write_report
+from spanwise.bench.report.bars import bar_chart
+from spanwise.bench.report.figures import DataSet, chosen, largest_compared
 from spanwise.bench.report.readme import BEGIN, END, rewrite
 from spanwise.bench.service import load_generator
 from spanwise.bench.stages import aggregate, build, check
 from spanwise.bench.tables import geometric_mean, milliseconds, percentile, ratio
 from spanwise.cli import commands
+from support.paths import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -339,6 +342,16 @@ def test_a_readme_without_the_region_is_rejected(tmp_path: Path) -> None:
     readme.write_text(f"{END} {BEGIN}")
     with pytest.raises(ConfigurationError, match="expected a region between"):
         rewrite(readme, [])
+
+
+def test_the_bar_chart_of_the_documentation_shows_its_figures() -> None:
+    data_sets = msgspec.json.decode((ROOT / "docs" / "benchmarks.json").read_bytes(), type=list[DataSet])
+    chart = bar_chart(data_sets)
+    assert chart == (ROOT / "docs" / "benchmarks-bars.svg").read_text("utf-8")
+    rows = chosen(largest_compared(data_sets))
+    assert len(rows) == 7
+    for row in rows:
+        assert f"Spanwise {milliseconds(row.engines['spanwise'].median_ms)}, " in chart
 
 
 # The command

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spanwise.bench.report.bars import bar_chart
 from spanwise.bench.report.figures import figures
 from spanwise.bench.report.growth import growth_plot
 from spanwise.bench.report.page import page
@@ -27,7 +28,8 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
 
     Args:
         measured: the results of the data sets.
-        report: the Markdown file; the JSON and the SVG file have the same name with another extension.
+        report: the Markdown file; the JSON and the SVG file have the same name with another extension, the bar chart
+            `-bars.svg`.
         readme: a file with a marked region for the short table, if any.
 
     Raises:
@@ -35,8 +37,11 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
     """
     plot, data = report.with_suffix(".svg"), report.with_suffix(".json")
     report.parent.mkdir(parents=True, exist_ok=True)
+    found = figures(measured)
     plot.write_text(growth_plot(measured), "utf-8")
-    data.write_bytes(msgspec.json.format(msgspec.json.encode(figures(measured)), indent=1) + b"\n")
+    if found:
+        report.with_name(f"{report.stem}-bars.svg").write_text(bar_chart(found), "utf-8")
+    data.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     report.write_text(page(measured, plot.name, data.name) + _kept(report), "utf-8")
     if readme:
         rewrite(readme, measured)

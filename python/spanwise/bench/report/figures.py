@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from spanwise.bench.results import Asked, Engines, Pages, QueryTimes, Results
 
 OURS = "spanwise"
+_CHOSEN = (
+    "trace_id EQ",
+    "status EQ ERROR",
+    "name CONTAINS",
+    "user_id CONTAINS",
+    "mix",
+    "match all",
+    "sessions of all",
+)
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -92,6 +101,16 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
 def figures(measured: Sequence[Results]) -> list[DataSet]:
     """Returns the figures of every data set."""
     return [_data_set(results) for results in measured]
+
+
+def largest_compared(data_sets: Sequence[DataSet]) -> DataSet:
+    """Returns the largest data set that was measured with peers; if there is none, the largest."""
+    return max(data_sets, key=lambda data_set: (data_set.geometric_mean is not None, data_set.traces))
+
+
+def chosen(data_set: DataSet) -> list[Compared]:
+    """Returns the queries that the README shows, if there is a peer."""
+    return [row for row in data_set.queries if row.title in _CHOSEN and row.fastest_peer and row.ratio]
 
 
 def figure(times: Sequence[float]) -> Figure:

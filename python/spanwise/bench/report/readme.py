@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.bench.report.figures import OURS, figures
+from spanwise.bench.report.bars import PEERS
+from spanwise.bench.report.figures import OURS, chosen, figures, largest_compared
 from spanwise.bench.report.goals import SCATTERED
 from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 from spanwise.errors import ConfigurationError
@@ -17,16 +18,6 @@ if TYPE_CHECKING:
     from spanwise.bench.results import Results
 
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
-_PEERS = {"duckdb": "DuckDB", "polars": "Polars", "datafusion": "DataFusion"}
-_CHOSEN = (
-    "trace_id EQ",
-    "status EQ ERROR",
-    "name CONTAINS",
-    "user_id CONTAINS",
-    "mix",
-    "match all",
-    "sessions of all",
-)
 
 
 def rewrite(readme: Path, measured: Sequence[Results]) -> None:
@@ -45,7 +36,7 @@ def rewrite(readme: Path, measured: Sequence[Results]) -> None:
 
 def short_table(measured: Sequence[Results]) -> str:
     """Returns the table, and a line about the data set and the machine."""
-    found = max(figures(measured), key=lambda data_set: (data_set.geometric_mean is not None, data_set.traces))
+    found = largest_compared(figures(measured))
     last = found.stages.get("engine") or next(reversed(found.stages.values()))
     line = (
         f"Medians over {found.traces:,} traces with {found.documents} documents, on {last.cores} cores "
@@ -56,11 +47,11 @@ def short_table(measured: Sequence[Results]) -> str:
 
 
 def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:
-    for row in found.queries:
-        if row.title in _CHOSEN and row.fastest_peer and row.ratio:
+    for row in chosen(found):
+        if row.fastest_peer and row.ratio:
             peer = milliseconds(row.engines[row.fastest_peer].median_ms)
             ours = milliseconds(row.engines[OURS].median_ms)
-            yield row.title, ours, f"{peer} ({_PEERS[row.fastest_peer]})", ratio(row.ratio)
+            yield row.title, ours, f"{peer} ({PEERS[row.fastest_peer]})", ratio(row.ratio)
     if found.geometric_mean:
         yield f"all {len(found.queries)} queries, geometric mean", "", "", ratio(found.geometric_mean)
     for served in found.http:

@@ -31,7 +31,6 @@ __all__ = [
     "TailFeed",
     "TraceStore",
     "__version__",
-    "attribute_keys",
     "columns_read",
     "drop_metrics",
     "filter_schema",
@@ -151,13 +150,6 @@ class Aggregation:
         The rows that are kept of its results are charged to the caller, and only it is answered with them.
         """
 
-    def prepare(self, store: TraceStore, cancel: CancellationToken | None = None) -> PreparedAggregation:
-        """Selects the traces in the current state of `store`, and finds their groups.
-
-        Raises:
-            CancelledError: `cancel` was cancelled.
-        """
-
 @final
 class PreparedAggregation:
     """An aggregation whose traces are selected and whose groups are known."""
@@ -227,44 +219,9 @@ class AttributeKeys:
     def uncounted(self) -> int:
         """How many of these are not counted, because their attributes are not indexed yet."""
 
-def attribute_keys(
-    store: TraceStore,
-    filter: Filter,
-    limit: int,
-    prefix: str = "",
-    cancel: CancellationToken | None = None,
-) -> AttributeKeys:
-    """Counts the keys of attributes among the traces that match, and returns the `limit` most frequent ones.
-
-    `prefix` is what the keys start with, as filters spell them: `attributes.` or `resource.`, and the key.
-
-    Raises:
-        ConfigurationError: the limit is not in 1 to 1,000.
-        PayloadTooLargeError: too many documents would have to be looked at.
-        CancelledError: `cancel` was cancelled.
-    """
-
 @final
 class FacetPlan:
     """Facets that can be counted in one state of a store."""
-
-    def __new__(
-        cls,
-        store: TraceStore,
-        filter: Filter,
-        keys: list[str],
-        limit: int,
-        prefix: tuple[str, str] | None = None,
-        exclude_own: bool = False,
-    ) -> FacetPlan:
-        """Plans the facets of the fields `keys`, each with its `limit` most frequent values.
-
-        `prefix` is one of `keys` and what its values start with. `exclude_own` leaves the conditions on a field out of
-        its own counts.
-
-        Raises:
-            ConfigurationError: a field has no facet or is repeated, or the limit is not in 1 to 1,000.
-        """
 
     @property
     def bytes(self) -> int:
@@ -328,6 +285,25 @@ class Gathering:
         """Searches for one page of spans, as `TraceStore.search_spans`; found by `page`."""
 
     @staticmethod
+    def aggregate(shards: int, aggregation: Aggregation) -> Gathering:
+        """Counts and measures, as `TraceStore.prepare`; found by `numbers`."""
+
+    @staticmethod
+    def facets(
+        shards: int,
+        filter: Filter,
+        keys: list[str],
+        limit: int,
+        prefix: tuple[str, str] | None,
+        exclude_own: bool,
+    ) -> Gathering:
+        """Counts facets, as `TraceStore.plan_facets`; found by `counted_facets`."""
+
+    @staticmethod
+    def attribute_keys(shards: int, filter: Filter, limit: int, prefix: str) -> Gathering:
+        """Counts the keys of attributes, as `TraceStore.attribute_keys`; found by `counted_keys`."""
+
+    @staticmethod
     def trace(trace_id: str, filter: Filter, detail: str, is_damaged: bool) -> Gathering:
         """Looks up one trace on one shard, as `TraceStore.trace`, or as `TraceStore.damaged_trace`; found by `json`."""
 
@@ -342,6 +318,10 @@ class Gathering:
     @property
     def query(self) -> bytes:
         """What the search is, with its restrictions, for `PinnedSearch`."""
+
+    @property
+    def max_bytes(self) -> int | None:
+        """How much memory all shards together take at most from now on, in bytes; None while that is not known."""
 
     def questions(self) -> list[bytes | None] | None:
         """Returns a question for every shard that is asked something; `None` once everything is known.
@@ -364,6 +344,15 @@ class Gathering:
 
     def json(self) -> bytes | None:
         """Returns what was looked up as JSON; `None` if there is no such, or the filter does not match the trace."""
+
+    def numbers(self) -> tuple[bytes, int]:
+        """Returns the response's `data` of an aggregation as JSON, and the number of traces that match."""
+
+    def counted_facets(self) -> Facets:
+        """Returns the facets that were counted."""
+
+    def counted_keys(self) -> AttributeKeys:
+        """Returns the keys of attributes that were counted."""
 
 @final
 class PinnedSearch:
@@ -578,7 +567,6 @@ class Tail:
 class TailFeed:
     """Follows one store for all its readers."""
 
-    def __new__(cls, store: TraceStore) -> TailFeed: ...
     @property
     def position(self) -> int:
         """A number that grows when a trace changes."""
@@ -733,6 +721,46 @@ class TraceStore:
             CancelledError: `cancel` was cancelled.
             PayloadTooLargeError: too many documents would have to be looked at.
         """
+
+    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> PreparedAggregation:
+        """Selects the traces of an aggregation in the present state, and finds their groups.
+
+        Raises:
+            CancelledError: `cancel` was cancelled.
+        """
+
+    def plan_facets(
+        self,
+        filter: Filter,
+        keys: list[str],
+        limit: int,
+        prefix: tuple[str, str] | None = None,
+        exclude_own: bool = False,
+    ) -> FacetPlan:
+        """Plans the facets of the fields `keys`, each with its `limit` most frequent values, in the present state.
+
+        `prefix` is one of `keys` and what its values start with. `exclude_own` leaves the conditions on a field out of
+        its own counts.
+
+        Raises:
+            ConfigurationError: a field has no facet or is repeated, or the limit is not in 1 to 1,000.
+        """
+
+    def attribute_keys(
+        self, filter: Filter, limit: int, prefix: str = "", cancel: CancellationToken | None = None
+    ) -> AttributeKeys:
+        """Counts the keys of attributes among the traces that match, and returns the `limit` most frequent ones.
+
+        `prefix` is what the keys start with, as filters spell them: `attributes.` or `resource.`, and the key.
+
+        Raises:
+            ConfigurationError: the limit is not in 1 to 1,000.
+            PayloadTooLargeError: too many documents would have to be looked at.
+            CancelledError: `cancel` was cancelled.
+        """
+
+    def tail_feed(self) -> TailFeed:
+        """Returns what follows the store for all readers."""
 
     def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
         """Returns one trace as JSON; `None` if there is none or the filter does not match it.

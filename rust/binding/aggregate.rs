@@ -6,14 +6,12 @@ use pyo3::prelude::*;
 
 use super::detach::detached;
 use super::running_call::{PyCancellationToken, token_of};
-use super::store::PyTraceStore;
 use crate::search::{Aggregation, PreparedAggregation};
-use crate::storage::Snapshot;
 
 /// A compiled aggregation: immutable, shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Aggregation", frozen)]
 pub(super) struct PyAggregation {
-    aggregation: Arc<Aggregation>,
+    pub(super) aggregation: Arc<Aggregation>,
 }
 
 #[pymethods]
@@ -35,25 +33,12 @@ impl PyAggregation {
     fn charged_to(&self, caller: &str) -> Self {
         Self { aggregation: Arc::new(self.aggregation.charged_to(caller)) }
     }
-
-    /// Selects the traces in the current state of `store`, and finds their groups.
-    #[pyo3(signature = (store, cancel = None))]
-    fn prepare(
-        &self,
-        py: Python<'_>,
-        store: &PyTraceStore,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPreparedAggregation> {
-        let token = token_of(cancel);
-        let prepare = |snapshot: &Snapshot| PreparedAggregation::new(snapshot, &self.aggregation, &token);
-        detached(py, || store.opened.answer(prepare)).map(|prepared| PyPreparedAggregation { prepared })
-    }
 }
 
 /// An aggregation whose traces are selected and whose groups are known.
 #[pyclass(module = "spanwise._engine", name = "PreparedAggregation", frozen)]
 pub(super) struct PyPreparedAggregation {
-    prepared: PreparedAggregation,
+    pub(super) prepared: PreparedAggregation,
 }
 
 #[pymethods]

@@ -3,47 +3,35 @@
 use pyo3::prelude::*;
 
 use super::detach::detached;
-use super::filter::PyFilter;
 use super::running_call::{PyCancellationToken, token_of};
-use super::store::PyTraceStore;
+use crate::error::Result;
 use crate::search::{FacetPlan, FacetRequest, Facets};
+
+/// Returns the request for facets that Python asks for.
+///
+/// # Errors
+/// As [`FacetRequest::new`] and [`FacetRequest::with_prefix`].
+pub(super) fn facet_request(
+    keys: &[String],
+    limit: usize,
+    (prefix, exclude_own): (Option<&(String, String)>, bool),
+) -> Result<FacetRequest> {
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let request = FacetRequest::new(&keys, limit)?.excluding_own(exclude_own);
+    match prefix {
+        Some((key, text)) => request.with_prefix(key, text),
+        None => Ok(request),
+    }
+}
 
 /// Facets that can be counted in one state of a store.
 #[pyclass(module = "spanwise._engine", name = "FacetPlan", frozen)]
 pub(super) struct PyFacetPlan {
-    plan: FacetPlan,
+    pub(super) plan: FacetPlan,
 }
 
 #[pymethods]
 impl PyFacetPlan {
-    /// Plans the facets of the fields `keys` among the traces that match.
-    #[new]
-    #[pyo3(signature = (store, filter, keys, limit, prefix = None, exclude_own = false))]
-    #[allow(
-        clippy::needless_pass_by_value,
-        clippy::too_many_arguments,
-        reason = "keyword arguments of Python"
-    )]
-    fn new(
-        py: Python<'_>,
-        store: &PyTraceStore,
-        filter: &PyFilter,
-        keys: Vec<String>,
-        limit: usize,
-        prefix: Option<(String, String)>,
-        exclude_own: bool,
-    ) -> PyResult<Self> {
-        let plan = detached(py, || {
-            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            let mut request = FacetRequest::new(&keys, limit)?.excluding_own(exclude_own);
-            if let Some((key, text)) = &prefix {
-                request = request.with_prefix(key, text)?;
-            }
-            FacetPlan::new(store.opened.present()?, &filter.filter, request)
-        })?;
-        Ok(Self { plan })
-    }
-
     /// An upper bound of the memory that `run` takes, in bytes.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
@@ -61,7 +49,7 @@ impl PyFacetPlan {
 /// Counted facets.
 #[pyclass(module = "spanwise._engine", name = "Facets", frozen)]
 pub(super) struct PyFacets {
-    facets: Facets,
+    pub(super) facets: Facets,
 }
 
 #[pymethods]

@@ -27,7 +27,7 @@ mod _engine {
     #[pymodule_export]
     use super::aggregate::{PyAggregation, PyPreparedAggregation};
     #[pymodule_export]
-    use super::attributes::{PyAttributeKeys, attribute_keys};
+    use super::attributes::PyAttributeKeys;
     #[pymodule_export]
     use super::bulk::{
         PyDownload, PySpanFileJoiner, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns,

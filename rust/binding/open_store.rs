@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::error::{Error, Result};
-use crate::storage::{Changes, Follower, Snapshot, Stats, TraceStore};
+use crate::progress::Progress;
+use crate::storage::{Changes, Follower, Options, Snapshot, Stats, TraceStore};
 
 /// How the store is open.
 pub(super) enum OpenStore {
@@ -16,6 +19,22 @@ pub(super) enum OpenStore {
 }
 
 impl OpenStore {
+    /// Opens the store at `url` as its writer, with options as JSON. `progress` counts the objects that are read.
+    ///
+    /// # Errors
+    /// As [`TraceStore::open`].
+    pub(super) fn open(url: &str, options: Option<&[u8]>, progress: Progress) -> Result<Self> {
+        TraceStore::open(url, Options { progress, ..options_of(options)? }).map(Self::Writer)
+    }
+
+    /// Follows the store at `url`, with options as JSON.
+    ///
+    /// # Errors
+    /// As [`TraceStore::follow`].
+    pub(super) fn follow(url: &str, options: Option<&[u8]>) -> Result<Self> {
+        TraceStore::follow(url, options_of(options)?).map(Self::Follower)
+    }
+
     /// Returns the state to answer from.
     ///
     /// # Errors
@@ -125,4 +144,17 @@ impl OpenStore {
             }
         }
     }
+}
+
+/// Returns a report about `object` as JSON.
+///
+/// # Errors
+/// None for reports that can be written as JSON.
+pub(super) fn as_json(object: &str, report: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(report).map_err(|error| Error::storage(object, error))
+}
+
+fn options_of(json: Option<&[u8]>) -> Result<Options> {
+    serde_json::from_slice(json.unwrap_or(b"{}"))
+        .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))
 }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::detach::detached;
 use crate::otlp::{self, Encoding, Signal, response};
+use crate::storage::IngestReport;
 
 /// The result of ingesting one OTLP request.
 #[pyclass(module = "spanwise._engine", name = "IngestReport", frozen, get_all)]
@@ -16,6 +17,15 @@ pub(super) struct PyIngestReport {
     pub(super) content_type: &'static str,
 }
 
+impl PyIngestReport {
+    /// Returns the report on the spans of a request.
+    pub(super) fn new(encoding: Encoding, stored: IngestReport) -> Self {
+        let IngestReport { accepted: accepted_spans, rejected: rejected_spans, reason } = stored;
+        let response = response::success(encoding, Signal::Traces, rejected_spans, &reason);
+        Self { accepted_spans, rejected_spans, reason, response, content_type: encoding.media_type() }
+    }
+}
+
 /// The result of ingesting one OTLP request with log records.
 #[pyclass(module = "spanwise._engine", name = "LogIngestReport", frozen, get_all)]
 pub(super) struct PyLogIngestReport {
@@ -25,6 +35,16 @@ pub(super) struct PyLogIngestReport {
     pub(super) reason: String,
     pub(super) response: Vec<u8>,
     pub(super) content_type: &'static str,
+}
+
+impl PyLogIngestReport {
+    /// Returns the report on the log records of a request, of which `dropped_records` carry no content of a span.
+    pub(super) fn new(encoding: Encoding, stored: IngestReport, dropped_records: u64) -> Self {
+        let IngestReport { accepted: kept_records, rejected: rejected_records, reason } = stored;
+        let response = response::success(encoding, Signal::Logs, rejected_records, &reason);
+        let content_type = encoding.media_type();
+        Self { kept_records, dropped_records, rejected_records, reason, response, content_type }
+    }
 }
 
 /// The result of dropping one OTLP request with metrics.

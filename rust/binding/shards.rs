@@ -1,21 +1,26 @@
 //! The Python classes of searches over shards, and of requests that are divided among them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use pyo3::prelude::*;
 
+use super::aggregate::PyAggregation;
+use super::attributes::PyAttributeKeys;
 use super::detach::detached;
+use super::facets::{PyFacets, facet_request};
 use super::filter::{PyFilter, PySpanFilter};
+use super::open_store::OpenStore;
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
 use super::running_call::{PyCancellationToken, token_of};
 use super::store::PyTraceStore;
 use crate::error::{Error, Result};
 use crate::ingest::{RequestDecoder, SplitRequest};
-use crate::otlp::{Encoding, Signal, TraceId, response};
+use crate::otlp::{Encoding, TraceId};
 use crate::placement::ShardMap;
 use crate::search::{Detail, Found, Gathering, PageRequest, PinnedSearch, RunView, Sort, SpanPageRequest};
+use crate::storage::IngestReport;
 use crate::trace::values::ValuePart;
 
 /// One search over all shards: what to ask them, and what they answered.
@@ -84,6 +89,43 @@ impl PyGathering {
         })
     }
 
+    /// Counts and measures, as `Aggregation.prepare` and `PreparedAggregation.run`.
+    #[staticmethod]
+    fn aggregate(py: Python<'_>, shards: usize, aggregation: &PyAggregation) -> PyResult<Self> {
+        detached(py, || Ok(Self::new(Gathering::aggregate(shards, &aggregation.aggregation))))
+    }
+
+    /// Counts facets, as `FacetPlan`.
+    #[staticmethod]
+    #[pyo3(signature = (shards, filter, keys, limit, prefix, exclude_own))]
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn facets(
+        py: Python<'_>,
+        shards: usize,
+        filter: &PyFilter,
+        keys: Vec<String>,
+        limit: usize,
+        prefix: Option<(String, String)>,
+        exclude_own: bool,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let request = facet_request(&keys, limit, (prefix.as_ref(), exclude_own))?;
+            Ok(Self::new(Gathering::facets(shards, &filter.filter, request)?))
+        })
+    }
+
+    /// Counts the keys of attributes, as `attribute_keys`.
+    #[staticmethod]
+    fn attribute_keys(
+        py: Python<'_>,
+        shards: usize,
+        filter: &PyFilter,
+        limit: usize,
+        prefix: &str,
+    ) -> PyResult<Self> {
+        detached(py, || Ok(Self::new(Gathering::attribute_keys(shards, &filter.filter, (prefix, limit))?)))
+    }
+
     /// Looks up one trace on one shard, as `TraceStore.trace`, or as `TraceStore.damaged_trace`.
     #[staticmethod]
     fn trace(trace_id: &str, filter: &PyFilter, detail: &str, is_damaged: bool) -> Self {
@@ -120,11 +162,41 @@ impl PyGathering {
         detached(py, || self.search.lock().unwrap_or_else(PoisonError::into_inner).take(&answers))
     }
 
+    /// How much memory all shards together take at most from now on, in bytes; `None` while that is not known.
+    #[getter]
+    fn max_bytes(&self) -> Option<u64> {
+        self.search.lock().unwrap_or_else(PoisonError::into_inner).max_bytes()
+    }
+
+    /// Returns the response's `data` of an aggregation as JSON, and the number of traces that match.
+    fn numbers(&self, py: Python<'_>) -> PyResult<(Vec<u8>, u64)> {
+        match self.found(py)? {
+            Found::Aggregate(result) => Ok((result.data, result.matched)),
+            _ => detached(py, || Err(another_kind("numbers"))),
+        }
+    }
+
+    /// Returns the facets that were counted.
+    fn counted_facets(&self, py: Python<'_>) -> PyResult<PyFacets> {
+        match self.found(py)? {
+            Found::Facets(facets) => Ok(PyFacets { facets }),
+            _ => detached(py, || Err(another_kind("facets"))),
+        }
+    }
+
+    /// Returns the keys of attributes that were counted.
+    fn counted_keys(&self, py: Python<'_>) -> PyResult<PyAttributeKeys> {
+        match self.found(py)? {
+            Found::AttributeKeys(keys) => Ok(PyAttributeKeys(keys)),
+            _ => detached(py, || Err(another_kind("keys of attributes"))),
+        }
+    }
+
     /// Returns the page that was searched for.
     fn page(&self, py: Python<'_>) -> PyResult<PyPage> {
         match self.found(py)? {
             Found::Page(page) => Ok(PyPage::new(page)),
-            Found::Trace(_) => detached(py, || Err(another_kind("a page"))),
+            _ => detached(py, || Err(another_kind("a page"))),
         }
     }
 
@@ -132,7 +204,7 @@ impl PyGathering {
     fn json(&self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
         match self.found(py)? {
             Found::Trace(found) => Ok(found),
-            Found::Page(_) => detached(py, || Err(another_kind("a trace"))),
+            _ => detached(py, || Err(another_kind("a trace"))),
         }
     }
 }
@@ -145,18 +217,16 @@ fn another_kind(wanted: &str) -> Error {
 #[pyclass(module = "spanwise._engine", name = "PinnedSearch", frozen)]
 pub(super) struct PyPinnedSearch {
     search: PinnedSearch,
-    store: Py<PyTraceStore>,
+    store: Arc<OpenStore>,
 }
 
 #[pymethods]
 impl PyPinnedSearch {
     /// Pins the present state of `store` for the search that `Gathering.query` describes.
     #[new]
-    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
-    fn new(py: Python<'_>, store: Bound<'_, PyTraceStore>, query: &[u8]) -> PyResult<Self> {
-        let opened = &store.get().opened;
-        let search = detached(py, || PinnedSearch::new(opened.present()?, query))?;
-        Ok(Self { search, store: store.unbind() })
+    fn new(py: Python<'_>, store: &PyTraceStore, query: &[u8]) -> PyResult<Self> {
+        let store = store.opened.clone();
+        detached(py, || Ok(Self { search: PinnedSearch::new(store.present()?, query)?, store }))
     }
 
     /// Answers one question of a `Gathering`.
@@ -168,10 +238,9 @@ impl PyPinnedSearch {
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<Vec<u8>> {
         let token = token_of(cancel);
-        let opened = &self.store.get().opened;
         detached(py, || {
             let answer = self.search.answer(question, &token);
-            let successor = opened.successor_of(self.search.snapshot(), &answer)?;
+            let successor = self.store.successor_of(self.search.snapshot(), &answer)?;
             // What was answered before is of a state that cannot be read any more.
             if successor.is_some() { Err(Error::PinLost) } else { answer }
         })
@@ -247,10 +316,16 @@ pub(super) struct PySplitRequest {
 
 impl PySplitRequest {
     /// Returns the sums of outcomes, with what was rejected before.
-    fn sum(&self, outcomes: Vec<Outcome>) -> Outcome {
-        let start = (0, self.request.rejected, self.request.reason.clone());
-        outcomes.into_iter().fold(start, |(accepted, rejected, first), (more, bad, reason)| {
-            (accepted + more, rejected + bad, if first.is_empty() { reason } else { first })
+    fn sum(&self, outcomes: Vec<Outcome>) -> IngestReport {
+        let start = IngestReport {
+            accepted: 0,
+            rejected: self.request.rejected,
+            reason: self.request.reason.clone(),
+        };
+        outcomes.into_iter().fold(start, |sum, (accepted, rejected, reason)| IngestReport {
+            accepted: sum.accepted + accepted,
+            rejected: sum.rejected + rejected,
+            reason: if sum.reason.is_empty() { reason } else { sum.reason },
         })
     }
 }
@@ -272,27 +347,12 @@ impl PySplitRequest {
 
     /// Returns the report on the spans, from what every shard says of its part, in the order of `parts`.
     fn report(&self, outcomes: Vec<Outcome>) -> PyIngestReport {
-        let (accepted_spans, rejected_spans, reason) = self.sum(outcomes);
-        PyIngestReport {
-            accepted_spans,
-            rejected_spans,
-            response: response::success(self.encoding, Signal::Traces, rejected_spans, &reason),
-            reason,
-            content_type: self.encoding.media_type(),
-        }
+        PyIngestReport::new(self.encoding, self.sum(outcomes))
     }
 
     /// Returns the report on the log records, as `report` does of spans.
     fn log_report(&self, outcomes: Vec<Outcome>) -> PyLogIngestReport {
-        let (kept_records, rejected_records, reason) = self.sum(outcomes);
-        PyLogIngestReport {
-            kept_records,
-            dropped_records: self.request.dropped,
-            rejected_records,
-            response: response::success(self.encoding, Signal::Logs, rejected_records, &reason),
-            reason,
-            content_type: self.encoding.media_type(),
-        }
+        PyLogIngestReport::new(self.encoding, self.sum(outcomes), self.request.dropped)
     }
 }
 

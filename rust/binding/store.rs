@@ -1,26 +1,52 @@
 //! The Python class `TraceStore`, and the functions about its requests.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
+use super::aggregate::{PyAggregation, PyPreparedAggregation};
+use super::attributes::PyAttributeKeys;
 use super::bulk::{PyDownload, import_all};
 use super::detach::detached;
+use super::facets::{PyFacetPlan, facet_request};
 use super::filter::{PyFilter, PySpanFilter};
-use super::open_store::OpenStore;
+use super::open_store::{OpenStore, as_json};
 use super::otlp::{PyIngestReport, PyLogIngestReport};
 use super::page::PyPage;
 use super::running_call::{PyCancellationToken, PyProgress, progress_of, token_of};
+use super::tail::PyTailFeed;
 use crate::bulk::{self, Format};
-use crate::error::{Error, Result};
-use crate::otlp::{Encoding, Signal, SpanId, TraceId, response};
-use crate::search::{self, Detail, PageRequest, RunView, Sort, SpanPageRequest};
-use crate::storage::{LogIngestReport, Options, TraceStore};
+use crate::error::Result;
+use crate::otlp::{Encoding, SpanId, TraceId};
+use crate::search::{
+    self, CancellationToken, Detail, FacetPlan, Page, PageRequest, PreparedAggregation, RunView, Sort,
+    SpanPageRequest,
+};
+use crate::storage::{Snapshot, TraceStore};
 use crate::trace::values::ValuePart;
 
 /// A durable store of traces with a single writer.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
 pub(super) struct PyTraceStore {
-    pub(super) opened: OpenStore,
+    pub(super) opened: Arc<OpenStore>,
+}
+
+impl PyTraceStore {
+    fn of(opened: OpenStore) -> Self {
+        Self { opened: Arc::new(opened) }
+    }
+
+    /// Returns the page that `search` finds in the present state.
+    fn search(
+        &self,
+        py: Python<'_>,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+        search: impl Fn(&Snapshot, &CancellationToken) -> Result<Page> + Send + Sync,
+    ) -> PyResult<PyPage> {
+        let token = token_of(cancel);
+        detached(py, || self.opened.answer(|snapshot| search(snapshot, &token))).map(PyPage::new)
+    }
 }
 
 #[pymethods]
@@ -35,16 +61,14 @@ impl PyTraceStore {
         progress: Option<Bound<'_, PyProgress>>,
     ) -> PyResult<Self> {
         let progress = progress_of(progress);
-        let store = detached(py, || TraceStore::open(url, Options { progress, ..options_of(options)? }))?;
-        Ok(Self { opened: OpenStore::Writer(store) })
+        detached(py, || OpenStore::open(url, options, progress)).map(Self::of)
     }
 
     /// Follows the store at `url`, which another process writes to. If there is none yet, waits for it in the background.
     #[staticmethod]
     #[pyo3(signature = (url, options = None))]
     fn follow(py: Python<'_>, url: &str, options: Option<&[u8]>) -> PyResult<Self> {
-        let follower = detached(py, || TraceStore::follow(url, options_of(options)?))?;
-        Ok(Self { opened: OpenStore::Follower(follower) })
+        detached(py, || OpenStore::follow(url, options)).map(Self::of)
     }
 
     /// Returns up to when everything is known, in microseconds since 1970, of a store that is followed.
@@ -63,8 +87,8 @@ impl PyTraceStore {
     #[pyo3(signature = (url, progress = None))]
     fn open_read_only(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Self> {
         let progress = progress_of(progress);
-        let snapshot = detached(py, || TraceStore::open_read_only_watched(url, &progress))?;
-        Ok(Self { opened: OpenStore::Reader(snapshot) })
+        detached(py, || TraceStore::open_read_only_watched(url, &progress).map(OpenStore::Reader))
+            .map(Self::of)
     }
 
     /// Verifies every object of a store that is not open; returns a report as JSON.
@@ -72,10 +96,7 @@ impl PyTraceStore {
     #[pyo3(signature = (url, progress = None))]
     fn check(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Vec<u8>> {
         let progress = progress_of(progress);
-        detached(py, || {
-            let report = TraceStore::check_watched(url, &progress)?;
-            serde_json::to_vec(&report).map_err(|error| Error::storage(url, error))
-        })
+        detached(py, || as_json(url, &TraceStore::check_watched(url, &progress)?))
     }
 
     /// Copies the store at `url` into the folder `target`, also while another process writes to it; returns what
@@ -90,10 +111,7 @@ impl PyTraceStore {
         indexes: bool,
     ) -> PyResult<Vec<u8>> {
         let progress = progress_of(progress);
-        detached(py, || {
-            let copied = TraceStore::backup_watched(url, target, indexes, &progress)?;
-            serde_json::to_vec(&copied).map_err(|error| Error::storage(url, error))
-        })
+        detached(py, || as_json(url, &TraceStore::backup_watched(url, target, indexes, &progress)?))
     }
 
     /// Stores the spans of one OTLP request; returns once they are durable.
@@ -107,14 +125,8 @@ impl PyTraceStore {
     ) -> PyResult<PyIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
-            let ingested = self.opened.writer()?.ingest_body(body, content_type, content_encoding)?;
-            Ok(PyIngestReport {
-                accepted_spans: ingested.accepted,
-                rejected_spans: ingested.rejected,
-                response: response::success(encoding, Signal::Traces, ingested.rejected, &ingested.reason),
-                reason: ingested.reason,
-                content_type: encoding.media_type(),
-            })
+            let stored = self.opened.writer()?.ingest_body(body, content_type, content_encoding)?;
+            Ok(PyIngestReport::new(encoding, stored))
         })
     }
 
@@ -129,16 +141,8 @@ impl PyTraceStore {
     ) -> PyResult<PyLogIngestReport> {
         detached(py, || {
             let encoding = Encoding::of(content_type)?;
-            let LogIngestReport { stored, dropped } =
-                self.opened.writer()?.ingest_log_body(body, content_type, content_encoding)?;
-            Ok(PyLogIngestReport {
-                kept_records: stored.accepted,
-                dropped_records: dropped,
-                rejected_records: stored.rejected,
-                response: response::success(encoding, Signal::Logs, stored.rejected, &stored.reason),
-                reason: stored.reason,
-                content_type: encoding.media_type(),
-            })
+            let report = self.opened.writer()?.ingest_log_body(body, content_type, content_encoding)?;
+            Ok(PyLogIngestReport::new(encoding, report.stored, report.dropped))
         })
     }
 
@@ -161,14 +165,12 @@ impl PyTraceStore {
         matches: bool,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
+        self.search(py, cancel, |snapshot, token| {
             let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
             let view = RunView { detail: Detail::from_word(detail)?, with_matches: matches };
             let search = if ends_when_full { search::newest_runs } else { search::runs };
-            self.opened.answer(|snapshot| search(snapshot, &filter.filter, request, view, &token))
+            search(snapshot, &filter.filter, request, view, token)
         })
-        .map(PyPage::new)
     }
 
     /// Returns one page of trace ids, newest first, without reading the traces.
@@ -181,12 +183,9 @@ impl PyTraceStore {
         limit: usize,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
-            let request = PageRequest::new(page, limit)?;
-            self.opened.answer(|snapshot| search::ids(snapshot, &filter.filter, request, &token))
+        self.search(py, cancel, |snapshot, token| {
+            search::ids(snapshot, &filter.filter, PageRequest::new(page, limit)?, token)
         })
-        .map(PyPage::new)
     }
 
     /// Returns one page of sessions, the one with the newest last trace first.
@@ -199,12 +198,9 @@ impl PyTraceStore {
         limit: usize,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
-            let request = PageRequest::new(page, limit)?;
-            self.opened.answer(|snapshot| search::sessions(snapshot, &filter.filter, request, &token))
+        self.search(py, cancel, |snapshot, token| {
+            search::sessions(snapshot, &filter.filter, PageRequest::new(page, limit)?, token)
         })
-        .map(PyPage::new)
     }
 
     /// Returns one page of the spans that match, of matching traces: newest trace first, then in the order of the tree.
@@ -221,14 +217,64 @@ impl PyTraceStore {
         with_matches: bool,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || {
+        self.search(py, cancel, |snapshot, token| {
             let search = if ends_when_full { search::newest_spans } else { search::spans };
             let filters = (&*filter.filter, &spans.filter);
             let request = SpanPageRequest { page: PageRequest::new(page, limit)?, with_matches };
-            self.opened.answer(|snapshot| search(snapshot, filters, request, &token))
+            search(snapshot, filters, request, token)
         })
-        .map(PyPage::new)
+    }
+
+    /// Selects the traces of an aggregation in the present state, and finds their groups.
+    #[pyo3(signature = (aggregation, cancel = None))]
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        aggregation: &PyAggregation,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<PyPreparedAggregation> {
+        let (token, aggregation) = (token_of(cancel), &aggregation.aggregation);
+        let prepare = |snapshot: &Snapshot| PreparedAggregation::new(snapshot, aggregation, &token);
+        detached(py, || self.opened.answer(prepare)).map(|prepared| PyPreparedAggregation { prepared })
+    }
+
+    /// Plans the facets of the fields `keys` among the traces that match.
+    #[pyo3(signature = (filter, keys, limit, prefix = None, exclude_own = false))]
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn plan_facets(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        keys: Vec<String>,
+        limit: usize,
+        prefix: Option<(String, String)>,
+        exclude_own: bool,
+    ) -> PyResult<PyFacetPlan> {
+        detached(py, || {
+            let request = facet_request(&keys, limit, (prefix.as_ref(), exclude_own))?;
+            FacetPlan::new(self.opened.present()?, &filter.filter, request)
+        })
+        .map(|plan| PyFacetPlan { plan })
+    }
+
+    /// Counts the keys of attributes among the traces that match.
+    #[pyo3(signature = (filter, limit, prefix = "", cancel = None))]
+    fn attribute_keys(
+        &self,
+        py: Python<'_>,
+        filter: &PyFilter,
+        limit: usize,
+        prefix: &str,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+    ) -> PyResult<PyAttributeKeys> {
+        let (token, filter) = (token_of(cancel), &filter.filter);
+        let count = |snapshot: &Snapshot| search::attribute_keys(snapshot, filter, (prefix, limit), &token);
+        detached(py, || self.opened.answer(count)).map(PyAttributeKeys)
+    }
+
+    /// Returns what follows the store for all readers.
+    fn tail_feed(&self) -> PyTailFeed {
+        PyTailFeed::new(self.opened.clone())
     }
 
     /// Returns one trace as JSON; `None` if there is none or the filter does not match it.
@@ -314,11 +360,8 @@ impl PyTraceStore {
     /// Returns the matching traces as the bytes of a file, in chunks.
     fn export(&self, py: Python<'_>, filter: &PyFilter, format: &str) -> PyResult<PyDownload> {
         detached(py, || {
-            bulk::Download::new(
-                self.opened.present()?,
-                filter.filter.as_ref().clone(),
-                Format::from_word(format)?,
-            )
+            let format = Format::from_word(format)?;
+            bulk::Download::new(self.opened.present()?, filter.filter.as_ref().clone(), format)
         })
         .map(PyDownload::new)
     }
@@ -349,18 +392,11 @@ impl PyTraceStore {
 
     /// Returns counts and sizes as JSON.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
-        detached(py, || {
-            serde_json::to_vec(&self.opened.stats()?).map_err(|error| Error::storage("stats", error))
-        })
+        detached(py, || as_json("stats", &self.opened.stats()?))
     }
 
     /// Closes the store and releases it to the next opener.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.opened.close())
     }
-}
-
-fn options_of(json: Option<&[u8]>) -> Result<Options> {
-    serde_json::from_slice(json.unwrap_or(b"{}"))
-        .map_err(|error| Error::Options(format!("expected store options as JSON: {error}")))
 }

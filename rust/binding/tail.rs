@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::detach::detached;
 use super::filter::PyFilter;
-use super::store::PyTraceStore;
+use super::open_store::OpenStore;
 use crate::search::tail::{self, Polled, Tail};
 use crate::storage::Changes;
 
@@ -37,29 +37,29 @@ type PyTailEvent = (u64, &'static str, Vec<u8>);
 /// Follows one store for all its readers.
 #[pyclass(module = "spanwise._engine", name = "TailFeed", frozen)]
 pub(super) struct PyTailFeed {
-    store: Py<PyTraceStore>,
+    store: Arc<OpenStore>,
     changes: Arc<Changes>,
+}
+
+impl PyTailFeed {
+    /// Follows a store.
+    pub(super) fn new(store: Arc<OpenStore>) -> Self {
+        Self { changes: store.changes(), store }
+    }
 }
 
 #[pymethods]
 impl PyTailFeed {
-    #[new]
-    fn new(store: Py<PyTraceStore>) -> Self {
-        let changes = store.get().opened.changes();
-        Self { store, changes }
-    }
-
     /// Returns a number that grows when a trace changes.
     #[getter]
     fn position(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, || Ok(self.store.get().opened.known().changes()))
+        detached(py, || Ok(self.store.known().changes()))
     }
 
     /// Returns a reader of what is committed from now on.
     fn open(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyTail> {
-        let tail = detached(py, || {
-            Ok(Tail::new(filter.filter.as_ref().clone(), self.store.get().opened.present()?.changes()))
-        })?;
+        let tail =
+            detached(py, || Ok(Tail::new(filter.filter.as_ref().clone(), self.store.present()?.changes())))?;
         Ok(PyTail { tail })
     }
 
@@ -74,7 +74,7 @@ impl PyTailFeed {
         let Polled { events, has_deferred, errors } = detached(py, || {
             let readers: Vec<(&Tail, usize)> =
                 readers.iter().map(|(reader, count)| (&reader.get().tail, *count)).collect();
-            tail::poll(self.store.get().opened.present()?.as_ref(), &self.changes, &readers, Instant::now())
+            tail::poll(self.store.present()?.as_ref(), &self.changes, &readers, Instant::now())
         })?;
         let events = events.into_iter().map(|of_reader| {
             of_reader.into_iter().map(|event| (event.number, event.kind.word(), event.body)).collect()

@@ -61,26 +61,74 @@ pub fn attribute_keys(
     (prefix, limit): (&str, usize),
     cancel: &CancellationToken,
 ) -> Result<AttributeKeys> {
-    if !(1..=MAX_KEYS).contains(&limit) {
-        return Err(Error::Options(format!("expected a limit from 1 to {MAX_KEYS}, got {limit}")));
+    check_limit(limit)?;
+    count_keys(snapshot, filter, prefix, cancel)?.most_frequent(limit)
+}
+
+/// Checks the number of keys that are wanted.
+///
+/// # Errors
+/// [`Error::Options`] if it is not in 1 to [`MAX_KEYS`].
+pub(super) fn check_limit(limit: usize) -> Result<()> {
+    if (1..=MAX_KEYS).contains(&limit) {
+        return Ok(());
     }
+    Err(Error::Options(format!("expected a limit from 1 to {MAX_KEYS}, got {limit}")))
+}
+
+/// What was counted of keys.
+#[derive(Debug, Default)]
+pub(super) struct CountedKeys {
+    /// How many traces the filter matches, and how many of them are not counted.
+    pub(super) matched: u64,
+    pub(super) uncounted: u64,
+    /// How many traces have each key.
+    pub(super) counts: HashMap<String, u64, RandomState>,
+}
+
+impl CountedKeys {
+    /// Adds what was counted elsewhere.
+    pub(super) fn add(&mut self, matched: u64, uncounted: u64, counts: impl Iterator<Item = (String, u64)>) {
+        self.matched += matched;
+        self.uncounted += uncounted;
+        counts.for_each(|(key, count)| *self.counts.entry(key).or_default() += count);
+    }
+
+    /// Returns the response with the `limit` most frequent keys.
+    ///
+    /// # Errors
+    /// None for texts and numbers.
+    pub(super) fn most_frequent(self, limit: usize) -> Result<AttributeKeys> {
+        let Self { matched, uncounted, counts } = self;
+        let mut keys: Vec<KeyCount> =
+            counts.into_iter().map(|(key, count)| KeyCount { key, count }).collect();
+        let distinct = keys.len() as u64;
+        keys.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.key.cmp(&other.key)));
+        keys.truncate(limit);
+        let data = serde_json::to_vec(&keys)
+            .map_err(|error| Error::Batch(format!("the keys cannot be printed: {error}")))?;
+        Ok(AttributeKeys { data, distinct, matched, uncounted })
+    }
+}
+
+/// Counts the keys that begin with `prefix`.
+///
+/// # Errors
+/// As [`attribute_keys`].
+pub(super) fn count_keys(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    prefix: &str,
+    cancel: &CancellationToken,
+) -> Result<CountedKeys> {
     let selections = select(snapshot, filter, Projection::SORT_KEY, cancel)?;
     let matched = selections.iter().map(|selection| selection.count as u64).sum();
     let counted = in_rounds(&selections, PARTS_PER_THREAD, |(_, selection): (usize, &Selection<'_>)| {
         of_part(selection, prefix, cancel)
     })?;
-    let (mut counts, mut uncounted) = (HashMap::<String, u64, RandomState>::default(), 0);
-    for part in counted {
-        uncounted += part.uncounted;
-        part.counts.into_iter().for_each(|(key, count)| *counts.entry(key).or_default() += count);
-    }
-    let mut keys: Vec<KeyCount> = counts.into_iter().map(|(key, count)| KeyCount { key, count }).collect();
-    let distinct = keys.len() as u64;
-    keys.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.key.cmp(&other.key)));
-    keys.truncate(limit);
-    let data = serde_json::to_vec(&keys)
-        .map_err(|error| Error::Batch(format!("the keys cannot be printed: {error}")))?;
-    Ok(AttributeKeys { data, distinct, matched, uncounted })
+    let mut keys = CountedKeys { matched, ..CountedKeys::default() };
+    counted.into_iter().for_each(|part| keys.add(0, part.uncounted, part.counts.into_iter()));
+    Ok(keys)
 }
 
 fn of_part(selection: &Selection<'_>, prefix: &str, cancel: &CancellationToken) -> Result<PartKeys> {

@@ -2,7 +2,6 @@
 
 from spanwise._engine import (
     Aggregation,
-    FacetPlan,
     Filter,
     Progress,
     TraceStore,
@@ -13,7 +12,6 @@ from spanwise._engine import (
 
 __all__ = [
     "Aggregation",
-    "FacetPlan",
     "Filter",
     "Progress",
     "TraceStore",

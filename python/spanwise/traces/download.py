@@ -12,9 +12,8 @@ from spanwise.traces.download_places import MAX_DOWNLOADS, DownloadPlaces
 from spanwise.traces.pools import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Iterator
 
-    from spanwise._engine import Download
     from spanwise.traces.download_places import RunningDownload
 
 FORMATS = {
@@ -40,7 +39,7 @@ class Downloads:
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
         self._places = DownloadPlaces()
 
-    async def run(self, begin: Callable[[], Download]) -> AsyncGenerator[bytes, None]:
+    async def run(self, begin: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a download, the first of which is ready.
 
         Args:
@@ -54,7 +53,7 @@ class Downloads:
         await anext(chunks)
         return chunks
 
-    async def _chunks(self, begin: Callable[[], Download]) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, begin: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
         """Yields an empty chunk when the first one is ready, then all of them. It has a place until it is closed."""
 
         def first_chunk() -> bytes | None:

@@ -17,9 +17,7 @@ from spanwise.errors import UnavailableError
 from spanwise.fair_budget import FairBudget, Holding, current_caller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from spanwise._engine import Download
+    from collections.abc import AsyncGenerator, Iterator
 
 MAX_DOWNLOADS = 8
 """Concurrent downloads."""
@@ -46,7 +44,7 @@ class RunningDownload:
     def __init__(self, place: Holding) -> None:
         """Holds a place that is counted already."""
         self.place = place
-        self.export: Download | None = None
+        self.export: Iterator[bytes] | None = None
         self.waits_since = math.inf
         self.is_cut = False
 

@@ -14,7 +14,8 @@ from spanwise.errors import SpanwiseError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from spanwise._engine import IngestReport, TraceStore
+    from spanwise._engine import IngestReport
+    from spanwise.traces.port import Store
 
 INTERVAL_SECONDS = 10.0
 """Of the refusals of one kind, one is logged in this time; the next line says how many there were."""
@@ -37,7 +38,7 @@ class _Row(msgspec.Struct, frozen=True):
     total_spans: int
 
 
-def _name_and_size(store: TraceStore, since: datetime) -> str:
+def _name_and_size(store: Store, since: datetime) -> str:
     """Returns the name of a trace that was received since then, and how many spans it has."""
     condition = {"op": "GTE", "key": "created_at", "value": since.isoformat()}
     try:
@@ -58,7 +59,7 @@ class ExportLog:
         self._said: set[str] = set()
         self._refused: dict[str, tuple[float, int]] = {}
 
-    def received(self, report: IngestReport, store: TraceStore, since: datetime) -> None:
+    def received(self, report: IngestReport, store: Store, since: datetime) -> None:
         """Logs the first trace, spans that were rejected, and an export without spans. Blocks.
 
         Args:

@@ -8,14 +8,15 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise._engine import Progress
-from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
+from spanwise.errors import PartialWriteError, SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.traces.store_options import follow_store, not_ready, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise._engine import Filter, IngestReport, LogIngestReport, TraceStore
+    from spanwise._engine import Filter, IngestReport, LogIngestReport
     from spanwise.settings import Settings
+    from spanwise.traces.port import Store
 
 Result = TypeVar("Result")
 PROGRESS_SECONDS = 2.0
@@ -26,7 +27,7 @@ _log = logging.getLogger(__name__)
 class LazyStore:
     """A trace store that is not open yet, open, or closed. It is opened at most once."""
 
-    def __init__(self, source: str | TraceStore, settings: Settings) -> None:
+    def __init__(self, source: str | Store, settings: Settings) -> None:
         """Records where the store is, without accessing it.
 
         Args:
@@ -80,7 +81,7 @@ class LazyStore:
         if self._url is not None and self._store is not None:
             self._store.close()
 
-    def opened(self) -> TraceStore:
+    def opened(self) -> Store:
         """Returns the open store. Starts to open it if that has not begun, or has failed.
 
         Raises:
@@ -119,10 +120,13 @@ class LazyStore:
         """
         return self._write(lambda store: store.delete(compiled, dry_run))
 
-    def _write(self, write: Callable[[TraceStore], Result]) -> Result:
+    def _write(self, write: Callable[[Store], Result]) -> Result:
         assert self._store is not None  # noqa: S101  # callers use `opened` first
         try:
             return write(self._store)
+        except PartialWriteError as error:
+            _log.warning("a part of the trace store was not changed: %s", error)
+            raise
         except UnavailableError as error:
             # The engine's message may name files, so it goes to the log and not to the client.
             _log.warning("the trace store was not changed: %s", error)
@@ -151,7 +155,7 @@ class LazyStore:
         self._store = opening.result()
 
 
-def _opened(url: str, settings: Settings, progress: Progress) -> TraceStore:
+def _opened(url: str, settings: Settings, progress: Progress) -> Store:
     return follow_store(url, settings) if settings.reader else open_store(url, settings, progress=progress)
 
 

@@ -24,9 +24,10 @@ from spanwise.traces.view import View
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport, TraceStore
+    from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport
     from spanwise.metrics import Family
     from spanwise.settings import Settings
+    from spanwise.traces.port import Store
 
 
 class Traces:
@@ -36,7 +37,7 @@ class Traces:
         exports: what the log says of exports.
     """
 
-    def __init__(self, sources: Mapping[str, str | TraceStore], settings: Settings) -> None:
+    def __init__(self, sources: Mapping[str, str | Store], settings: Settings) -> None:
         """Creates the pools and records where the stores are, without accessing them.
 
         Args:

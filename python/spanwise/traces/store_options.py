@@ -21,6 +21,7 @@ from spanwise.traces.process_tables import set_process_tables
 if TYPE_CHECKING:
     from spanwise._engine import Progress
     from spanwise.settings import Settings
+    from spanwise.traces.port import Store
 
 _log = logging.getLogger(__name__)
 _WAL = "wal"
@@ -156,7 +157,7 @@ def _warn_if_open(folder: Path, unwanted: int) -> None:
         _log.warning("other users may use the data folder `%s`: its mode is %04o, expected 0700", folder, mode)
 
 
-def not_ready(store: TraceStore, url: str | None, settings: Settings) -> str | None:
+def not_ready(store: Store, url: str | None, settings: Settings) -> str | None:
     """Returns what the store does not serve now, and why; None if it serves everything. Blocks.
 
     Args:
@@ -214,5 +215,5 @@ def _cache(url: str, settings: Settings) -> Path:
     return folder / sha256(url.encode()).hexdigest()[:16]
 
 
-def _stats(store: TraceStore) -> _Stats:
+def _stats(store: Store) -> _Stats:
     return msgspec.json.decode(store.stats(), type=_Stats)

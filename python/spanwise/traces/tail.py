@@ -15,7 +15,6 @@ from collections import Counter
 from contextvars import Context
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from spanwise._engine import TailFeed
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.traces.pools import Pool
@@ -23,8 +22,9 @@ from spanwise.traces.pools import Pool
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from spanwise._engine import Filter, Tail, TraceStore
+    from spanwise._engine import Filter
     from spanwise.fair_budget import Holding
+    from spanwise.traces.port import Store, Tail
 
 Result = TypeVar("Result")
 
@@ -69,7 +69,7 @@ class _Stream:
         held_since: since when, in monotonic time.
     """
 
-    def __init__(self, key: tuple[str, TraceStore, bytes], feed: _Feed, tail: Tail) -> None:
+    def __init__(self, key: tuple[str, Store, bytes], feed: _Feed, tail: Tail) -> None:
         self.id = secrets.token_urlsafe(16)
         self.key = key
         self.feed = feed
@@ -140,8 +140,8 @@ class TailConnection:
 class _Feed:
     """Polls one store while it has readers."""
 
-    def __init__(self, store: TraceStore, pool: Pool) -> None:
-        self.engine = TailFeed(store)
+    def __init__(self, store: Store, pool: Pool) -> None:
+        self.engine = store.tail_feed()
         self._pool = pool
         self._connections: list[TailConnection] = []
         self._polling: asyncio.Task[None] | None = None
@@ -207,7 +207,7 @@ class Tails:
         """Starts without readers."""
         self.pool = Pool("tail", 1, MAX_TAILS)
         self._places = FairBudget(MAX_TAILS, f"more than {MAX_TAILS} tails at once")
-        self._feeds: dict[TraceStore, _Feed] = {}
+        self._feeds: dict[Store, _Feed] = {}
         self._streams: dict[str, _Stream] = {}
         self.is_draining = False
 
@@ -217,7 +217,7 @@ class Tails:
         return self._places.used
 
     async def open(
-        self, store: TraceStore, compile_filter: Callable[[], Filter], last_event_id: str | None
+        self, store: Store, compile_filter: Callable[[], Filter], last_event_id: str | None
     ) -> TailConnection:
         """Returns a connection that sends what is committed from now on, or after a position that is held.
 
@@ -252,9 +252,7 @@ class Tails:
             raise
         return connection
 
-    async def _new_stream(
-        self, key: tuple[str, TraceStore, bytes], compiled: Filter, connection: TailConnection
-    ) -> _Stream:
+    async def _new_stream(self, key: tuple[str, Store, bytes], compiled: Filter, connection: TailConnection) -> _Stream:
         _, store, _ = key
         feed = self._feeds.setdefault(store, _Feed(store, self.pool))
         stream = _Stream(key, feed, await self._run(lambda: feed.engine.open(compiled)))
@@ -266,7 +264,7 @@ class Tails:
         """Returns the result of `work`, in order with the polls."""
         return await self.pool.run(work, is_admitted=True)
 
-    def _held(self, last_event_id: str | None, key: tuple[str, TraceStore, bytes]) -> tuple[_Stream | None, int]:
+    def _held(self, last_event_id: str | None, key: tuple[str, Store, bytes]) -> tuple[_Stream | None, int]:
         """Returns the stream of a position and the number of its event, if it is held for this caller."""
         stream_id, _, digits = (last_event_id or "").rpartition(".")
         self._forget_old()

@@ -59,6 +59,15 @@ impl Results {
         }
     }
 
+    /// Returns the targets of a field, which is number `place.1` of subset `place.0`, of a bucket or of all of them together.
+    pub(super) fn targets_of(&mut self, bucket: Option<usize>, place: (usize, usize)) -> &mut [Target] {
+        let cells = match bucket {
+            Some(bucket) => self.series.get_mut(bucket),
+            None => Some(&mut self.total),
+        };
+        cells.map_or(&mut [], |cells| &mut cells[place.0].targets[place.1])
+    }
+
     /// Takes the tallies of a bucket, one for each subset.
     pub(super) fn finish(
         &mut self,

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use super::parts::Part;
 use super::request::By;
-use super::texts::{CodeMap, PartCode, merge, used_texts};
+use super::texts::{CodeMap, PartCode, UsedTexts, merge, used_texts};
 use crate::error::Result;
 use crate::index::RowBlock;
 use crate::schema::Field;
@@ -110,6 +110,31 @@ impl Groups {
 }
 
 impl GroupedField {
+    /// Returns a field of which these values are kept, of `total` ones; without the rows of any part.
+    pub(super) fn of_values(field: Field, values: Vec<Option<String>>, total: usize) -> Self {
+        Self { field, values, total, positions: Vec::new() }
+    }
+
+    /// Returns this field with the rows of parts, of which these texts are used.
+    pub(super) fn in_parts(mut self, parts: &[Part], used: &[UsedTexts]) -> Self {
+        let others = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let map = |(part, used): (&Part, &UsedTexts)| {
+            let code = |value: &Option<String>| {
+                let Some(value) = value else { return Some(part.columns.distinct(self.field)) };
+                let text = |code: u32| part.columns.text_of_code(self.field, code);
+                let found = used.counts.binary_search_by(|(code, _)| text(*code).cmp(value.as_bytes()));
+                found.ok().map(|position| used.counts[position].0)
+            };
+            let positions = self.values.iter().zip(0..);
+            let mut positions: Vec<(u32, u32)> =
+                positions.filter_map(|(value, position)| Some((code(value)?, position))).collect();
+            positions.sort_unstable();
+            CodeMap::new(part, self.field, positions, others)
+        };
+        self.positions = parts.iter().zip(used).map(map).collect();
+        self
+    }
+
     fn new(parts: &[Part], by: By, cancel: &CancellationToken) -> Result<Self> {
         let used = used_texts(parts, by.field, cancel)?;
         let mut kept: BinaryHeap<Reverse<(Candidate<'_>, Vec<PartCode>)>> = BinaryHeap::new();

@@ -1,11 +1,12 @@
 //! The memory that an aggregation takes at most, known before its passes begin.
 
-use super::PreparedAggregation;
+use super::calls::CallGroups;
 use super::distinct::DistinctSet;
 use super::parts::{CHUNK_ROWS, Part};
-use super::passes::{CHUNKS_PER_THREAD, MAX_PASS_BINS};
+use super::passes::CHUNKS_PER_THREAD;
 use super::plan::{NumberField, Subset};
-use super::quantile::{GrowingBins, MAX_INTERVAL_BINS, Target};
+use super::quantile::{GrowingBins, MAX_INTERVAL_BINS, MAX_PASS_BINS, Target};
+use super::request::Aggregation;
 use super::tally::Stats;
 use crate::schema::Field;
 use crate::search::pool;
@@ -19,22 +20,41 @@ const GROUP_BYTES: usize = 1_024;
 const NUMBERED_BYTES: usize = 24;
 const WORD: usize = size_of::<u64>();
 
-impl PreparedAggregation {
-    /// Returns the memory that the aggregation takes at most, in bytes: of what is prepared, of its passes, and of its
-    /// response.
-    pub fn max_bytes(&self) -> usize {
-        let selected: usize = self.parts.iter().map(|part| part.rows.bytes()).sum();
-        if let Some(calls) = &self.calls {
-            let buckets = self.axis.as_ref().map_or(0, |axis| axis.count);
-            return selected + self.subset_rows() + calls.max_bytes(buckets, self.aggregation.measures.len());
-        }
-        selected
-            + self.groups.bytes()
+/// What the memory of an aggregation depends on.
+pub(super) struct Memory<'a> {
+    pub(super) aggregation: &'a Aggregation,
+    pub(super) subsets: &'a [Subset],
+    pub(super) parts: &'a [Part],
+    /// How many groups there are, and how many buckets.
+    pub(super) slots: usize,
+    pub(super) buckets: usize,
+}
+
+impl Memory<'_> {
+    /// Returns the memory that an aggregation of traces takes at most, in bytes: of what is prepared, of its passes, and of
+    /// its response.
+    pub(super) fn max_bytes(&self) -> usize {
+        self.selected()
             + self.subset_rows()
             + self.costs()
             + self.value_numbers()
             + self.passes()
             + self.response()
+    }
+
+    /// As [`Memory::max_bytes`], for an aggregation of calls.
+    pub(super) fn max_bytes_of_calls(&self, calls: &CallGroups) -> usize {
+        let of_calls = calls.max_bytes(self.slots, self.buckets, self.aggregation.measures.len());
+        self.selected() + self.subset_rows() + of_calls
+    }
+
+    /// Returns the memory of the selected rows.
+    fn selected(&self) -> usize {
+        self.parts.iter().map(|part| part.rows.bytes()).sum()
+    }
+
+    fn matched(&self) -> usize {
+        self.parts.iter().map(|part| part.rows.count()).sum()
     }
 
     /// Returns the memory of what the traces of all rows cost, and of the rows that have a cost.
@@ -62,9 +82,9 @@ impl PreparedAggregation {
 
     /// Returns the memory of what the passes count, and of what is kept of each bucket.
     fn passes(&self) -> usize {
-        let slots = self.groups.slots();
+        let slots = self.slots;
         let in_flight = pool::threads() * CHUNKS_PER_THREAD;
-        let buckets = self.axis.as_ref().map_or(0, |axis| axis.count) + 1;
+        let buckets = self.buckets + 1;
         let of_subset = |subset: &Subset| {
             // A round of chunks, the sum of a bucket, the sum of all.
             let counted = in_flight * self.tally(subset, CHUNK_ROWS) + 2 * self.tally(subset, self.matched());
@@ -82,7 +102,7 @@ impl PreparedAggregation {
 
     /// Returns the memory of the tally of one subset, of at most `rows` rows.
     fn tally(&self, subset: &Subset, rows: usize) -> usize {
-        let slots = self.groups.slots();
+        let slots = self.slots;
         let number = |number: &NumberField| {
             let bins = GrowingBins::new((i64::MIN, i64::MAX), MAX_PASS_BINS / slots.max(1)).count();
             let counters: usize = number.histograms.iter().map(|bins| bins.count + 2).sum();
@@ -97,8 +117,8 @@ impl PreparedAggregation {
     }
 
     fn response(&self) -> usize {
-        let slots = self.groups.slots().max(1);
-        let buckets = self.axis.as_ref().map_or(0, |axis| axis.count) + 1;
+        let slots = self.slots.max(1);
+        let buckets = self.buckets + 1;
         let bins: usize = self.aggregation.histograms().map(|bins| 2 * bins.count + 4).sum();
         slots * (NUMBER_BYTES * (buckets * self.aggregation.measures.len() + bins) + GROUP_BYTES)
     }

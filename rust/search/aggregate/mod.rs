@@ -19,6 +19,7 @@ mod plan;
 mod quantile;
 mod request;
 mod response;
+mod shards;
 mod tally;
 mod texts;
 mod time_axis;
@@ -27,16 +28,21 @@ use calls::CallGroups;
 use cells::Results;
 use groups::Groups;
 pub use measure::MAX_BINS;
+use memory::Memory;
 use parts::{Part, bounds, chunks, select_parts};
 use passes::{Scan, rows_of_subsets};
 use plan::{Source, Subset, plan};
 pub use request::{Aggregation, MAX_BUCKETS, MAX_BY, MAX_CELLS, MAX_MEASURES};
 use response::Response;
+pub(super) use shards::{
+    AggregateFront, AggregateShard, AnsweredAggregate, AskedAggregate, AskedValues, ValueCounts, ValueMerge,
+    Values,
+};
 use texts::ValueNumbers;
 use time_axis::TimeAxis;
 
 use super::cancellation::CancellationToken;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::storage::Snapshot;
 
 /// The result of an aggregation.
@@ -64,7 +70,7 @@ impl PreparedAggregation {
     /// Selects the rows of `snapshot` and finds their groups.
     ///
     /// # Errors
-    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
+    /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
     pub fn new(snapshot: &Snapshot, aggregation: &Aggregation, cancel: &CancellationToken) -> Result<Self> {
         let (subsets, sources) = plan(aggregation);
         let parts = select_parts(snapshot, aggregation, cancel)?;
@@ -75,6 +81,24 @@ impl PreparedAggregation {
         Ok(Self { aggregation: aggregation.clone(), subsets, sources, parts, axis, groups, calls })
     }
 
+    /// Returns the memory that the aggregation takes at most, in bytes: of what is prepared, of its passes, and of its
+    /// response.
+    pub fn max_bytes(&self) -> usize {
+        let slots =
+            self.calls.as_ref().map_or_else(|| self.groups.slots(), |calls| calls.kept.names.len() + 1);
+        let memory = Memory {
+            aggregation: &self.aggregation,
+            subsets: self.calls.as_ref().map_or(&self.subsets, |calls| &calls.subsets),
+            parts: &self.parts,
+            slots,
+            buckets: self.axis.as_ref().map_or(0, |axis| axis.count),
+        };
+        match &self.calls {
+            Some(calls) => memory.max_bytes_of_calls(calls),
+            None => self.groups.bytes() + memory.max_bytes(),
+        }
+    }
+
     /// Returns the number of selected rows.
     fn matched(&self) -> usize {
         self.parts.iter().map(|part| part.rows.count()).sum()
@@ -83,26 +107,28 @@ impl PreparedAggregation {
     /// Computes the aggregation.
     ///
     /// # Errors
-    /// [`Error::Cancelled`]; damage found while an index is rebuilt.
+    /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
     pub fn run(&self, cancel: &CancellationToken) -> Result<AggregateResult> {
         if let Some(calls) = &self.calls {
             let data = calls.run(&self.parts, (&self.aggregation, self.axis.as_ref()), cancel)?;
             return Ok(AggregateResult { data, matched: self.matched() as u64 });
         }
+        let rows = rows_of_subsets(&self.parts, &self.subsets, cancel)?;
+        let (numbered, chunks) = (self.numbered(cancel)?, chunks(&self.parts, self.axis.as_ref()));
         let scan = Scan {
             parts: &self.parts,
             groups: &self.groups,
             subsets: &self.subsets,
-            rows: rows_of_subsets(&self.parts, &self.subsets, cancel)?,
-            numbered: self.numbered(cancel)?,
-            chunks: chunks(&self.parts, self.axis.as_ref()),
+            rows: &rows,
+            numbered: &numbered,
+            chunks: &chunks,
             cancel,
         };
         let layouts = scan.layouts()?;
         let mut results: Results = scan.count(&layouts, self.axis.as_ref().map_or(0, |axis| axis.count))?;
         scan.refine(&mut results)?;
         cancel.check()?;
-        let response = Response {
+        let data = Response {
             aggregation: &self.aggregation,
             sources: &self.sources,
             axis: self.axis.as_ref(),
@@ -110,9 +136,7 @@ impl PreparedAggregation {
             layouts: &layouts,
             results: &results,
         };
-        let data = serde_json::to_vec(&response)
-            .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))?;
-        Ok(AggregateResult { data, matched: self.matched() as u64 })
+        Ok(AggregateResult { data: data.print()?, matched: self.matched() as u64 })
     }
 
     /// Numbers the values that are counted, for each subset and field.

@@ -10,7 +10,7 @@ use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowBlock, RowSet};
 use crate::search::cancellation::CancellationToken;
 use crate::search::costs::costs_of;
-use crate::search::selection::select;
+use crate::search::selection::{Selection, select};
 use crate::span_table::SpanTable;
 use crate::storage::{PartColumns, Snapshot, SnapshotPart};
 use crate::trace::cost::{CostField, TraceNumber};
@@ -28,6 +28,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Returns the part that a filter selects rows of.
+    pub(super) fn of(selection: Selection<'_>) -> Self {
+        Self { source: selection.part.clone(), columns: selection.view, rows: selection.rows }
+    }
+
     /// Returns the start times of the oldest and of the newest selected row, if there are any.
     fn bounds(&self) -> Option<(i64, i64)> {
         let (newest, oldest) = (self.rows.select(0)?, self.rows.select(self.rows.count().checked_sub(1)?)?);
@@ -123,7 +128,7 @@ pub(super) fn select_parts(
     let projection = aggregation.fields().fold(Projection::SORT_KEY, Projection::and);
     let selections = select(snapshot, &aggregation.filter, projection, cancel)?.into_iter();
     let parts = selections.map(|selection| {
-        let part = Part { source: selection.part.clone(), columns: selection.view, rows: selection.rows };
+        let part = Part::of(selection);
         match aggregation.time {
             Some(time) => part.between(time),
             None => part,

@@ -1,13 +1,12 @@
 //! The passes over the rows: the bounds of histograms, a first pass that counts, and as many as it takes to narrow
 //! quantiles down to values. Every pass reads chunks in parallel and adds up their results in order.
 
-use super::cells::{Cells, Results};
+use super::cells::Results;
 use super::groups::Groups;
-use super::histogram::Edges;
 use super::parts::{Chunk, Part, Values};
 use super::plan::{NumberField, Subset};
-use super::quantile::{GrowingBins, Hulls, Refinement};
-use super::tally::{NumberLayout, Tally, TallyLayout, add};
+use super::quantile::{Hulls, MAX_PASS_BINS, Refinement, Target};
+use super::tally::{NumberBounds, Tally, TallyLayout, add};
 use super::texts::ValueNumbers;
 use crate::error::Result;
 use crate::filter::Filter;
@@ -16,9 +15,6 @@ use crate::search::cancellation::CancellationToken;
 use crate::search::pool::{fold_rounds, in_rounds};
 use crate::search::selection::{PARTS_PER_THREAD, narrowed};
 use crate::trace::cost::TraceNumber;
-
-/// Bins of all slots together, in one pass over one field.
-pub(super) const MAX_PASS_BINS: usize = 1 << 20;
 
 /// Chunks per thread of one round.
 pub(super) const CHUNKS_PER_THREAD: usize = 4;
@@ -29,10 +25,10 @@ pub(super) struct Scan<'a> {
     pub(super) groups: &'a Groups,
     pub(super) subsets: &'a [Subset],
     /// For each subset but the first one, its rows of every part.
-    pub(super) rows: Vec<Vec<LiveRows>>,
+    pub(super) rows: &'a [Vec<LiveRows>],
     /// For each subset, the numbers of the values of every field whose values are counted.
-    pub(super) numbered: Vec<Vec<ValueNumbers>>,
-    pub(super) chunks: Vec<Chunk>,
+    pub(super) numbered: &'a [Vec<ValueNumbers>],
+    pub(super) chunks: &'a [Chunk],
     pub(super) cancel: &'a CancellationToken,
 }
 
@@ -74,26 +70,31 @@ impl Scan<'_> {
     pub(super) fn layouts(&self) -> Result<Vec<TallyLayout>> {
         let slots = self.groups.slots();
         let layout = |(index, subset): (usize, &Subset)| {
-            let numbers = subset.numbers.iter().map(|number| self.number_layout(index, number));
+            let bounds = subset.numbers.iter().map(|number| self.number_bounds(index, number));
             let distinct = self.numbered[index].iter().map(|numbers| numbers.count).collect();
-            Ok(TallyLayout { slots, numbers: numbers.collect::<Result<_>>()?, distinct })
+            Ok(TallyLayout::new(slots, subset, &bounds.collect::<Result<Vec<_>>>()?, distinct))
         };
         self.subsets.iter().enumerate().map(layout).collect()
     }
 
-    fn number_layout(&self, subset: usize, number: &NumberField) -> Result<NumberLayout> {
-        let is_open = number.histograms.iter().any(|bins| bins.range.is_none());
-        let bounds = if is_open { self.bounds(subset, number.number)? } else { (0, -1) };
-        let bins = (!number.qs.is_empty()).then(|| {
-            GrowingBins::new(self.stored_bounds(number.number), MAX_PASS_BINS / self.groups.slots().max(1))
-        });
-        let histograms = number.histograms.iter().map(|bins| Edges::new(*bins, bounds)).collect();
-        Ok(NumberLayout { has_stats: number.has_stats, bins, histograms })
+    /// Returns what is to be known of the values of a number before they are counted.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn number_bounds(&self, subset: usize, number: &NumberField) -> Result<NumberBounds> {
+        let mut bounds = NumberBounds::NONE;
+        if number.histograms.iter().any(|bins| bins.range.is_none()) {
+            bounds.selected = self.bounds(subset, number.number)?;
+        }
+        if !number.qs.is_empty() {
+            bounds.stored = self.stored_bounds(number.number);
+        }
+        Ok(bounds)
     }
 
     /// Returns the least and the greatest value of the rows of a subset; the least is greater if there are none.
     fn bounds(&self, subset: usize, number: TraceNumber) -> Result<(i64, i64)> {
-        let (mut low, mut high) = (i64::MAX, i64::MIN);
+        let (mut low, mut high) = NumberBounds::NONE.selected;
         let of_chunk = |(_, chunk): (usize, &Chunk)| {
             self.cancel.check()?;
             let mut bounds = (i64::MAX, i64::MIN);
@@ -107,13 +108,14 @@ impl Scan<'_> {
             }
             Ok(bounds)
         };
-        fold_rounds(&self.chunks, CHUNKS_PER_THREAD, of_chunk, |(least, greatest)| {
+        fold_rounds(self.chunks, CHUNKS_PER_THREAD, of_chunk, |(least, greatest)| {
             (low, high) = (low.min(least), high.max(greatest));
         })?;
         Ok((low, high))
     }
 
-    /// Returns bounds of all values that the parts store, selected or not, from their orders.
+    /// Returns bounds of all values that the parts store, selected or not, from their orders; the least is greater if there
+    /// are none.
     fn stored_bounds(&self, number: TraceNumber) -> (i64, i64) {
         let of_part = |part: &Part| {
             if let Some(field) = number.cost() {
@@ -124,7 +126,8 @@ impl Scan<'_> {
             Some((value(0), value(order.count().checked_sub(1)?)))
         };
         let bounds = self.parts.iter().filter_map(of_part);
-        bounds.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))).unwrap_or((0, 0))
+        let none = NumberBounds::NONE.stored;
+        bounds.fold(none, |one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
 
     /// Counts all rows.
@@ -133,26 +136,39 @@ impl Scan<'_> {
     /// [`crate::error::Error::Cancelled`].
     pub(super) fn count(&self, layouts: &[TallyLayout], buckets: usize) -> Result<Results> {
         let mut results = Results::new(layouts, buckets);
+        self.for_each_bucket(layouts, |bucket, sums| results.finish(bucket, sums, layouts, self.subsets))?;
+        results.finish_total(layouts, self.subsets);
+        Ok(results)
+    }
+
+    /// Calls `visit` with what is counted of every bucket that has rows, one tally for each subset.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn for_each_bucket(
+        &self,
+        layouts: &[TallyLayout],
+        mut visit: impl FnMut(usize, Vec<Tally>),
+    ) -> Result<()> {
         let mut open: Option<(usize, Vec<Tally>)> = None;
         let of_chunk = |(_, chunk): (usize, &Chunk)| {
             self.cancel.check()?;
             Ok((chunk.bucket, self.count_chunk(chunk, layouts)))
         };
-        fold_rounds(&self.chunks, CHUNKS_PER_THREAD, of_chunk, |(bucket, tallies)| match &mut open {
+        fold_rounds(self.chunks, CHUNKS_PER_THREAD, of_chunk, |(bucket, tallies)| match &mut open {
             Some((own, sums)) if *own == bucket => {
                 sums.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
             }
             _ => {
                 if let Some((bucket, sums)) = open.replace((bucket, tallies)) {
-                    results.finish(bucket, sums, layouts, self.subsets);
+                    visit(bucket, sums);
                 }
             }
         })?;
         if let Some((bucket, sums)) = open {
-            results.finish(bucket, sums, layouts, self.subsets);
+            visit(bucket, sums);
         }
-        results.finish_total(layouts, self.subsets);
-        Ok(results)
+        Ok(())
     }
 
     fn count_chunk(&self, chunk: &Chunk, layouts: &[TallyLayout]) -> Vec<Tally> {
@@ -215,22 +231,38 @@ impl Scan<'_> {
     fn refine_field(
         &self,
         results: &mut Results,
-        (subset, number): (usize, usize),
+        place: (usize, usize),
         field: &NumberField,
     ) -> Result<bool> {
-        let refinement =
-            |cells: &Cells| Refinement::new(&cells.targets[number], 2 * field.qs.len(), MAX_PASS_BINS);
-        let total = refinement(&results.total[subset]);
-        let of_buckets: Vec<Refinement> =
-            results.series.iter().map(|bucket| refinement(&bucket[subset])).collect();
-        let none = Refinement::default();
-        let of_bucket = |bucket: usize| of_buckets.get(bucket).unwrap_or(&none);
-        let is_open = |chunk: &Chunk| !total.is_empty() || !of_bucket(chunk.bucket).is_empty();
+        let refinement = FieldRefinement::of_results(results, place, field.targets_per_slot());
+        if refinement.is_empty() {
+            return Ok(false);
+        }
+        let total = self.count_refined((place.0, field), &refinement, |bucket, bins| {
+            refinement.narrow(results.targets_of(Some(bucket), place), Some(bucket), &bins);
+        })?;
+        refinement.narrow(results.targets_of(None, place), None, &total);
+        Ok(true)
+    }
+
+    /// Counts the values of a field of a subset in the bins of a refinement: calls `visit` with those of every bucket that
+    /// has some, and returns those of all of them.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn count_refined(
+        &self,
+        (subset, field): (usize, &NumberField),
+        refinement: &FieldRefinement,
+        mut visit: impl FnMut(usize, Vec<u64>),
+    ) -> Result<Vec<u64>> {
+        let total = refinement.of(None);
+        let is_open = |chunk: &Chunk| !total.is_empty() || !refinement.of(Some(chunk.bucket)).is_empty();
         let open: Vec<&Chunk> = self.chunks.iter().filter(|chunk| is_open(chunk)).collect();
         let count = |(_, chunk): (usize, &&Chunk)| {
             self.cancel.check()?;
-            let own = of_bucket(chunk.bucket);
-            let hulls = Hulls::new([own, &total], self.groups.slots());
+            let own = refinement.of(Some(chunk.bucket));
+            let hulls = Hulls::new([own, total], self.groups.slots());
             let (mut bins, mut total_bins) = (vec![0; own.bins()], vec![0; total.bins()]);
             for (index, window) in &chunk.windows {
                 let part = &self.parts[*index];
@@ -249,11 +281,10 @@ impl Scan<'_> {
             Ok((chunk.bucket, bins, total_bins))
         };
         let mut total_sums = vec![0; total.bins()];
-        let mut sums = (0, Vec::new());
-        let per_slot = 2 * field.qs.len();
-        let narrow = |(bucket, bins): (usize, Vec<u64>), series: &mut [Vec<Cells>]| {
-            if let Some(cells) = series.get_mut(bucket).filter(|_| !bins.is_empty()) {
-                of_bucket(bucket).narrow(&mut cells[subset].targets[number], per_slot, &bins);
+        let mut sums: (usize, Vec<u64>) = (0, Vec::new());
+        let mut finish = |(bucket, bins): (usize, Vec<u64>)| {
+            if !bins.is_empty() {
+                visit(bucket, bins);
             }
         };
         fold_rounds(&open, CHUNKS_PER_THREAD, count, |(bucket, bins, total_bins)| {
@@ -261,12 +292,56 @@ impl Scan<'_> {
             if sums.0 == bucket && !sums.1.is_empty() {
                 add(&mut sums.1, &bins);
             } else {
-                narrow(std::mem::replace(&mut sums, (bucket, bins)), &mut results.series);
+                finish(std::mem::replace(&mut sums, (bucket, bins)));
             }
         })?;
-        narrow(sums, &mut results.series);
-        total.narrow(&mut results.total[subset].targets[number], per_slot, &total_sums);
-        Ok(!open.is_empty())
+        finish(sums);
+        Ok(total_sums)
+    }
+}
+
+/// The refinements of the quantiles of one field: of every bucket, and of all of them together.
+#[derive(Debug)]
+pub(super) struct FieldRefinement {
+    per_slot: usize,
+    total: Refinement,
+    of_buckets: Vec<Refinement>,
+    none: Refinement,
+}
+
+impl FieldRefinement {
+    /// Returns the refinements of targets, of which every slot has `per_slot`: those of all buckets together, then those of
+    /// each.
+    pub(super) fn new<'t>(
+        total: &'t [Target],
+        of_buckets: impl Iterator<Item = &'t [Target]>,
+        per_slot: usize,
+    ) -> Self {
+        let refinement = |targets: &[Target]| Refinement::new(targets, per_slot, MAX_PASS_BINS);
+        let of_buckets = of_buckets.map(refinement).collect();
+        Self { per_slot, total: refinement(total), of_buckets, none: Refinement::default() }
+    }
+
+    /// Returns the refinements of the field that is number `place.1` of subset `place.0`.
+    pub(super) fn of_results(results: &Results, place: (usize, usize), per_slot: usize) -> Self {
+        let total = results.total[place.0].targets[place.1].as_slice();
+        let of_buckets = results.series.iter().map(|bucket| bucket[place.0].targets[place.1].as_slice());
+        Self::new(total, of_buckets, per_slot)
+    }
+
+    /// Whether everything is found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.total.is_empty() && self.of_buckets.iter().all(Refinement::is_empty)
+    }
+
+    /// Returns the refinement of a bucket, or of all of them together.
+    pub(super) fn of(&self, bucket: Option<usize>) -> &Refinement {
+        bucket.map_or(&self.total, |bucket| self.of_buckets.get(bucket).unwrap_or(&self.none))
+    }
+
+    /// Moves the targets of a bucket, or of all of them together, into the bins that have their ranks.
+    pub(super) fn narrow(&self, targets: &mut [Target], bucket: Option<usize>, bins: &[u64]) {
+        self.of(bucket).narrow(targets, self.per_slot, bins);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::schema::Field;
 use crate::trace::cost::{CostField, TraceNumber};
 
 /// The traces of one `where`, or those of them that have a cost, and what is computed of them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Subset {
     /// `None` for all traces.
     pub(super) condition: Option<Filter>,
@@ -19,7 +19,7 @@ pub(super) struct Subset {
 }
 
 /// A field of numbers, and what is computed of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct NumberField {
     pub(super) number: TraceNumber,
     /// Whether sums, least and greatest values are wanted.
@@ -83,6 +83,13 @@ pub(super) fn subsets_of_calls(aggregation: &Aggregation) -> (Vec<Subset>, Vec<u
     });
     let of_measures = of_measures.collect();
     (subsets, of_measures)
+}
+
+impl NumberField {
+    /// Returns how many values every group looks for: two for each quantile.
+    pub(super) fn targets_per_slot(&self) -> usize {
+        2 * self.qs.len()
+    }
 }
 
 impl Subset {

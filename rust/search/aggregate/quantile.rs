@@ -4,6 +4,9 @@
 //! A quantile `q` of `n` values lies at rank `(n - 1) * q`, between two ranks by linear interpolation, as `quantile_cont`
 //! of `DuckDB` and `numpy.quantile` define it.
 
+/// Bins of all slots together, in one pass over one field.
+pub(super) const MAX_PASS_BINS: usize = 1 << 20;
+
 /// Bins of one interval in the passes after the first.
 pub(super) const MAX_INTERVAL_BINS: usize = 1 << 12;
 
@@ -60,6 +63,16 @@ pub(super) struct Target {
 impl Target {
     /// What is found already: of no values.
     pub(super) const NONE: Self = Self { low: 0, high: 0, rank: 0 };
+
+    /// Returns the bounds of the value, and how many others within them come before it.
+    pub(super) fn to_parts(self) -> (i64, i64, u64) {
+        (self.low, self.high, self.rank)
+    }
+
+    /// Returns the target of [`Target::to_parts`].
+    pub(super) fn of_parts((low, high, rank): (i64, i64, u64)) -> Self {
+        Self { low, high, rank }
+    }
 
     /// Returns the value, once it is found.
     pub(super) fn value(self) -> i64 {

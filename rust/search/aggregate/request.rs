@@ -1,6 +1,7 @@
 //! What an aggregation asks for: parsed, checked and compiled (`docs/reference/api.md#aggregate`).
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,6 +30,8 @@ const NANOS_PER_MICRO: i128 = 1_000;
 /// A compiled aggregation: immutable, shared by threads.
 #[derive(Debug, Clone)]
 pub struct Aggregation {
+    /// The body that was compiled.
+    source: Arc<[u8]>,
     pub(super) filter: Filter,
     pub(super) time: Option<TimeRange>,
     /// The fields by which traces are grouped.
@@ -122,7 +125,7 @@ impl Aggregation {
             }
             measures.push(measure);
         }
-        let aggregation = Self { filter, time, by, by_model, measures };
+        let aggregation = Self { source: source.into(), filter, time, by, by_model, measures };
         aggregation.check_cells()?;
         Ok(aggregation)
     }
@@ -143,6 +146,17 @@ impl Aggregation {
             *condition = condition.charged_to(caller);
         }
         charged
+    }
+
+    /// Returns the caller that it is charged to: see [`Filter::charged_to`].
+    pub(in crate::search) fn caller(&self) -> &str {
+        self.filter.caller()
+    }
+
+    /// Returns the body that was compiled, and the restrictions in order: fields and values. Compiling the one and applying
+    /// the others gives this aggregation again.
+    pub(in crate::search) fn source(&self) -> (&[u8], &[(String, String)]) {
+        (&self.source, self.filter.unrestricted().1)
     }
 
     /// Returns the fields that are read besides those of filters.

@@ -13,6 +13,7 @@ use super::quantile::interpolated;
 use super::request::Aggregation;
 use super::tally::TallyLayout;
 use super::time_axis::TimeAxis;
+use crate::error::Error;
 use crate::time::write_instant;
 use crate::trace::cost::{NANOS_PER_DOLLAR, format_dollars};
 
@@ -77,6 +78,15 @@ impl Serialize for Response<'_> {
 }
 
 impl<'a> Response<'a> {
+    /// Returns the response's `data` as JSON.
+    ///
+    /// # Errors
+    /// None for numbers and texts.
+    pub(super) fn print(&self) -> crate::error::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+            .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))
+    }
+
     /// Returns the slots that have rows, in order, and the one of values beyond every limit, if it has rows.
     fn slots(&'a self) -> (Vec<Group<'a>>, Option<usize>) {
         let counts = &self.results.total[0].counts;

@@ -3,7 +3,8 @@
 use super::distinct::DistinctSet;
 use super::histogram::Edges;
 use super::parts::Values;
-use super::quantile::GrowingBins;
+use super::plan::{NumberField, Subset};
+use super::quantile::{GrowingBins, MAX_PASS_BINS};
 
 /// How the numbers of one field are counted.
 #[derive(Debug)]
@@ -21,6 +22,43 @@ pub(super) struct TallyLayout {
     pub(super) numbers: Vec<NumberLayout>,
     /// For each field whose distinct values are counted, how many values there are.
     pub(super) distinct: Vec<usize>,
+}
+
+/// What is known of the values of a number before they are counted. Of no values the least is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NumberBounds {
+    /// The least and the greatest value that is selected, if a histogram asks for them.
+    pub(super) selected: (i64, i64),
+    /// Bounds of all values, selected or not, if quantiles are wanted.
+    pub(super) stored: (i64, i64),
+}
+
+impl NumberBounds {
+    /// The bounds of no values.
+    pub(super) const NONE: Self = Self { selected: (i64::MAX, i64::MIN), stored: (i64::MAX, i64::MIN) };
+
+    /// Returns the bounds of these values and others.
+    pub(super) fn and(self, other: Self) -> Self {
+        let both = |one: (i64, i64), other: (i64, i64)| (one.0.min(other.0), one.1.max(other.1));
+        Self { selected: both(self.selected, other.selected), stored: both(self.stored, other.stored) }
+    }
+}
+
+impl TallyLayout {
+    /// Returns the layout of a subset whose numbers have these bounds, and of whose fields so many values are distinct.
+    pub(super) fn new(slots: usize, subset: &Subset, bounds: &[NumberBounds], distinct: Vec<usize>) -> Self {
+        let number = |(number, bounds): (&NumberField, &NumberBounds)| {
+            let (low, high) = bounds.stored;
+            let stored = if low <= high { (low, high) } else { (0, 0) };
+            let bins = GrowingBins::new(stored, MAX_PASS_BINS / slots.max(1));
+            NumberLayout {
+                has_stats: number.has_stats,
+                bins: (!number.qs.is_empty()).then_some(bins),
+                histograms: number.histograms.iter().map(|bins| Edges::new(*bins, bounds.selected)).collect(),
+            }
+        };
+        Self { slots, numbers: subset.numbers.iter().zip(bounds).map(number).collect(), distinct }
+    }
 }
 
 /// Sum, least and greatest of some values.

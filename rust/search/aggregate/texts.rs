@@ -93,12 +93,40 @@ pub(super) fn merge(
     cancel: &CancellationToken,
     mut visit: impl FnMut(&[u8], &[PartCode], u64),
 ) -> Result<()> {
+    merge_from(
+        parts,
+        (field, used),
+        |_| false,
+        cancel,
+        |text, codes, rows| {
+            visit(text, codes, rows);
+            true
+        },
+    )
+    .map(drop)
+}
+
+/// As [`merge`], of the texts that are not before where it begins, until `visit` returns false. Returns whether these were
+/// all.
+///
+/// # Errors
+/// [`crate::error::Error::Cancelled`].
+pub(super) fn merge_from(
+    parts: &[Part],
+    (field, used): (Field, &[UsedTexts]),
+    is_before: impl Fn(&[u8]) -> bool,
+    cancel: &CancellationToken,
+    mut visit: impl FnMut(&[u8], &[PartCode], u64) -> bool,
+) -> Result<bool> {
     let text = |part: usize, position: usize| {
         let (code, _) = used[part].counts.get(position)?;
         Some(Reverse((parts[part].columns.text_of_code(field, *code), part)))
     };
-    let mut positions = vec![0; parts.len()];
-    let mut next: BinaryHeap<_> = (0..parts.len()).filter_map(|part| text(part, 0)).collect();
+    let first = |(part, used): (&Part, &UsedTexts)| {
+        used.counts.partition_point(|(code, _)| is_before(part.columns.text_of_code(field, *code)))
+    };
+    let mut positions: Vec<usize> = parts.iter().zip(used).map(first).collect();
+    let mut next: BinaryHeap<_> = (0..parts.len()).filter_map(|part| text(part, positions[part])).collect();
     let mut codes: Vec<PartCode> = Vec::new();
     for step in 1_usize.. {
         if step.is_multiple_of(TEXTS_PER_CHECK) {
@@ -120,9 +148,11 @@ pub(super) fn merge(
                 None => drop(std::collections::binary_heap::PeekMut::pop(top)),
             }
         }
-        visit(least, &codes, rows);
+        if !visit(least, &codes, rows) {
+            return Ok(next.is_empty());
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A number for each code of a part.
@@ -192,18 +222,31 @@ impl ValueNumbers {
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
     pub(super) fn new(parts: &[Part], field: Field, cancel: &CancellationToken) -> Result<Self> {
+        Self::numbered(parts, field, None, cancel)
+    }
+
+    /// As [`ValueNumbers::new`], with these numbers for the values in ascending order, which are below the count beside them.
+    pub(super) fn numbered(
+        parts: &[Part],
+        field: Field,
+        given: Option<(&[u32], usize)>,
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
         let used = used_texts(parts, field, cancel)?;
         let mut numbers: Vec<Vec<(u32, u32)>> =
             used.iter().map(|used| Vec::with_capacity(used.counts.len())).collect();
         let mut next = 0_u32;
         merge(parts, field, &used, cancel, |_, codes, _| {
+            let number =
+                given.map_or(next, |(given, _)| given.get(next as usize).copied().unwrap_or(u32::MAX));
             for (part, code) in codes {
-                numbers[*part].push((*code, next));
+                numbers[*part].push((*code, number));
             }
             next += 1;
         })?;
         let maps =
             parts.iter().zip(numbers).map(|(part, numbers)| CodeMap::new(part, field, numbers, u32::MAX));
-        Ok(Self { maps: maps.collect(), count: next as usize })
+        let count = given.map_or(next as usize, |(_, count)| count);
+        Ok(Self { maps: maps.collect(), count })
     }
 }

@@ -5,6 +5,7 @@
 //! Values that several parts have are then added up by their number ([`crate::storage::SharedValues`]), so that only
 //! the values that are returned are ever compared as texts.
 
+mod front;
 mod head;
 mod merge;
 mod request;
@@ -25,10 +26,12 @@ use crate::filter::Filter;
 use crate::index::Projection;
 use crate::schema::Field;
 use crate::storage::{SharedValues, Snapshot};
+pub(super) use front::FacetFront;
 use head::HeadCounts;
 use merge::{Column, Facet};
 pub use request::{FacetRequest, MAX_FACET_VALUES};
 use segment::{SegmentCounts, SelectedRows, count};
+pub(super) use top::Top;
 
 /// The greatest length of all values of a response together, in bytes.
 const MAX_VALUE_BYTES: usize = 512 << 10;
@@ -64,23 +67,12 @@ impl FacetPlan {
     /// # Errors
     /// Damage found while an index is rebuilt.
     pub fn new(snapshot: Arc<Snapshot>, filter: &Filter, request: FacetRequest) -> Result<Self> {
-        let (mut whole, mut others, mut not_excluded) = (Vec::new(), Vec::new(), Vec::new());
         for field in &request.fields {
             // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the
             // numbers that this one is computing.
             snapshot.shared_values(*field)?;
-            if !request.exclude_own || !filter.mentions(*field) {
-                whole.push(*field);
-                continue;
-            }
-            if let Some(rest) = filter.without(*field)? {
-                others.push((rest, vec![*field]));
-            } else {
-                whole.push(*field);
-                not_excluded.push(field.key());
-            }
         }
-        let groups = std::iter::once((filter.clone(), whole)).chain(others).collect();
+        let (groups, not_excluded) = request.groups(filter)?;
         Ok(Self { snapshot, request, groups, not_excluded })
     }
 
@@ -134,14 +126,33 @@ impl FacetPlan {
             let counted = Counting { snapshot: &self.snapshot, request: &self.request, cancel };
             answers.extend(counted.facets(&selections, fields, &mut value_bytes)?);
         }
-        let position = |field: &Field| self.request.fields.iter().position(|own| own == field);
-        answers.sort_by_key(|(field, _)| position(field));
-        let mut data = Vec::new();
-        let mut serializer = serde_json::Serializer::new(&mut data);
-        let written = serializer.collect_map(answers.iter().map(|(field, answer)| (field.key(), answer)));
-        written.map_err(|error| Error::Batch(format!("the facets cannot be printed: {error}")))?;
-        Ok(Facets { data, matched, not_excluded: self.not_excluded.clone() })
+        Ok(Facets { data: print(&self.request, answers)?, matched, not_excluded: self.not_excluded.clone() })
     }
+}
+
+/// Returns facets as a JSON object, in the order of the request.
+fn print(request: &FacetRequest, mut answers: Vec<(Field, FacetAnswer)>) -> Result<Vec<u8>> {
+    let position = |field: &Field| request.fields.iter().position(|own| own == field);
+    answers.sort_by_key(|(field, _)| position(field));
+    let mut data = Vec::new();
+    let mut serializer = serde_json::Serializer::new(&mut data);
+    let written = serializer.collect_map(answers.iter().map(|(field, answer)| (field.key(), answer)));
+    written.map_err(|error| Error::Batch(format!("the facets cannot be printed: {error}")))?;
+    Ok(data)
+}
+
+/// Checks the length of all values of a response together.
+///
+/// # Errors
+/// [`Error::TooLarge`] if they are too long.
+fn check_value_bytes(bytes: usize) -> Result<()> {
+    if bytes <= MAX_VALUE_BYTES {
+        return Ok(());
+    }
+    Err(Error::TooLarge(format!(
+        "the values of these facets exceed {} KiB, expected a smaller limit or fewer fields",
+        MAX_VALUE_BYTES >> 10
+    )))
 }
 
 /// What counting needs besides the selected rows.
@@ -186,12 +197,7 @@ impl Counting<'_> {
         })?;
         let values = facets.iter().flat_map(|facet| &facet.values);
         *value_bytes += values.map(|(_, value)| value.len()).sum::<usize>();
-        if *value_bytes > MAX_VALUE_BYTES {
-            return Err(Error::TooLarge(format!(
-                "the values of these facets exceed {} KiB, expected a smaller limit or fewer fields",
-                MAX_VALUE_BYTES >> 10
-            )));
-        }
+        check_value_bytes(*value_bytes)?;
         Ok(fields.iter().copied().zip(facets.iter().map(FacetAnswer::of)).collect())
     }
 
@@ -231,12 +237,16 @@ struct ValueCount {
 
 impl FacetAnswer {
     fn of(facet: &Facet<'_>) -> Self {
-        let value = |(count, value): &(u64, &[u8])| ValueCount {
+        Self::new(facet.values.iter().copied(), facet.distinct, facet.missing)
+    }
+
+    fn new<'v>(values: impl Iterator<Item = (u64, &'v [u8])>, distinct: u64, missing: u64) -> Self {
+        let value = |(count, value): (u64, &[u8])| ValueCount {
             value: String::from_utf8_lossy(value).into_owned(),
-            count: *count,
+            count,
         };
-        let values: Vec<ValueCount> = facet.values.iter().map(value).collect();
-        let truncated = facet.distinct > values.len() as u64;
-        Self { values, distinct: facet.distinct, missing: facet.missing, truncated }
+        let values: Vec<ValueCount> = values.map(value).collect();
+        let truncated = distinct > values.len() as u64;
+        Self { values, distinct, missing, truncated }
     }
 }

@@ -1,6 +1,7 @@
 //! Which facets are counted.
 
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::schema::{FIELDS, Field, FieldType};
 
 /// The greatest number of values of one facet.
@@ -18,6 +19,9 @@ pub struct FacetRequest {
     /// Whether the conditions on a field are left out of its own counts.
     pub(super) exclude_own: bool,
 }
+
+/// Filters with the fields that each selects traces for.
+pub(super) type FieldGroups = Vec<(Filter, Vec<Field>)>;
 
 impl FacetRequest {
     /// Returns the request for the `limit` most frequent values of each of the fields named `keys`.
@@ -59,6 +63,28 @@ impl FacetRequest {
     #[must_use]
     pub fn excluding_own(self, exclude_own: bool) -> Self {
         Self { exclude_own, ..self }
+    }
+
+    /// Returns the whole filter with the fields that it selects traces for, then others without the conditions on their
+    /// fields; and the fields whose conditions cannot be left out.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub(super) fn groups(&self, filter: &Filter) -> Result<(FieldGroups, Vec<&'static str>)> {
+        let (mut whole, mut others, mut not_excluded) = (Vec::new(), Vec::new(), Vec::new());
+        for field in &self.fields {
+            if !self.exclude_own || !filter.mentions(*field) {
+                whole.push(*field);
+                continue;
+            }
+            if let Some(rest) = filter.without(*field)? {
+                others.push((rest, vec![*field]));
+            } else {
+                whole.push(*field);
+                not_excluded.push(field.key());
+            }
+        }
+        Ok((std::iter::once((filter.clone(), whole)).chain(others).collect(), not_excluded))
     }
 
     /// Returns what the values of a field must start with.

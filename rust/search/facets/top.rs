@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The values with the greatest counts; of equal counts the least values.
-pub(super) struct Top<V> {
+pub(in crate::search) struct Top<V> {
     limit: usize,
     /// The value to give up first is the greatest.
     taken: BinaryHeap<(Reverse<u64>, V)>,
 }
 
 impl<V: Ord> Top<V> {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(in crate::search) fn new(limit: usize) -> Self {
         Self { limit, taken: BinaryHeap::new() }
     }
 
@@ -31,7 +31,7 @@ impl<V: Ord> Top<V> {
     }
 
     /// Takes a value with its count if it is among the greatest; returns whether it is.
-    pub(super) fn offer(&mut self, count: u64, value: V) -> bool {
+    pub(in crate::search) fn offer(&mut self, count: u64, value: V) -> bool {
         let offered = (Reverse(count), value);
         if self.taken.len() < self.limit {
             self.taken.push(offered);
@@ -47,7 +47,7 @@ impl<V: Ord> Top<V> {
     }
 
     /// Returns the values with their counts, the greatest first.
-    pub(super) fn into_sorted(self) -> Vec<(u64, V)> {
+    pub(in crate::search) fn into_sorted(self) -> Vec<(u64, V)> {
         self.taken.into_sorted_vec().into_iter().map(|(Reverse(count), value)| (count, value)).collect()
     }
 }

@@ -6,6 +6,8 @@
 //! with all of their traces finds. Questions and answers are messages ([`wire`]), so that whatever can carry bytes can carry
 //! them.
 
+mod attributes;
+mod digest;
 mod lookup;
 mod page_cut;
 mod pinned;
@@ -15,13 +17,16 @@ mod sessions;
 mod spans;
 mod wire;
 
+pub(super) use digest::{digest, read_digests};
 pub use pinned::PinnedSearch;
 pub use round::{Gathering, encode_filter, filter_of};
-pub(super) use wire::{SessionPart, ValueOfTrace};
+pub(super) use wire::{Answered, Asked, AskedFacetMemory, SessionPart, ValueOfTrace, unexpected};
 
 use crate::error::Result;
-use crate::search::Page;
-use wire::{Answered, Asked};
+use crate::search::aggregate::AggregateResult;
+use crate::search::attributes::AttributeKeys;
+use crate::search::facets::Facets;
+use crate::search::page::Page;
 
 /// What a search over all shards found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,10 +35,16 @@ pub enum Found {
     Page(Page),
     /// One trace, or a part of it, as JSON; `None` if there is no such, or the filter does not match it.
     Trace(Option<Vec<u8>>),
+    /// The numbers of an aggregation.
+    Aggregate(AggregateResult),
+    /// Counted facets.
+    Facets(Facets),
+    /// Counted keys of attributes.
+    AttributeKeys(AttributeKeys),
 }
 
 /// A kind of search, as the front door sees it.
-trait Gather: Send {
+pub(super) trait Gather: Send {
     /// Returns what to ask each shard next; `None` once everything is known.
     ///
     /// # Errors
@@ -45,6 +56,11 @@ trait Gather: Send {
     /// # Errors
     /// [`crate::error::Error::Busy`] if it answers another question, and what is wrong with the search.
     fn take(&mut self, shard: usize, answered: Answered) -> Result<()>;
+
+    /// Returns how much memory all shards together take at most from now on, in bytes, once that is known.
+    fn max_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Returns what was found. Call it once nothing more is asked.
     ///

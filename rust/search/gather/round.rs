@@ -2,6 +2,7 @@
 
 use prost::Message as _;
 
+use super::attributes::AttributeGather;
 use super::lookup::LookupGather;
 use super::runs::RunGather;
 use super::sessions::SessionGather;
@@ -10,7 +11,9 @@ use super::wire::{Answer, Asked, OfTrace, Query, Question, Restriction, decode};
 use super::{Found, Gather};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
+use crate::search::aggregate::{AggregateFront, Aggregation};
 use crate::search::cancellation::{MAX_VERIFIED, too_many_looks};
+use crate::search::facets::{FacetFront, FacetRequest};
 use crate::search::page::{PageRequest, RunView};
 use crate::search::spans::SpanPageRequest;
 use crate::trace::values::ValuePart;
@@ -56,6 +59,34 @@ impl Gathering {
     ) -> Self {
         let query = Query { spans: Some(spans.canonical()), ..query_of(filter) };
         Self::new(&query, shards, SpanGather::new(shards, (request.into(), is_newest)))
+    }
+
+    /// Counts and measures, as [`crate::search::aggregate`] does.
+    pub fn aggregate(shards: usize, aggregation: &Aggregation) -> Self {
+        let (body, restrictions) = aggregation.source();
+        let query = Query {
+            aggregation: Some(body.to_vec()),
+            restrictions: restrictions_of(restrictions),
+            caller: aggregation.caller().to_owned(),
+            ..query_of(&Filter::all())
+        };
+        Self::new(&query, shards, AggregateFront::new(shards, aggregation.clone()))
+    }
+
+    /// Counts facets, as [`crate::search::FacetPlan`] does.
+    ///
+    /// # Errors
+    /// None for a filter that was compiled.
+    pub fn facets(shards: usize, filter: &Filter, request: FacetRequest) -> Result<Self> {
+        Ok(Self::new(&query_of(filter), shards, FacetFront::new(shards, filter, request)?))
+    }
+
+    /// Counts the keys of attributes, as [`crate::search::attribute_keys`] does.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for a limit that it does not take.
+    pub fn attribute_keys(shards: usize, filter: &Filter, (prefix, limit): (&str, usize)) -> Result<Self> {
+        Ok(Self::new(&query_of(filter), shards, AttributeGather::new(shards, prefix, limit)?))
     }
 
     /// Looks up one trace, which is on the only shard that is asked, as [`crate::search::trace`] does; with `is_damaged` as
@@ -149,6 +180,11 @@ impl Gathering {
         Ok(())
     }
 
+    /// Returns how much memory all shards together take at most from now on, in bytes, once that is known.
+    pub fn max_bytes(&self) -> Option<u64> {
+        self.search.max_bytes()
+    }
+
     /// Returns what was found. Call it once [`Gathering::questions`] returns none.
     ///
     /// # Errors
@@ -181,18 +217,27 @@ impl Query {
         let mut restrictions = self.restrictions.iter();
         Ok(restrictions.try_fold(filter, |filter, own| filter.restrict(&own.field, &own.value))?)
     }
+
+    /// Returns the aggregation, if the search is one, restricted before all else.
+    ///
+    /// # Errors
+    /// [`Error::Request`], [`Error::Filter`].
+    pub(super) fn compiled_aggregation(&self) -> Result<Option<Aggregation>> {
+        let Some(body) = &self.aggregation else { return Ok(None) };
+        let mut restrictions = self.restrictions.iter();
+        let aggregation = Aggregation::compile(body)?.charged_to(&self.caller);
+        restrictions.try_fold(aggregation, |own, by| own.restrict(&by.field, &by.value)).map(Some)
+    }
 }
 
 fn query_of(filter: &Filter) -> Query {
     let caller = filter.caller().to_owned();
     let (filter, restrictions) = filter.unrestricted();
+    Query { filter, restrictions: restrictions_of(restrictions), spans: None, aggregation: None, caller }
+}
+
+fn restrictions_of(restrictions: &[(String, String)]) -> Vec<Restriction> {
     let restriction =
         |(field, value): &(String, String)| Restriction { field: field.clone(), value: value.clone() };
-    Query {
-        filter,
-        restrictions: restrictions.iter().map(restriction).collect(),
-        spans: None,
-        aggregation: None,
-        caller,
-    }
+    restrictions.iter().map(restriction).collect()
 }

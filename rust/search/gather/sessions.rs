@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use super::digest::read_digests;
 use super::wire::{
     Answered, Asked, AskedDigests, AskedSessionParts, AskedSessions, SessionPart, Sessions, ValueOfTrace,
     unexpected,
@@ -17,8 +18,6 @@ use crate::index::split_session_key;
 use crate::search::page::{Page, PageRequest};
 use crate::search::sessions::print_sessions;
 
-/// The bytes of a digest.
-pub(super) const DIGEST_BYTES: usize = 16;
 /// Up to so many sessions of a shard send their digests along with the first of them.
 const MAX_DIGESTS: u64 = 25_000;
 /// About as many digests are counted at once.
@@ -121,7 +120,7 @@ impl SessionGather {
             *newest = session.start.max(*newest);
         }
         match digests {
-            Some(digests) => self.digests.extend(read_digests(&digests)?),
+            Some(digests) => self.digests.extend(read_digests(&digests).ok_or_else(unexpected)?),
             None => self.has_digests = false,
         }
         Ok(())
@@ -170,7 +169,7 @@ impl Gather for SessionGather {
         match answered {
             Answered::Sessions(answer) => self.take_first(answer),
             Answered::SessionDigests(digests) => {
-                self.digests.extend(read_digests(&digests)?);
+                self.digests.extend(read_digests(&digests).ok_or_else(unexpected)?);
                 Ok(())
             }
             Answered::SessionParts(answer) if answer.parts.len() == self.page.len() => {
@@ -208,27 +207,4 @@ fn merge(sum: &mut SessionPart, part: SessionPart) {
     }
     sum.agents = agents.into_iter().map(|(value, key)| ValueOfTrace { key, value }).collect();
     sum.agents.sort_by(|one, other| other.key.cmp(&one.key));
-}
-
-/// Returns the digest of a session, given by its key.
-pub(super) fn digest(session: &[u8]) -> [u8; DIGEST_BYTES] {
-    let hash = blake3::hash(session);
-    let (digest, _) = hash.as_bytes().split_at(DIGEST_BYTES);
-    digest.try_into().expect("a hash is longer than a digest")
-}
-
-/// Returns which of `ranges` equal ranges a digest is in.
-#[allow(clippy::cast_possible_truncation, reason = "less than the number of ranges")]
-pub(super) fn range_of(digest: &[u8; DIGEST_BYTES], ranges: u32) -> u32 {
-    let first = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    ((u64::from(first) * u64::from(ranges)) >> 32) as u32
-}
-
-fn read_digests(bytes: &[u8]) -> Result<impl Iterator<Item = u128> + '_> {
-    let (digests, rest) = bytes.as_chunks::<DIGEST_BYTES>();
-    if rest.is_empty() {
-        Ok(digests.iter().map(|digest| u128::from_be_bytes(*digest)))
-    } else {
-        Err(unexpected())
-    }
 }

@@ -4,10 +4,11 @@
 use prost::{Message, Oneof};
 
 use crate::error::{Error, Result};
+use crate::search::aggregate::{AnsweredAggregate, AskedAggregate, AskedValues, Values};
 
 /// What a search is, for every question about it.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Query {
+pub(in crate::search) struct Query {
     /// The filter without its restrictions, as JSON.
     #[prost(string, tag = "1")]
     pub(super) filter: String,
@@ -27,7 +28,7 @@ pub(super) struct Query {
 
 /// A field with the value that it must have.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Restriction {
+pub(in crate::search) struct Restriction {
     #[prost(string, tag = "1")]
     pub(super) field: String,
     #[prost(string, tag = "2")]
@@ -36,17 +37,17 @@ pub(super) struct Restriction {
 
 /// One question.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Question {
+pub(in crate::search) struct Question {
     /// How many documents the shard may look at, each time that it wants to.
     #[prost(uint64, tag = "1")]
     pub(super) max_looks: u64,
-    #[prost(oneof = "Asked", tags = "2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "Asked", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub(super) asked: Option<Asked>,
 }
 
 /// What is asked.
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum Asked {
+pub(in crate::search) enum Asked {
     #[prost(message, tag = "2")]
     Keys(AskedKeys),
     #[prost(message, tag = "3")]
@@ -61,22 +62,30 @@ pub(super) enum Asked {
     SessionDigests(AskedDigests),
     #[prost(message, tag = "8")]
     Trace(AskedTrace),
+    #[prost(message, tag = "9")]
+    Aggregate(AskedAggregate),
+    #[prost(message, tag = "10")]
+    Values(AskedValues),
+    #[prost(message, tag = "11")]
+    FacetMemory(AskedFacetMemory),
+    #[prost(message, tag = "12")]
+    AttributeKeys(AskedAttributeKeys),
 }
 
 /// One answer.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Answer {
+pub(in crate::search) struct Answer {
     /// How many documents the shard wanted to look at, each time that it did.
     #[prost(uint64, repeated, tag = "1")]
     pub(super) looks: Vec<u64>,
     /// What was asked; `None` if the last of these was too many.
-    #[prost(oneof = "Answered", tags = "2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "Answered", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub(super) answered: Option<Answered>,
 }
 
 /// What is answered.
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum Answered {
+pub(in crate::search) enum Answered {
     #[prost(message, tag = "2")]
     Keys(Keys),
     #[prost(message, tag = "3")]
@@ -89,11 +98,19 @@ pub(super) enum Answered {
     SessionDigests(Vec<u8>),
     #[prost(message, tag = "7")]
     Trace(TraceJson),
+    #[prost(message, tag = "8")]
+    Aggregate(AnsweredAggregate),
+    #[prost(message, tag = "9")]
+    Values(Values),
+    #[prost(message, tag = "10")]
+    FacetMemory(FacetMemory),
+    #[prost(message, tag = "11")]
+    AttributeKeys(KeysOfAttributes),
 }
 
 /// The keys of traces, or of spans if the query has a condition on them.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedKeys {
+pub(in crate::search) struct AskedKeys {
     /// The key of the field that orders them.
     #[prost(string, tag = "1")]
     pub(super) sort: String,
@@ -113,7 +130,7 @@ pub(super) struct AskedKeys {
 
 /// Keys, each of the same length, which are less for what comes before.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Keys {
+pub(in crate::search) struct Keys {
     /// How many items there are.
     #[prost(uint64, tag = "1")]
     pub(super) count: u64,
@@ -133,7 +150,7 @@ pub(super) struct Keys {
 
 /// Traces as items of a page.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedDocuments {
+pub(in crate::search) struct AskedDocuments {
     /// Their ids, 16 bytes each.
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_ids: Vec<u8>,
@@ -146,7 +163,7 @@ pub(super) struct AskedDocuments {
 
 /// Spans as items of a page.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedSpans {
+pub(in crate::search) struct AskedSpans {
     #[prost(message, repeated, tag = "1")]
     pub(super) traces: Vec<SpansOfTrace>,
     #[prost(bool, tag = "2")]
@@ -155,7 +172,7 @@ pub(super) struct AskedSpans {
 
 /// The matching spans of a trace, from one to before another.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct SpansOfTrace {
+pub(in crate::search) struct SpansOfTrace {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_id: Vec<u8>,
     #[prost(uint64, tag = "2")]
@@ -167,7 +184,7 @@ pub(super) struct SpansOfTrace {
 /// Items in the order in which they were asked for: traces, each a JSON object; or of each trace its spans, objects with
 /// commas between them, of which a damaged trace has none.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ItemList {
+pub(in crate::search) struct ItemList {
     #[prost(bytes = "vec", repeated, tag = "1")]
     pub(super) items: Vec<Vec<u8>>,
     #[prost(string, repeated, tag = "2")]
@@ -176,7 +193,7 @@ pub(super) struct ItemList {
 
 /// The first sessions.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedSessions {
+pub(in crate::search) struct AskedSessions {
     #[prost(uint64, tag = "1")]
     pub(super) limit: u64,
     /// Up to how many sessions their digests are wanted, too.
@@ -186,7 +203,7 @@ pub(super) struct AskedSessions {
 
 /// The first sessions of a shard.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Sessions {
+pub(in crate::search) struct Sessions {
     /// How many there are.
     #[prost(uint64, tag = "1")]
     pub(super) count: u64,
@@ -199,7 +216,7 @@ pub(super) struct Sessions {
 
 /// A session, and when its newest selected trace started.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct NewestOfSession {
+pub(in crate::search) struct NewestOfSession {
     #[prost(sint64, tag = "1")]
     pub(super) start: i64,
     /// Its key: id and owner.
@@ -209,14 +226,14 @@ pub(super) struct NewestOfSession {
 
 /// What a shard has of some sessions.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedSessionParts {
+pub(in crate::search) struct AskedSessionParts {
     #[prost(bytes = "vec", repeated, tag = "1")]
     pub(super) sessions: Vec<Vec<u8>>,
 }
 
 /// The sessions that were asked for, in that order.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct SessionParts {
+pub(in crate::search) struct SessionParts {
     #[prost(message, repeated, tag = "1")]
     pub(super) parts: Vec<SessionPart>,
 }
@@ -253,7 +270,7 @@ pub(in crate::search) struct ValueOfTrace {
 
 /// The digests of sessions: those of one of several ranges of equal length.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedDigests {
+pub(in crate::search) struct AskedDigests {
     #[prost(uint32, tag = "1")]
     pub(super) range: u32,
     #[prost(uint32, tag = "2")]
@@ -262,7 +279,7 @@ pub(super) struct AskedDigests {
 
 /// A trace, a span of it, or a part of one of its values.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedTrace {
+pub(in crate::search) struct AskedTrace {
     /// Its id in hexadecimal digits.
     #[prost(string, tag = "1")]
     pub(super) trace_id: String,
@@ -272,7 +289,7 @@ pub(super) struct AskedTrace {
 
 /// What is asked of a trace.
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum OfTrace {
+pub(in crate::search) enum OfTrace {
     #[prost(message, tag = "2")]
     Whole(AskedWhole),
     #[prost(message, tag = "3")]
@@ -283,7 +300,7 @@ pub(super) enum OfTrace {
 
 /// All of a trace.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedWhole {
+pub(in crate::search) struct AskedWhole {
     #[prost(string, tag = "1")]
     pub(super) detail: String,
     /// Whether its document is damaged, and its row is wanted.
@@ -293,7 +310,7 @@ pub(super) struct AskedWhole {
 
 /// One span.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedSpan {
+pub(in crate::search) struct AskedSpan {
     #[prost(string, tag = "1")]
     pub(super) span_id: String,
     #[prost(uint64, optional, tag = "2")]
@@ -302,7 +319,7 @@ pub(super) struct AskedSpan {
 
 /// A part of a value of a span.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AskedValue {
+pub(in crate::search) struct AskedValue {
     #[prost(string, tag = "1")]
     pub(super) span_id: String,
     #[prost(string, tag = "2")]
@@ -315,9 +332,46 @@ pub(super) struct AskedValue {
 
 /// What was asked of a trace, if there is such.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TraceJson {
+pub(in crate::search) struct TraceJson {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub(super) json: Option<Vec<u8>>,
+}
+
+/// How much memory it takes to count the values of fields.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::search) struct AskedFacetMemory {
+    /// The keys of the fields.
+    #[prost(string, repeated, tag = "1")]
+    pub(in crate::search) fields: Vec<String>,
+}
+
+/// The memory in bytes, and how many traces the whole filter matches.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::search) struct FacetMemory {
+    #[prost(uint64, tag = "1")]
+    pub(in crate::search) bytes: u64,
+    #[prost(uint64, tag = "2")]
+    pub(in crate::search) matched: u64,
+}
+
+/// The keys of attributes that begin with a prefix.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::search) struct AskedAttributeKeys {
+    #[prost(string, tag = "1")]
+    pub(in crate::search) prefix: String,
+}
+
+/// Keys of attributes, each with the number of traces that have it.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::search) struct KeysOfAttributes {
+    #[prost(string, repeated, tag = "1")]
+    pub(in crate::search) keys: Vec<String>,
+    #[prost(uint64, repeated, tag = "2")]
+    pub(in crate::search) counts: Vec<u64>,
+    #[prost(uint64, tag = "3")]
+    pub(in crate::search) matched: u64,
+    #[prost(uint64, tag = "4")]
+    pub(in crate::search) uncounted: u64,
 }
 
 /// Returns the message in some bytes.
@@ -329,6 +383,6 @@ pub(super) fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 }
 
 /// Returns the error of an answer to another question.
-pub(super) fn unexpected() -> Error {
+pub(in crate::search) fn unexpected() -> Error {
     Error::Busy("a shard answered another question than it was asked".into())
 }

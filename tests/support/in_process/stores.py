@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from spanwise import Filter
+from spanwise import Filter, TraceStore
+from spanwise.traces.shards import Layout, LocalShard, ShardedStore
 from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
-    from spanwise import TraceStore
+    from pathlib import Path
 
 EVERYTHING = Filter.compile(b"{}")
+
+
+def open_sharded(folder: Path, count: int, **options: Any) -> ShardedStore:
+    """Returns a sharded store over new stores of this process, in a folder."""
+    layout = Layout.of(count)
+    shards = [LocalShard(TraceStore.open(str(folder / shard.store)), layout.number) for shard in layout.shards]
+    return ShardedStore(layout, shards, **options)
 
 
 def ingest(store: TraceStore, *numbers: int, **attributes: str) -> None:

@@ -66,7 +66,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def asked(store: TraceStore, **body: Any) -> dict[str, Any]:
-    data, _ = Aggregation.compile(json.dumps(body).encode()).prepare(store).run()
+    data, _ = store.prepare(Aggregation.compile(json.dumps(body).encode())).run()
     found: dict[str, Any] = json.loads(data)
     return found
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from spanwise import ConfigurationError, Filter, TraceStore
-from spanwise._engine import CancellationToken, FacetPlan, filter_schema
+from spanwise._engine import CancellationToken, filter_schema
 from spanwise.bench import results
 from spanwise.bench.data import row_segments
 from spanwise.bench.data.shape import Shape
@@ -87,7 +87,7 @@ def test_facets_are_those_of_duckdb(
     if user is not None:
         compiled, chosen = compiled.restrict("user_id", user), f"{chosen} AND user_id = '{user}'"
     for limit in (3, 1000):
-        facets = FacetPlan(store, compiled, list(FACET_FIELDS), limit).run()
+        facets = store.plan_facets(compiled, list(FACET_FIELDS), limit).run()
         found = json.loads(facets.data)
         assert found == {field: counted(database, field, chosen, limit) for field in FACET_FIELDS}
         assert (facets.matched,) == database.execute(f"SELECT count(*) FROM traces WHERE {chosen}").fetchone()  # noqa: S608
@@ -102,7 +102,7 @@ def test_a_prefix_narrows_the_values(
 ) -> None:
     condition, chosen = CONDITIONS[name]
     compiled = Filter.compile(json.dumps(condition).encode())
-    facets = FacetPlan(store, compiled, [field], 20, (field, prefix)).run()
+    facets = store.plan_facets(compiled, [field], 20, (field, prefix)).run()
     assert json.loads(facets.data) == {field: counted(database, field, chosen, 20, prefix)}
 
 
@@ -110,15 +110,15 @@ def test_the_engine_counts_the_fields_that_the_service_accepts_and_no_other(stor
     everything = Filter.compile(b"{}")
     for field in json.loads(filter_schema())["fields"]:
         if field["key"] in FACET_FIELDS:
-            assert json.loads(FacetPlan(store, everything, [field["key"]], 1).run().data)[field["key"]]["distinct"] > 0
+            assert json.loads(store.plan_facets(everything, [field["key"]], 1).run().data)[field["key"]]["distinct"] > 0
         else:
             with pytest.raises(ConfigurationError, match=f"got `{field['key']}`"):
-                FacetPlan(store, everything, [field["key"]], 1)
+                store.plan_facets(everything, [field["key"]], 1)
 
 
 def test_a_count_can_be_cancelled_and_says_before_what_it_needs(store: TraceStore) -> None:
-    plan = FacetPlan(store, Filter.compile(b"{}"), ["name"], 1)
-    more = FacetPlan(store, Filter.compile(b"{}"), list(FACET_FIELDS), 1000)
+    plan = store.plan_facets(Filter.compile(b"{}"), ["name"], 1)
+    more = store.plan_facets(Filter.compile(b"{}"), list(FACET_FIELDS), 1000)
     assert 0 < plan.bytes < more.bytes
     cancel = CancellationToken()
     cancel.cancel()
@@ -134,7 +134,7 @@ def test_values_that_are_too_long_together_are_rejected(tmp_path: Path) -> None:
         body = {"resourceSpans": [{"scopeSpans": [{"spans": [span | times]}]}]}
         store.ingest(json.dumps(body).encode(), "application/json")
     everything = Filter.compile(b"{}")
-    assert json.loads(FacetPlan(store, everything, ["name"], 30).run().data)["name"]["distinct"] == 40
+    assert json.loads(store.plan_facets(everything, ["name"], 30).run().data)["name"]["distinct"] == 40
     with pytest.raises(PayloadTooLargeError, match="exceed 512 KiB, expected a smaller limit or fewer fields"):
-        FacetPlan(store, everything, ["name"], 40).run()
+        store.plan_facets(everything, ["name"], 40).run()
     store.close()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from spanwise import AuthorizationConfig, Service, TraceStore
 from support.clients.tokens import as_admin, as_caller, signing_key
+from support.in_process.stores import open_sharded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,13 +102,17 @@ def condition() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], TraceStore]]:
-    opened: list[TraceStore] = []
+@pytest.fixture(scope="module", params=[0, 3], ids=["one store", "shards"])
+def stores(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], TraceStore]]:
+    opened: list[Any] = []
 
     def new() -> TraceStore:
-        opened.append(TraceStore.open(str(tmp_path_factory.mktemp("isolated") / "traces")))
-        return opened[-1]
+        folder = tmp_path_factory.mktemp("isolated")
+        opened.append(open_sharded(folder, request.param) if request.param else TraceStore.open(str(folder / "traces")))
+        store: TraceStore = opened[-1]
+        return store
 
     yield new
     for store in opened:

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from spanwise import TraceStore
-from spanwise._engine import TailFeed
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import current_caller
 from spanwise.settings import Settings
 from spanwise.traces import tail as module
 from spanwise.traces.service import Traces
-from support.in_process.stores import ingest
+from support.in_process.stores import ingest, open_sharded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -63,9 +62,10 @@ def bodies(events: list[TailEvent]) -> list[dict[str, Any]]:
     return [json.loads(event.body) for event in events if event.name == "trace"]
 
 
-@pytest.fixture
-def traces(tmp_path: Path) -> Traces:
-    return Traces({"default": TraceStore.open(str(tmp_path / "traces"))}, Settings())
+@pytest.fixture(params=[0, 3], ids=["one store", "shards"])
+def traces(request: pytest.FixtureRequest, tmp_path: Path) -> Traces:
+    store: Any = open_sharded(tmp_path, request.param) if request.param else TraceStore.open(str(tmp_path / "traces"))
+    return Traces({"default": store}, Settings())
 
 
 @given(users=st.lists(st.none() | st.sampled_from(USERS), max_size=12))
@@ -127,7 +127,7 @@ def test_positions_are_held_for_some_time_and_for_some_streams(traces: Traces, m
     asyncio.run(scene())
 
 
-def test_a_failure_of_a_poll_ends_tails_and_says_so(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_a_poll_ends_tails_and_says_so(tmp_path: Path) -> None:
     class Broken:
         position = 1
 
@@ -137,9 +137,19 @@ def test_a_failure_of_a_poll_ends_tails_and_says_so(traces: Traces, monkeypatch:
         def poll(self, _readers: object) -> None:
             raise RuntimeError("broken")
 
+    class BrokenStore:
+        def __init__(self) -> None:
+            self.store = TraceStore.open(str(tmp_path / "traces"))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.store, name)
+
+        def tail_feed(self) -> Broken:
+            return Broken(self.store.tail_feed())
+
     async def scene() -> None:
-        monkeypatch.setattr(module, "TailFeed", lambda store: Broken(TailFeed(store)))
-        async with followed(traces) as events:
+        broken: Any = BrokenStore()
+        async with followed(Traces({"default": broken}, Settings())) as events:
             await until_quiet(events)
             assert [(event.name, event.id == "") for event in events] == [("started", False), ("end", True)]
             assert json.loads(events[-1].body) == {"reason": "failed"}

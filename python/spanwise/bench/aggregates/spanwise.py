@@ -66,7 +66,7 @@ class SpanwiseEngine:
             compiled = Aggregation.compile(source)
             if question.user is not None:
                 compiled = compiled.restrict("user_id", question.user)
-            data, _ = compiled.prepare(self._store).run()
+            data, _ = self._store.prepare(compiled).run()
             found = _decoder.decode(data)
             first = int(found.time.starts[0].timestamp() * 1_000) // found.time.interval_ms
             groups = dict(enumerate(found.groups))

@@ -17,9 +17,10 @@ from spanwise.errors import PayloadTooLargeError
 from spanwise.traces.search.page import expect_object_or_null
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, TraceStore
+    from spanwise._engine import CancellationToken
     from spanwise.aggregate_models import AggregateRequest
     from spanwise.fair_budget import Holding
+    from spanwise.traces.port import Store
 
 _encoder = msgspec.json.Encoder()
 
@@ -43,7 +44,7 @@ def compile_aggregation(request: AggregateRequest) -> Aggregation:
 
 
 def aggregate_body(
-    store: TraceStore, compiled: Aggregation, memory: Holding, cancel: CancellationToken, started: float
+    store: Store, compiled: Aggregation, memory: Holding, cancel: CancellationToken, started: float
 ) -> bytes:
     """Returns the JSON body of an aggregation: `{"data": {...}, "meta": {...}}`.
 
@@ -59,7 +60,7 @@ def aggregate_body(
         UnavailableError: the memory is in use.
         CancelledError: `cancel` was used.
     """
-    prepared = compiled.prepare(store, cancel)
+    prepared = store.prepare(compiled, cancel)
     if prepared.max_bytes > memory.capacity:
         raise PayloadTooLargeError(
             "it needs more memory than `counting_buffer_bytes`, expected a narrower filter or time range, "

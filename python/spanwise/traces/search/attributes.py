@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
-from spanwise._engine import attribute_keys
 from spanwise.models import StoreQuery, Text
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, Filter, TraceStore
+    from spanwise._engine import CancellationToken, Filter
+    from spanwise.traces.port import Store
 
 _encoder = msgspec.json.Encoder()
 
@@ -65,7 +65,7 @@ class _Body(Struct, frozen=True):
 
 
 def attributes_body(
-    store: TraceStore, compiled: Filter, wanted: tuple[str, int], cancel: CancellationToken, started: float
+    store: Store, compiled: Filter, wanted: tuple[str, int], cancel: CancellationToken, started: float
 ) -> bytes:
     """Returns the JSON body of counted keys: `{"data": [...], "meta": {...}}`.
 
@@ -81,7 +81,7 @@ def attributes_body(
         CancelledError: `cancel` was used.
     """
     prefix, limit = wanted
-    keys = attribute_keys(store, compiled, limit, prefix, cancel)
+    keys = store.attribute_keys(compiled, limit, prefix, cancel)
     meta = AttributesInfo(
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),
         matched=keys.matched,

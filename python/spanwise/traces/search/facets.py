@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from spanwise._engine import FacetPlan, filter_schema
+from spanwise._engine import filter_schema
 from spanwise.errors import PayloadTooLargeError, ValidationError
 from spanwise.filter_models import FilterSchema
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, Filter, TraceStore
+    from spanwise._engine import CancellationToken, Filter
     from spanwise.fair_budget import Holding
+    from spanwise.traces.port import Store
 
 FACET_FIELDS = tuple(
     field.key
@@ -128,7 +129,7 @@ def _check(key: str, place: str) -> None:
 
 
 def facets_body(
-    store: TraceStore, compiled: Filter, request: FacetsRequest, cancel: CancellationToken, holding: Holding
+    store: Store, compiled: Filter, request: FacetsRequest, cancel: CancellationToken, holding: Holding
 ) -> bytes:
     """Returns the JSON body of counted facets: `{"data": {...}, "meta": {...}}`.
 
@@ -146,7 +147,7 @@ def facets_body(
     """
     started = time.perf_counter()
     prefix = None if isinstance(request.prefix, UnsetType) else (request.prefix.field, request.prefix.text)
-    plan = FacetPlan(store, compiled, request.fields, request.limit, prefix, request.exclude_own)
+    plan = store.plan_facets(compiled, request.fields, request.limit, prefix, request.exclude_own)
     if plan.bytes > holding.capacity:
         raise PayloadTooLargeError("these facets take more memory than `counting_buffer_bytes`, expected fewer fields")
     with holding:

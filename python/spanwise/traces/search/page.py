@@ -19,8 +19,9 @@ from spanwise.errors import ValidationError
 from spanwise.models import Detail, GroupBy, Paginated, PaginationInfo, Total
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, Page, TraceStore
+    from spanwise._engine import CancellationToken, Page
     from spanwise.models import SearchRequest
+    from spanwise.traces.port import Store
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one, so greater page numbers are clamped to it: both find nothing."""
@@ -101,7 +102,7 @@ def expect_object_or_null(source: Raw, place: str) -> None:
 
 
 def search_page(
-    store: TraceStore, compiled: Filter, request: PageRequest, cancel: CancellationToken, started: float
+    store: Store, compiled: Filter, request: PageRequest, cancel: CancellationToken, started: float
 ) -> bytes:
     """Returns the JSON body of one page: `{"data": [...], "meta": {...}}`.
 

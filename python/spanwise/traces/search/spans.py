@@ -15,8 +15,9 @@ from spanwise.models import Total
 from spanwise.traces.search.page import MAX_PAGE, compile_filter, encoded_page, expect_object_or_null, total_of
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, Filter, TraceStore
+    from spanwise._engine import CancellationToken, Filter
     from spanwise.span_models import SpanSearchRequest
+    from spanwise.traces.port import Store
 
 
 def compile_spans(request: SpanSearchRequest) -> tuple[Filter, SpanFilter]:
@@ -37,7 +38,7 @@ def compile_spans(request: SpanSearchRequest) -> tuple[Filter, SpanFilter]:
 
 
 def spans_body(
-    store: TraceStore,
+    store: Store,
     compiled: tuple[Filter, SpanFilter],
     request: SpanSearchRequest,
     cancel: CancellationToken,

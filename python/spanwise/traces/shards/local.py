@@ -12,10 +12,9 @@ from spanwise._engine import CancellationToken, Filter, PinnedSearch, ingest_par
 from spanwise.errors import PinLostError, StaleLayoutError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from spanwise._engine import TraceStore
-    from spanwise.traces.shards.shard import Ask
+    from spanwise._engine import Tail, TraceStore
+    from spanwise.traces.port import Download
+    from spanwise.traces.shards.shard import Ask, Event
 
 MAX_PINS = 256
 """Searches whose state is kept at once."""
@@ -41,6 +40,8 @@ class LocalShard:
         self._layout = layout
         self._pins: dict[int, _Pin] = {}
         self._lock = threading.Lock()
+        self._feed = store.tail_feed()
+        self._tails: dict[int, Tail] = {}
 
     def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
         """See `Shard.answer`."""
@@ -65,10 +66,34 @@ class LocalShard:
         self._expect(ask.layout)
         return self._store.delete(Filter.of_query(ask.query), dry_run)
 
-    def export(self, ask: Ask, form: str) -> Iterator[bytes]:
+    def export(self, ask: Ask, form: str) -> Download:
         """See `Shard.export`."""
         self._expect(ask.layout)
         return self._store.export(Filter.of_query(ask.query), form)
+
+    def open_tail(self, ask: Ask) -> None:
+        """See `Shard.open_tail`."""
+        self._expect(ask.layout)
+        self._tails[ask.search] = self._feed.open(Filter.of_query(ask.query))
+
+    def poll_tails(self, wanted: list[tuple[int, int, int | None]]) -> tuple[list[list[Event]], bool, list[str]]:
+        """See `Shard.poll_tails`."""
+        readers = []
+        for number, most, after in wanted:
+            tail = self._tails.get(number)
+            if tail is None or (after is not None and not tail.rewind(after)):
+                raise PinLostError("a shard does not keep the position of a tail any more")
+            readers.append((tail, most))
+        return self._feed.poll(readers)
+
+    def close_tail(self, tail: int) -> None:
+        """See `Shard.close_tail`."""
+        self._tails.pop(tail, None)
+
+    @property
+    def as_of(self) -> int | None:
+        """See `Shard.as_of`."""
+        return self._store.as_of
 
     def stats(self) -> bytes:
         """See `Shard.stats`."""

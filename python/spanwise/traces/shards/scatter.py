@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 import weakref
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.errors import CancelledError, PinLostError, StoreClosedError, UnavailableError
+from spanwise.errors import CancelledError, PinLostError, SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.traces.shards.shard import Ask
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ Result = TypeVar("Result")
 
 MAX_RESTARTS = 2
 """How often a search begins again because a shard does not keep its state."""
-_CALLS_PER_SHARD = 8
+_SEARCHES_PER_SHARD = 8
+_WRITES_PER_SHARD = 32
+"""Calls at once. Many writes wait for the disk together; they must not hold up searches, nor these the end of one."""
 _POLL_SECONDS = 0.05
 
 
@@ -41,7 +45,13 @@ class Scatter:
         self._shards = tuple(shards)
         self._layout = layout
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(_CALLS_PER_SHARD * len(self._shards), thread_name_prefix="spanwise-shards")
+        count = len(self._shards)
+        self._searches = ThreadPoolExecutor(_SEARCHES_PER_SHARD * count, thread_name_prefix="spanwise-shards")
+        self._writes = ThreadPoolExecutor(_WRITES_PER_SHARD * count, thread_name_prefix="spanwise-shards-write")
+        # Unlike a pool, it may be used while memory is collected, which is when searches that nobody has any more end.
+        self._notices: SimpleQueue[tuple[Callable[[int], None], int] | None] = SimpleQueue()
+        self._teller = threading.Thread(target=_deliver, args=(self._notices,), name="spanwise-shards-end", daemon=True)
+        self._teller.start()
 
     def ask(self, query: bytes) -> Ask:
         """Returns what a new search is, on every shard."""
@@ -59,30 +69,49 @@ class Scatter:
 
     def each(self, work: Callable[[Shard], Result]) -> list[Future[Result]]:
         """Returns what `work` does with every shard, all of which has ended, well or not."""
-        calls = [self.submit(work, shard) for shard in self._shards]
+        calls = [_submit(self._writes, work, shard) for shard in self._shards]
         wait(calls)
         return calls
 
     def some(self, given: Sequence[tuple[int, bytes]], work: Callable[[Shard, bytes], Result]) -> list[Future[Result]]:
         """Returns what `work` does with some shards, given by number with what each gets; all of it has ended."""
-        calls = [self.submit(work, self._shards[number], own) for number, own in given]
+        calls = [_submit(self._writes, work, self._shards[number], own) for number, own in given]
         wait(calls)
         return calls
 
-    def submit(self, work: Callable[..., Result], *args: object) -> Future[Result]:
-        """Returns what `work` does in a thread.
+    def ask_shard(self, work: Callable[..., Result], *args: object) -> Future[Result]:
+        """Returns what `work`, a question of a search to a shard, is answered in a thread.
 
         Raises:
             StoreClosedError: `close` was called.
         """
-        try:
-            return self._threads.submit(work, *args)
-        except RuntimeError as error:
-            raise StoreClosedError("the store is closed") from error
+        return _submit(self._searches, work, *args)
+
+    def tell(self, notify: Callable[[int], None], number: int) -> None:
+        """Tells a shard, soon, what it would forget by itself later: that a search or a tail has ended."""
+        self._notices.put((notify, number))
 
     def close(self) -> None:
         """Waits for running calls and drops waiting ones."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._searches, self._writes):
+            threads.shutdown(wait=True, cancel_futures=True)
+        self._notices.put(None)
+        self._teller.join()
+
+
+def _deliver(notices: SimpleQueue[tuple[Callable[[int], None], int] | None]) -> None:
+    while (notice := notices.get()) is not None:
+        notify, number = notice
+        # A shard that cannot be told forgets it by itself.
+        with suppress(SpanwiseError):
+            notify(number)
+
+
+def _submit(threads: ThreadPoolExecutor, work: Callable[..., Result], *args: object) -> Future[Result]:
+    try:
+        return threads.submit(work, *args)
+    except RuntimeError as error:
+        raise StoreClosedError("the store is closed") from error
 
 
 class Search:
@@ -143,7 +172,7 @@ class Search:
             if (questions := self._known.questions()) is None:
                 return True
             calls = {
-                number: self._scatter.submit(
+                number: self._scatter.ask_shard(
                     _answer, self._shards[number], self._ask, question, number not in self._asked
                 )
                 for number, question in enumerate(questions)
@@ -173,7 +202,5 @@ def _answer(shard: Shard, ask: Ask, question: bytes, is_first: bool) -> bytes:  
 
 
 def _end(scatter: Scatter, shards: Sequence[Shard], search: int, asked: set[int]) -> None:
-    # A shard that cannot be told forgets the search by itself.
-    with suppress(StoreClosedError):
-        for number in asked:
-            scatter.submit(shards[number].end, search)
+    for number in asked:
+        scatter.tell(shards[number].end, search)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from spanwise.traces.port import Download
 
 
 class Ask(Struct, frozen=True):
@@ -24,6 +24,10 @@ class Ask(Struct, frozen=True):
     search: int
     query: bytes
     seconds: float
+
+
+Event = tuple[int, str, bytes]
+"""An event of a tail: its number, its name and its JSON."""
 
 
 class Shard(Protocol):
@@ -67,8 +71,36 @@ class Shard(Protocol):
         """Returns how many traces were deleted, or would be. They are deleted together, and durably."""
         ...
 
-    def export(self, ask: Ask, form: str) -> Iterator[bytes]:
+    def export(self, ask: Ask, form: str) -> Download:
         """Returns the matching traces as the bytes of a file of a format, in chunks, all of one state."""
+        ...
+
+    def open_tail(self, ask: Ask) -> None:
+        """Begins to follow the traces that a search matches, under its number, until `close_tail`."""
+        ...
+
+    def poll_tails(self, wanted: list[tuple[int, int, int | None]]) -> tuple[list[list[Event]], bool, list[str]]:
+        """Brings readers up to date, and takes the next events of each.
+
+        Args:
+            wanted: of each reader its number, at most how many events, and the event after which they begin again, if
+                they do.
+
+        Returns:
+            The events of each reader, whether something is due later, and what is wrong with traces that were read.
+
+        Raises:
+            PinLostError: there is no such reader, or it cannot go back so far.
+        """
+        ...
+
+    def close_tail(self, tail: int) -> None:
+        """Ends a reader. A no-op if there is none."""
+        ...
+
+    @property
+    def as_of(self) -> int | None:
+        """Returns up to when everything is known of a shard that is followed, as a store's `as_of`. Never blocks."""
         ...
 
     def stats(self) -> bytes:

@@ -10,13 +10,17 @@ import msgspec
 
 from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
 from spanwise.errors import PartialWriteError, UnavailableError
+from spanwise.traces.shards.counts import ShardedAggregation, ShardedFacets
 from spanwise.traces.shards.scatter import Scatter
+from spanwise.traces.shards.tail import ShardedTailFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from spanwise._engine import (
+        Aggregation,
+        AttributeKeys,
         CancellationToken,
         Filter,
         IngestReport,
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         SpanFilter,
         SplitRequest,
     )
+    from spanwise.traces.port import Download
     from spanwise.traces.shards.layout import Layout
     from spanwise.traces.shards.shard import Shard
 
@@ -121,6 +126,46 @@ class ShardedStore:
 
         return self._scatter.search(begin).run(cancel).page()
 
+    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> ShardedAggregation:
+        """See `TraceStore.prepare`."""
+        count = len(self._shards)
+        return ShardedAggregation(self._scatter.search(lambda: Gathering.aggregate(count, aggregation)), cancel)
+
+    def plan_facets(
+        self,
+        filter: Filter,  # noqa: A002
+        keys: list[str],
+        limit: int,
+        prefix: tuple[str, str] | None = None,
+        exclude_own: bool = False,  # noqa: FBT001, FBT002
+    ) -> ShardedFacets:
+        """See `TraceStore.plan_facets`."""
+        count = len(self._shards)
+
+        def begin() -> Gathering:
+            return Gathering.facets(count, filter, keys, limit, prefix, exclude_own)
+
+        return ShardedFacets(self._scatter.search(begin))
+
+    def attribute_keys(
+        self,
+        filter: Filter,  # noqa: A002
+        limit: int,
+        prefix: str = "",
+        cancel: CancellationToken | None = None,
+    ) -> AttributeKeys:
+        """See `TraceStore.attribute_keys`."""
+        count = len(self._shards)
+
+        def begin() -> Gathering:
+            return Gathering.attribute_keys(count, filter, limit, prefix)
+
+        return self._scatter.search(begin).run(cancel).counted_keys()
+
+    def tail_feed(self) -> ShardedTailFeed:
+        """See `TraceStore.tail_feed`."""
+        return ShardedTailFeed(self._scatter, self._shards)
+
     def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
         """See `TraceStore.trace`."""
         return self._look_up(trace_id, lambda: Gathering.trace(trace_id, filter, detail, False))  # noqa: FBT003
@@ -153,13 +198,13 @@ class ShardedStore:
         shard = self._splitter.shard_of(trace_id)
         return None if shard is None else self._scatter.search(begin, shard).run(None).json()
 
-    def export(self, filter: Filter, format: str) -> Iterator[bytes]:  # noqa: A002
+    def export(self, filter: Filter, format: str) -> ShardedDownload:  # noqa: A002
         """See `TraceStore.export`. The traces of one shard follow those of another; those of each are of one state."""
         ask = self._scatter.ask(filter.to_query())
         form = "arrow" if format in _JOINED else format
         # All begin before the first one is read, so that none is of a later state than another by more than a moment.
         files = [call.result() for call in self._scatter.each(lambda shard: shard.export(ask, form))]
-        return _joined(files, format) if format in _JOINED else chain.from_iterable(files)
+        return ShardedDownload(files, _joined(files, format) if format in _JOINED else chain.from_iterable(files))
 
     def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:
         """See `TraceStore.ingest`. Returns once every shard that gets a part has stored it.
@@ -203,10 +248,17 @@ class ShardedStore:
             return sum(call.result() for call in calls)
         return sum(_all(calls, "the traces may be deleted in part"))
 
+    @property
+    def as_of(self) -> int | None:
+        """See `TraceStore.as_of`: of the shard that is behind."""
+        moments = [shard.as_of for shard in self._shards]
+        known = [moment for moment in moments if moment is not None]
+        return min(known) if len(known) == len(moments) else None
+
     def stats(self) -> bytes:
         """See `TraceStore.stats`: sums over all shards, and their errors."""
         stats = [call.result() for call in self._scatter.each(lambda shard: shard.stats())]
-        return msgspec.json.encode(_summed([msgspec.json.decode(own) for own in stats]))
+        return msgspec.json.encode(added_up([msgspec.json.decode(own) for own in stats]))
 
     def flush(self) -> None:
         """See `TraceStore.flush`."""
@@ -226,6 +278,29 @@ class ShardedStore:
             call.result()
 
 
+class ShardedDownload:
+    """The chunks of a file with the traces of all shards."""
+
+    def __init__(self, files: Sequence[Download], chunks: Iterator[bytes]) -> None:
+        """Takes the files of the shards, and the chunks that are made of them."""
+        self._files = files
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Returns the chunks."""
+        return self
+
+    def __next__(self) -> bytes:
+        """Returns the next chunk."""
+        return next(self._chunks)
+
+    @property
+    def progress(self) -> tuple[int, int, int]:
+        """See `Download.progress`: sums over all shards."""
+        selected, read, total = (sum(numbers) for numbers in zip(*(file.progress for file in self._files), strict=True))
+        return selected, read, total
+
+
 def _all(calls: Sequence[Future[Result]], what: str) -> list[Result]:
     """Returns what shards say of a write, if none has failed.
 
@@ -239,7 +314,7 @@ def _all(calls: Sequence[Future[Result]], what: str) -> list[Result]:
     return [call.result() for call in calls]
 
 
-def _joined(files: Iterable[Iterator[bytes]], form: str) -> Iterator[bytes]:
+def _joined(files: Iterable[Iterable[bytes]], form: str) -> Iterator[bytes]:
     """Yields one file with the batches of several Arrow streams."""
     joiner = SpanFileJoiner(form)
     for file in files:
@@ -251,8 +326,8 @@ def _joined(files: Iterable[Iterator[bytes]], form: str) -> Iterator[bytes]:
         yield written
 
 
-def _summed(stats: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the statistics of all shards together: sums of counts, whether all acknowledge, the first error.
+def added_up(stats: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the statistics of all shards, or reports on them, as one: sums of counts, and the first error.
 
     Of shards that are followed, everything is known up to when it is known of the one that is behind.
     """

@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use ahash::HashMap;
+
 use super::super::parts::{Chunk, Part, chunks};
 use super::super::passes::CHUNKS_PER_THREAD;
 use super::super::plan::{Subset, subsets_of_calls};
@@ -20,20 +22,38 @@ const GROUP_BYTES: usize = 1_024;
 /// The calls of the selected traces, and the groups that they are in.
 pub(in crate::search::aggregate) struct CallGroups {
     calls: Vec<PartCalls>,
-    pub(super) models: Models,
-    /// The models with a group of their own, those of most calls first.
-    pub(super) kept: Vec<u32>,
+    models: Models,
+    pub(in crate::search::aggregate) kept: KeptModels,
     /// By number of a model: its group, the last one if it has none of its own.
     slots: Vec<usize>,
-    /// How many models have calls.
-    pub(super) total: usize,
     /// The traces of each `where`, those of none first, and for each measure which they are.
-    pub(super) subsets: Vec<Subset>,
+    pub(in crate::search::aggregate) subsets: Vec<Subset>,
     pub(super) of_measures: Vec<usize>,
 }
 
+/// The models that have a group of their own.
+#[derive(Debug, Default)]
+pub(in crate::search::aggregate) struct KeptModels {
+    /// Their names, those of most calls first; `None` is that of calls that name none.
+    pub(in crate::search::aggregate) names: Vec<Option<String>>,
+    /// How many models have calls.
+    pub(in crate::search::aggregate) total: usize,
+}
+
+impl KeptModels {
+    /// Returns at most `limit` models, from all that have calls with their numbers.
+    pub(in crate::search::aggregate) fn of(mut counted: Vec<(Option<String>, u64)>, limit: usize) -> Self {
+        counted.sort_by(|(one, calls), (other, other_calls)| {
+            let key = |name: &Option<String>, calls: u64| (Reverse(calls), name.is_none());
+            key(one, *calls).cmp(&key(other, *other_calls)).then_with(|| one.cmp(other))
+        });
+        let total = counted.len();
+        Self { names: counted.into_iter().take(limit).map(|(name, _)| name).collect(), total }
+    }
+}
+
 /// Sums of every group, by subset and slot.
-pub(super) type Sums = Vec<Vec<CallSums>>;
+pub(in crate::search::aggregate) type Sums = Vec<Vec<CallSums>>;
 
 impl CallGroups {
     /// Finds the calls of the selected rows of `parts`, and their groups.
@@ -45,36 +65,59 @@ impl CallGroups {
         aggregation: &Aggregation,
         cancel: &CancellationToken,
     ) -> Result<Self> {
+        let groups = Self::read(parts, aggregation, cancel)?;
+        let counted = groups.counted(parts, cancel)?;
+        Ok(groups.keeping(KeptModels::of(counted, aggregation.by_model.unwrap_or_default())))
+    }
+
+    /// Finds the calls of the selected rows of `parts`, each model in a group of its own.
+    ///
+    /// # Errors
+    /// As [`CallGroups::new`].
+    pub(in crate::search::aggregate) fn read(
+        parts: &[Part],
+        aggregation: &Aggregation,
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
         let documents: Result<Vec<usize>> = parts.iter().map(Part::documents_of_calls).collect();
         cancel.expect_few(documents?.into_iter().sum())?;
         let (calls, models) = PartCalls::of(parts, cancel)?;
         let (subsets, of_measures) = subsets_of_calls(aggregation);
         let slots = (0..models.names.len()).collect();
-        let mut groups = Self { calls, models, kept: Vec::new(), slots, total: 0, subsets, of_measures };
-        let mut sums = vec![CallSums::default(); groups.models.names.len()];
-        let whole = chunks(parts, None);
-        groups.fold(parts, &whole, (&[], cancel), |_, chunk| merge(&mut sums, &chunk[0]))?;
-        let mut counted: Vec<u32> = (0..).take(sums.len()).collect();
-        counted.retain(|model| sums[*model as usize].has_calls());
-        let name = |model: u32| groups.models.names[model as usize].as_deref();
-        counted.sort_by_key(|model| {
-            (Reverse(sums[*model as usize].calls), name(*model).is_none(), name(*model))
-        });
-        groups.total = counted.len();
-        counted.truncate(aggregation.by_model.unwrap_or_default());
-        let other = counted.len();
-        groups.slots = vec![other; groups.models.names.len()];
-        for (slot, model) in counted.iter().enumerate() {
-            groups.slots[*model as usize] = slot;
-        }
-        groups.kept = counted;
-        Ok(groups)
+        Ok(Self { calls, models, kept: KeptModels::default(), slots, subsets, of_measures })
     }
 
-    /// Returns the memory that is taken at most, in bytes, with the response.
-    pub(in crate::search::aggregate) fn max_bytes(&self, buckets: usize, measures: usize) -> usize {
+    /// Returns the models that have calls, while each is in a group of its own, with their numbers.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(in crate::search::aggregate) fn counted(
+        &self,
+        parts: &[Part],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<(Option<String>, u64)>> {
+        let mut sums = vec![CallSums::default(); self.models.names.len()];
+        self.fold(parts, &chunks(parts, None), (&[], cancel), |_, chunk| merge(&mut sums, &chunk[0]))?;
+        let counted = self.models.names.iter().zip(sums).filter(|(_, sums)| sums.has_calls());
+        Ok(counted.map(|(name, sums)| (name.clone(), sums.calls)).collect())
+    }
+
+    /// Returns these calls in the groups of the kept models, and one of all others.
+    pub(in crate::search::aggregate) fn keeping(self, kept: KeptModels) -> Self {
+        let slots: HashMap<&Option<String>, usize> = kept.names.iter().zip(0..).collect();
+        let other = kept.names.len();
+        let slots = self.models.names.iter().map(|name| slots.get(name).copied().unwrap_or(other)).collect();
+        Self { kept, slots, ..self }
+    }
+
+    /// Returns the memory that so many groups take at most, in bytes, with the response.
+    pub(in crate::search::aggregate) fn max_bytes(
+        &self,
+        groups: usize,
+        buckets: usize,
+        measures: usize,
+    ) -> usize {
         let calls: usize = self.calls.iter().map(PartCalls::bytes).sum();
-        let groups = self.kept.len() + 1;
         let sums = self.subsets.len()
             * groups
             * size_of::<CallSums>()
@@ -87,7 +130,7 @@ impl CallGroups {
     }
 
     /// Calls `fold` with the bucket of each chunk and the sums of its calls; `rows` are those of every subset but the first.
-    pub(super) fn fold(
+    pub(in crate::search::aggregate) fn fold(
         &self,
         parts: &[Part],
         chunks: &[Chunk],

@@ -38,7 +38,7 @@ const TOKENS: [Field; 5] = [
 
 /// What was counted of some calls.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct CallSums {
+pub(in crate::search::aggregate) struct CallSums {
     pub(super) calls: u64,
     tokens: Tokens,
     /// Nanodollars.
@@ -54,7 +54,27 @@ pub(super) enum CallValue {
     Cost(Option<u64>),
 }
 
+/// How many numbers there are of some calls.
+pub(in crate::search::aggregate) const CALL_NUMBERS: usize = 7;
+
 impl CallSums {
+    /// Returns these sums as numbers, for another process.
+    pub(in crate::search::aggregate) fn to_numbers(self) -> [u64; CALL_NUMBERS] {
+        let Tokens { input, output, cached, reasoning } = self.tokens;
+        [self.calls, input, output, cached, reasoning, self.cost, u64::from(self.has_unknown_cost)]
+    }
+
+    /// Returns the sums of [`CallSums::to_numbers`].
+    pub(in crate::search::aggregate) fn of_numbers(numbers: [u64; CALL_NUMBERS]) -> Self {
+        let [calls, input, output, cached, reasoning, cost, unknown] = numbers;
+        Self {
+            calls,
+            tokens: Tokens { input, output, cached, reasoning },
+            cost,
+            has_unknown_cost: unknown > 0,
+        }
+    }
+
     /// Adds what one call adds to the sums of its trace.
     pub(super) fn add(&mut self, counted: &Counted, cost: CallCost) {
         self.calls += u64::from(counted.is_innermost);

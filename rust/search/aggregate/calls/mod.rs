@@ -9,5 +9,6 @@ mod made;
 mod measure;
 mod response;
 
-pub(super) use groups::CallGroups;
-pub(super) use measure::CallMeasure;
+pub(super) use groups::{CallGroups, KeptModels, Sums};
+pub(super) use measure::{CALL_NUMBERS, CallMeasure, CallSums};
+pub(super) use response::CallTotals;

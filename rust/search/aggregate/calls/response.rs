@@ -7,7 +7,7 @@ use super::super::passes::rows_of_subsets;
 use super::super::request::Aggregation;
 use super::super::response::{Axis, dollars};
 use super::super::time_axis::TimeAxis;
-use super::groups::{CallGroups, Sums, merge};
+use super::groups::{CallGroups, KeptModels, Sums, merge};
 use super::measure::{CallMeasure, CallSums, CallValue};
 use crate::error::{Error, Result};
 use crate::search::cancellation::CancellationToken;
@@ -24,15 +24,45 @@ impl CallGroups {
         cancel: &CancellationToken,
     ) -> Result<Vec<u8>> {
         let rows = rows_of_subsets(parts, &self.subsets, cancel)?;
-        let none = || vec![vec![CallSums::default(); self.kept.len() + 1]; self.subsets.len()];
-        let (mut total, mut series) = (none(), vec![none(); axis.map_or(0, |axis| axis.count)]);
-        self.fold(parts, &chunks(parts, axis), (&rows, cancel), |bucket, chunk| {
-            let bucket = series.get_mut(bucket);
-            for sums in bucket.into_iter().chain([&mut total]) {
-                sums.iter_mut().zip(&chunk).for_each(|(sums, chunk)| merge(sums, chunk));
-            }
-        })?;
-        let response = CallResponse { aggregation, axis, groups: self, total: &total, series: &series };
+        let mut totals = CallTotals::new(self.subsets.len(), self.kept.names.len() + 1, axis);
+        self.fold(parts, &chunks(parts, axis), (&rows, cancel), |bucket, chunk| totals.add(bucket, &chunk))?;
+        totals.print((aggregation, axis), &self.kept, &self.of_measures)
+    }
+}
+
+/// What was counted of calls.
+pub(in crate::search::aggregate) struct CallTotals {
+    total: Sums,
+    /// For each bucket.
+    series: Vec<Sums>,
+}
+
+impl CallTotals {
+    /// Returns the sums of no calls.
+    pub(in crate::search::aggregate) fn new(subsets: usize, slots: usize, axis: Option<&TimeAxis>) -> Self {
+        let none = vec![vec![CallSums::default(); slots]; subsets];
+        Self { series: vec![none.clone(); axis.map_or(0, |axis| axis.count)], total: none }
+    }
+
+    /// Adds sums of a bucket.
+    pub(in crate::search::aggregate) fn add(&mut self, bucket: usize, more: &Sums) {
+        for sums in self.series.get_mut(bucket).into_iter().chain([&mut self.total]) {
+            sums.iter_mut().zip(more).for_each(|(sums, more)| merge(sums, more));
+        }
+    }
+
+    /// Returns the response's `data` as JSON; `of_measures` says which subset each measure is of.
+    ///
+    /// # Errors
+    /// None for numbers and texts.
+    pub(in crate::search::aggregate) fn print(
+        &self,
+        (aggregation, axis): (&Aggregation, Option<&TimeAxis>),
+        kept: &KeptModels,
+        of_measures: &[usize],
+    ) -> Result<Vec<u8>> {
+        let Self { total, series } = self;
+        let response = CallResponse { aggregation, axis, kept, of_measures, total, series };
         serde_json::to_vec(&response)
             .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))
     }
@@ -42,7 +72,8 @@ impl CallGroups {
 struct CallResponse<'a> {
     aggregation: &'a Aggregation,
     axis: Option<&'a TimeAxis>,
-    groups: &'a CallGroups,
+    kept: &'a KeptModels,
+    of_measures: &'a [usize],
     total: &'a Sums,
     series: &'a [Sums],
 }
@@ -62,14 +93,14 @@ impl Serialize for CallResponse<'_> {
         if self.aggregation.time.is_some() {
             map.serialize_entry("time", &Axis(self.axis))?;
         }
-        let kept = self.groups.kept.len();
+        let kept = self.kept.names.len();
         let groups: Vec<Group<'_>> = (0..kept).map(|slot| Group { response: self, slot }).collect();
         map.serialize_entry("groups", &groups)?;
-        if self.groups.total > kept {
+        if self.kept.total > kept {
             map.serialize_entry("other", &Group { response: self, slot: kept })?;
         }
-        map.serialize_entry("groups_total", &self.groups.total)?;
-        map.serialize_entry("values_total", &serde_json::json!({"model": self.groups.total}))?;
+        map.serialize_entry("groups_total", &self.kept.total)?;
+        map.serialize_entry("values_total", &serde_json::json!({"model": self.kept.total}))?;
         map.end()
     }
 }
@@ -83,7 +114,7 @@ struct Group<'a> {
 impl Group<'_> {
     fn values(&self, sums: &Sums) -> impl Iterator<Item = (&str, CallValue)> {
         let Self { response, slot } = self;
-        let measures = response.aggregation.measures.iter().zip(&response.groups.of_measures);
+        let measures = response.aggregation.measures.iter().zip(response.of_measures);
         let values = measures.filter_map(|(measure, subset)| {
             let value = sums[*subset][*slot].value(CallMeasure::of(measure.operation)?);
             Some((measure.name.as_str(), value))
@@ -96,8 +127,7 @@ impl Serialize for Group<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let Self { response, slot } = self;
         let mut map = serializer.serialize_map(None)?;
-        if let Some(model) = response.groups.kept.get(*slot) {
-            let name = &response.groups.models.names[*model as usize];
+        if let Some(name) = response.kept.names.get(*slot) {
             map.serialize_entry("by", &serde_json::json!({"model": name}))?;
         }
         map.serialize_entry("total", &Members(self.values(response.total).collect()))?;

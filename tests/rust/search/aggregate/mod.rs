@@ -71,7 +71,7 @@ fn measures() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-fn requests() -> impl Strategy<Value = Value> {
+pub(super) fn requests() -> impl Strategy<Value = Value> {
     let fields = ["agent_id", "user_id", "session_id", "status", "name"].map(|key| (key, 1..5_u8));
     let by = prop::sample::subsequence(fields.to_vec(), 0..=2).prop_flat_map(|fields| {
         fields

@@ -1,5 +1,6 @@
 //! Tests of `rust/search/gather/`: a search over shards finds the bytes that a search of one store finds.
 
+mod counts;
 mod looks;
 mod pages;
 
@@ -87,8 +88,12 @@ impl Stores {
 
     /// Returns what a search over the shards finds.
     fn gathered(&self, mut search: Gathering) -> Result<Found> {
+        self.gathered_by(&mut search)
+    }
+
+    fn gathered_by(&self, search: &mut Gathering) -> Result<Found> {
         let snapshots: Vec<Arc<Snapshot>> = self.shards.iter().map(TraceStore::snapshot).collect();
-        gathered(&mut search, &snapshots)
+        gathered(search, &snapshots)
     }
 }
 

@@ -15,7 +15,7 @@ const DETAILS: [Detail; 4] = [Detail::Full, Detail::Summary, Detail::Preview, De
 fn page(found: Found) -> Page {
     match found {
         Found::Page(page) => page,
-        other @ Found::Trace(_) => panic!("expected a page, found {other:?}"),
+        other => panic!("expected a page, found {other:?}"),
     }
 }
 
@@ -65,7 +65,7 @@ proptest! {
             let shard = [stores.shards[stores.map.shard_of(trace_id)].snapshot()];
             let look_up = |mut search: Gathering| match super::gathered(&mut search, &shard).expect("a result") {
                 Found::Trace(found) => found,
-                other @ Found::Page(_) => panic!("expected a trace, found {other:?}"),
+                other => panic!("expected a trace, found {other:?}"),
             };
             let expected = search::trace(&snapshot, trace_id, &filter, Detail::Full).expect("a result");
             prop_assert_eq!(look_up(Gathering::trace(&hex, &filter, "full", false)), expected);

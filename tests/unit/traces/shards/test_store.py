@@ -24,6 +24,7 @@ from spanwise.errors import (
 )
 from spanwise.traces.shards import Ask, Layout, LocalShard, ShardedStore
 from support.clients.otlp import captures, export_request
+from support.in_process.stores import open_sharded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,13 +41,6 @@ FILTERS = [
 COUNTS = [1, 2, 4, 7]
 
 
-def sharded(folder: Path, count: int, **options: Any) -> ShardedStore:
-    """Returns a sharded store over stores in a folder."""
-    layout = Layout.of(count)
-    shards = [LocalShard(TraceStore.open(str(folder / shard.store)), layout.number) for shard in layout.shards]
-    return ShardedStore(layout, shards, **options)
-
-
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     store = TraceStore.open(str(tmp_path_factory.mktemp("one") / "traces"))
@@ -58,7 +52,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module", params=COUNTS)
 def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShardedStore]:
-    store = sharded(tmp_path_factory.mktemp("many"), request.param)
+    store = open_sharded(tmp_path_factory.mktemp("many"), request.param)
     for number, capture in enumerate(captures()):
         store.ingest(capture.body, capture.content_type, capture.content_encoding)
         if number == len(captures()) // 2:
@@ -137,7 +131,7 @@ def test_counts_of_shards_add_up(one: TraceStore, many: ShardedStore) -> None:
 
 
 def test_reports_are_those_of_one_store(tmp_path: Path) -> None:
-    one, many = TraceStore.open(str(tmp_path / "one")), sharded(tmp_path, 4)
+    one, many = TraceStore.open(str(tmp_path / "one")), open_sharded(tmp_path, 4)
     spans = [json.loads(export_request(f"{number:032x}", "a" * 16))["resourceSpans"][0] for number in range(1, 30)]
     spans[3]["scopeSpans"][0]["spans"][0]["traceId"] = "0" * 32
     spans[9]["scopeSpans"][0]["spans"][0]["spanId"] = "zz"
@@ -151,7 +145,7 @@ def test_reports_are_those_of_one_store(tmp_path: Path) -> None:
 
 
 def test_what_is_deleted_is_gone_from_all_shards(tmp_path: Path) -> None:
-    store = sharded(tmp_path, 4)
+    store = open_sharded(tmp_path, 4)
     for number in range(1, 40):
         store.ingest(export_request(f"{number:032x}", "a" * 16), "application/json")
     assert store.delete(EVERYTHING, dry_run=True) == 39
@@ -289,7 +283,7 @@ def test_a_search_that_is_cancelled_or_late_ends_on_every_shard(tmp_path: Path) 
 
 
 def test_a_page_that_is_too_large_names_a_limit_as_one_store_does(tmp_path: Path) -> None:
-    one, many = TraceStore.open(str(tmp_path / "one")), sharded(tmp_path, 2)
+    one, many = TraceStore.open(str(tmp_path / "one")), open_sharded(tmp_path, 2)
     for number in range(1, 9):
         body = export_request(f"{number:032x}", "a" * 16, **{"input.value": "x" * 1000 * number})
         one.ingest(body, "application/json")

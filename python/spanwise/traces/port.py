@@ -1,0 +1,229 @@
+"""What the service asks of a trace store, whether it is one store or divided among shards.
+
+`spanwise._engine.TraceStore` describes each method.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spanwise._engine import (
+        Aggregation,
+        AttributeKeys,
+        CancellationToken,
+        Facets,
+        Filter,
+        IngestReport,
+        LogIngestReport,
+        Page,
+        SpanFilter,
+    )
+
+
+class PreparedAggregation(Protocol):
+    """An aggregation that says how much memory it takes."""
+
+    @property
+    def max_bytes(self) -> int:
+        """Returns the memory that it takes at most, in bytes."""
+        ...
+
+    def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
+        """Returns the response's `data` as JSON, and the number of traces that match."""
+        ...
+
+
+class FacetPlan(Protocol):
+    """Facets that say how much memory it takes to count them."""
+
+    @property
+    def bytes(self) -> int:
+        """Returns an upper bound of the memory that counting takes, in bytes."""
+        ...
+
+    def run(self, cancel: CancellationToken | None = None) -> Facets:
+        """Returns the counted facets."""
+        ...
+
+
+class Tail(Protocol):
+    """A reader of the traces that a filter matches."""
+
+    def rewind(self, number: int) -> bool:
+        """Goes back to where event `number` was the last one. Returns whether that was possible."""
+        ...
+
+
+class TailFeed(Protocol):
+    """Follows a store for all its readers."""
+
+    @property
+    def position(self) -> int:
+        """Returns a number that is another one if a trace may have changed."""
+        ...
+
+    def open(self, filter: Filter) -> Any:  # noqa: A002, ANN401  # each kind of store has readers of its own
+        """Returns a reader, a `Tail`, of what is committed from now on."""
+        ...
+
+    def poll(self, readers: list[tuple[Any, int]]) -> tuple[list[list[tuple[int, str, bytes]]], bool, list[str]]:
+        """Brings readers up to date, and takes the next events of each."""
+        ...
+
+
+class Download(Protocol):
+    """The chunks of a file, and how far they have come."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Returns the chunks."""
+        ...
+
+    def __next__(self) -> bytes:
+        """Returns the next chunk."""
+        ...
+
+    @property
+    def progress(self) -> tuple[int, int, int]:
+        """Returns how many matching traces were read so far, how many were read or passed over, and their number."""
+        ...
+
+
+class Store(Protocol):
+    """A trace store. Its methods block, and may be called from several threads at once."""
+
+    @property
+    def as_of(self) -> int | None:
+        """Returns up to when everything is known of a store that is followed, in microseconds since 1970. Never blocks.
+
+        None of one that was never read, or is not followed.
+        """
+        ...
+
+    def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:
+        """Stores the spans of one OTLP request, and returns once they are durable."""
+        ...
+
+    def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
+        """Stores what the log records of one OTLP request say of spans, and returns once it is durable."""
+        ...
+
+    def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine
+        self,
+        filter: Filter,  # noqa: A002
+        page: int,
+        limit: int,
+        detail: str = "full",
+        sort: tuple[str, bool] = ("start_time", False),
+        ends_when_full: bool = False,  # noqa: FBT001, FBT002
+        matches: bool = False,  # noqa: FBT001, FBT002
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """Returns one page of traces."""
+        ...
+
+    def search_sessions(
+        self,
+        filter: Filter,  # noqa: A002
+        page: int,
+        limit: int,
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """Returns one page of sessions."""
+        ...
+
+    def search_spans(  # noqa: PLR0913, PLR0917  # that of the engine
+        self,
+        filter: Filter,  # noqa: A002
+        spans: SpanFilter,
+        page: int,
+        limit: int,
+        ends_when_full: bool = False,  # noqa: FBT001, FBT002
+        with_matches: bool = False,  # noqa: FBT001, FBT002
+        cancel: CancellationToken | None = None,
+    ) -> Page:
+        """Returns one page of spans."""
+        ...
+
+    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> PreparedAggregation:
+        """Selects the traces of an aggregation, and finds their groups."""
+        ...
+
+    def plan_facets(
+        self,
+        filter: Filter,  # noqa: A002
+        keys: list[str],
+        limit: int,
+        prefix: tuple[str, str] | None = None,
+        exclude_own: bool = False,  # noqa: FBT001, FBT002
+    ) -> FacetPlan:
+        """Plans the facets of some fields."""
+        ...
+
+    def attribute_keys(
+        self,
+        filter: Filter,  # noqa: A002
+        limit: int,
+        prefix: str = "",
+        cancel: CancellationToken | None = None,
+    ) -> AttributeKeys:
+        """Counts the keys of attributes."""
+        ...
+
+    def tail_feed(self) -> TailFeed:
+        """Returns what follows the store for all readers."""
+        ...
+
+    def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
+        """Returns one trace as JSON; None if there is none or the filter does not match it."""
+        ...
+
+    def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
+        """Returns a trace whose document is damaged as JSON."""
+        ...
+
+    def span(
+        self,
+        trace_id: str,
+        span_id: str,
+        filter: Filter,  # noqa: A002
+        max_bytes: int | None = None,
+    ) -> bytes | None:
+        """Returns one span as JSON; None if there is none or the filter does not match its trace."""
+        ...
+
+    def value(
+        self,
+        trace_id: str,
+        span_id: str,
+        filter: Filter,  # noqa: A002
+        part: tuple[str, int, int | None],
+    ) -> bytes | None:
+        """Returns a part of one value of a span as JSON."""
+        ...
+
+    def export(self, filter: Filter, format: str) -> Download:  # noqa: A002
+        """Returns the matching traces as the bytes of a file, in chunks."""
+        ...
+
+    def delete(self, filter: Filter, dry_run: bool = False) -> int:  # noqa: A002, FBT001, FBT002
+        """Deletes the matching traces and returns their number; a dry run only counts them."""
+        ...
+
+    def flush(self) -> None:
+        """Seals the head."""
+        ...
+
+    def compact(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Merges all segments; a purge also removes everything deleted from disk."""
+        ...
+
+    def stats(self) -> bytes:
+        """Returns counts and sizes as JSON."""
+        ...
+
+    def close(self) -> None:
+        """Closes the store and releases it to the next opener."""
+        ...

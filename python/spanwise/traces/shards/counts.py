@@ -1,0 +1,49 @@
+"""Counts over shards, which say how much memory they take before they are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanwise._engine import CancellationToken, Facets, Gathering
+    from spanwise.traces.shards.scatter import Search
+
+
+def _is_measured(search: Gathering) -> bool:
+    return search.max_bytes is not None
+
+
+class ShardedAggregation:
+    """An aggregation whose traces are selected and whose groups are known, on every shard."""
+
+    def __init__(self, search: Search, cancel: CancellationToken | None) -> None:
+        """Selects the traces.
+
+        Raises:
+            SpanwiseError: see `Search.run`.
+        """
+        self._search = search
+        self.max_bytes = search.run(cancel, _is_measured).max_bytes or 0
+        """The memory that it takes at most on all shards together, in bytes."""
+
+    def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
+        """See `PreparedAggregation.run`."""
+        return self._search.run(cancel).numbers()
+
+
+class ShardedFacets:
+    """Facets that can be counted in one state of every shard."""
+
+    def __init__(self, search: Search) -> None:
+        """Selects the traces.
+
+        Raises:
+            SpanwiseError: see `Search.run`.
+        """
+        self._search = search
+        self.bytes = search.run(None, _is_measured).max_bytes or 0
+        """An upper bound of the memory that counting takes on all shards together, in bytes."""
+
+    def run(self, cancel: CancellationToken | None = None) -> Facets:
+        """See `FacetPlan.run`."""
+        return self._search.run(cancel).counted_facets()

@@ -1,0 +1,68 @@
+//! The sessions of a shard.
+
+use super::{PinnedSearch, size};
+use crate::error::Result;
+use crate::search::cancellation::CancellationToken;
+use crate::search::gather::digest::{digest, range_of};
+use crate::search::gather::wire::{
+    AskedDigests, AskedSessionParts, AskedSessions, NewestOfSession, SessionParts, Sessions,
+};
+use crate::search::page::Window;
+use crate::search::session_numbers::SessionNumbers;
+use crate::search::sessions::{self, first_sessions, for_each_session, part_of, traces_of_key};
+
+impl PinnedSearch {
+    pub(super) fn sessions(&self, asked: &AskedSessions, cancel: &CancellationToken) -> Result<Sessions> {
+        let selections = self.selected(sessions::projection(), cancel)?;
+        let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
+        let count = sessions::count(&selections, &numbers, cancel)?;
+        let window = Window { offset: 0, limit: size(asked.limit) };
+        let first = if window.limit == 0 {
+            Vec::new()
+        } else {
+            first_sessions((&selections, &numbers), window, cancel)?
+        };
+        let first = first.into_iter().map(|(start, (part, code))| NewestOfSession {
+            start,
+            session: selections[part].view.session(code).to_vec(),
+        });
+        let first = first.collect();
+        let mut digests = None;
+        if count <= asked.max_digests {
+            let mut all = Vec::new();
+            for_each_session(&selections, &numbers, cancel, |session| all.extend(digest(session)))?;
+            digests = Some(all);
+        }
+        Ok(Sessions { count, first, digests })
+    }
+
+    pub(super) fn session_digests(
+        &self,
+        asked: &AskedDigests,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<u8>> {
+        let selections = self.selected(sessions::projection(), cancel)?;
+        let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
+        let mut digests = Vec::new();
+        for_each_session(&selections, &numbers, cancel, |session| {
+            let digest = digest(session);
+            if range_of(&digest, asked.ranges.max(1)) == asked.range {
+                digests.extend(digest);
+            }
+        })?;
+        Ok(digests)
+    }
+
+    pub(super) fn session_parts(
+        &self,
+        asked: &AskedSessionParts,
+        cancel: &CancellationToken,
+    ) -> Result<SessionParts> {
+        let selections = self.selected(sessions::projection(), cancel)?;
+        let part = |session: &Vec<u8>| {
+            cancel.check()?;
+            Ok(part_of(&traces_of_key(&selections, session)))
+        };
+        Ok(SessionParts { parts: asked.sessions.iter().map(part).collect::<Result<_>>()? })
+    }
+}

@@ -35,6 +35,14 @@ impl OpenStore {
         TraceStore::follow(url, options_of(options)?).map(Self::Follower)
     }
 
+    /// Opens the present state of the store at `url` for reading. `progress` counts the objects that are read.
+    ///
+    /// # Errors
+    /// As [`TraceStore::open_read_only_watched`].
+    pub(super) fn read(url: &str, progress: &Progress) -> Result<Self> {
+        TraceStore::open_read_only_watched(url, progress).map(Self::Reader)
+    }
+
     /// Returns the state to answer from.
     ///
     /// # Errors

@@ -87,8 +87,7 @@ impl PyTraceStore {
     #[pyo3(signature = (url, progress = None))]
     fn open_read_only(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Self> {
         let progress = progress_of(progress);
-        detached(py, || TraceStore::open_read_only_watched(url, &progress).map(OpenStore::Reader))
-            .map(Self::of)
+        detached(py, || OpenStore::read(url, &progress)).map(Self::of)
     }
 
     /// Verifies every object of a store that is not open; returns a report as JSON.
@@ -99,8 +98,7 @@ impl PyTraceStore {
         detached(py, || as_json(url, &TraceStore::check_watched(url, &progress)?))
     }
 
-    /// Copies the store at `url` into the folder `target`, also while another process writes to it; returns what
-    /// was copied as JSON.
+    /// Copies the store at `url` to `target`, also while another process writes to it; returns a report as JSON.
     #[staticmethod]
     #[pyo3(signature = (url, target, progress = None, indexes = true))]
     fn backup(
@@ -233,8 +231,8 @@ impl PyTraceStore {
         aggregation: &PyAggregation,
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPreparedAggregation> {
-        let (token, aggregation) = (token_of(cancel), &aggregation.aggregation);
-        let prepare = |snapshot: &Snapshot| PreparedAggregation::new(snapshot, aggregation, &token);
+        let (token, wanted) = (token_of(cancel), &aggregation.aggregation);
+        let prepare = |snapshot: &Snapshot| PreparedAggregation::new(snapshot, wanted, &token);
         detached(py, || self.opened.answer(prepare)).map(|prepared| PyPreparedAggregation { prepared })
     }
 

@@ -127,7 +127,9 @@ pub(super) fn count_keys(
         of_part(selection, prefix, cancel)
     })?;
     let mut keys = CountedKeys { matched, ..CountedKeys::default() };
-    counted.into_iter().for_each(|part| keys.add(0, part.uncounted, part.counts.into_iter()));
+    for part in counted {
+        keys.add(0, part.uncounted, part.counts.into_iter());
+    }
     Ok(keys)
 }
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +20,10 @@ from spanwise.demo.captures import trace_ids
 from spanwise.demo.fill import SEED, TRACES, fill, load_or_create_plan, mark_complete
 from spanwise.demo.hosted import hosted
 from spanwise.http.listeners import expect_free
-from spanwise.traces import TraceStore
+from spanwise.traces.store_options import open_store
+
+if TYPE_CHECKING:
+    from spanwise.settings import Settings
 
 _RECORD = "demo.json"
 DEFAULT_ADDRESS = "http://127.0.0.1:7777"
@@ -54,18 +58,18 @@ def command(  # noqa: PLR0913  # click passes each flag by itself
     settings = service.settings
     expect_free(settings)
     address = service_address(settings)
-    _fill_once(data_dir / _RECORD, settings.trace_store, traces, seed)
+    _fill_once(data_dir / _RECORD, settings, traces, seed)
     if opens:
         open_page_when_ready(address)
     run(service, _examples(address, data_dir))
 
 
-def _fill_once(record: Path, store_path: str, traces: int | None, seed: int | None) -> None:
+def _fill_once(record: Path, settings: Settings, traces: int | None, seed: int | None) -> None:
     plan = load_or_create_plan(record, traces, seed)
-    if plan.complete and Path(store_path).exists():
+    if plan.complete and Path(settings.trace_store).exists():
         click.echo(f"Using the {plan.traces:,} traces of seed {plan.seed} in {record.parent}.")
         return
-    store = TraceStore.open(store_path)
+    store = open_store(settings.trace_store, settings)
     try:
         label = f"Writing {plan.traces:,} traces to {record.parent}"
         click.echo(f"{label}.")

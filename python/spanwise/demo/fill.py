@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from spanwise.traces import TraceStore
+    from spanwise.traces.port import Store
 
 TRACES = 20_000
 SEED = 7
@@ -75,7 +75,7 @@ def mark_complete(record: Path, plan: FillPlan) -> None:
     _write(record, msgspec.structs.replace(plan, complete=True))
 
 
-def fill(store: TraceStore, plan: FillPlan, advance: Callable[[int], None]) -> int:
+def fill(store: Store, plan: FillPlan, advance: Callable[[int], None]) -> int:
     """Ingests all traces of `plan`, then the captured ones. On return all of them are durable.
 
     Args:
@@ -107,7 +107,7 @@ def _requests(plan: FillPlan) -> Iterator[tuple[bytes, str, str | None, int]]:
         yield capture.body, capture.content_type, capture.content_encoding, 0
 
 
-def _send(store: TraceStore, body: bytes, content_type: str, content_encoding: str | None) -> int:
+def _send(store: Store, body: bytes, content_type: str, content_encoding: str | None) -> int:
     """Ingests one request, retrying while the store is busy; returns the number of rejected spans."""
     attempts = 0
     while True:

@@ -13,8 +13,16 @@ Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
-    """How long traces are kept, how much of the disk they leave free, and what is done about damage."""
+    """What a store is divided into, how long traces are kept, how much of the disk they leave free, and the like."""
 
+    shards: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=64,
+            description="How many shards a new store is divided among; one that exists keeps its own.",
+        ),
+    ] = 1
     min_free_bytes: Annotated[
         int,
         Meta(ge=0, description="Free disk space below which ingest requests get a 503; 0 disables the check."),

@@ -10,7 +10,9 @@ import msgspec
 from spanwise._engine import Filter, Progress, TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
-from spanwise.traces.store_options import open_store
+from spanwise.traces.shards import write_layout
+from spanwise.traces.shards.store import added_up
+from spanwise.traces.store_options import folder_of, layout_of, open_store
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
@@ -112,8 +114,18 @@ def backup_store(url: str, target: str, progress: Progress | None = None, *, ind
         StoreError: the store is damaged, or the storage failed.
         UnavailableError: the store changes faster than it can be copied.
     """
-    report: dict[str, Any] = msgspec.json.decode(TraceStore.backup(url, target, progress, indexes))
-    return report
+    if (layout := layout_of(url)) is None:
+        return _decode(TraceStore.backup(url, target, progress, indexes))
+    if is_bucket(target):
+        raise ConfigurationError(f"stores in buckets have no shards yet: expected a folder, got `{target}`")
+    copy = folder_of(target)
+    if copy.is_dir() and any(copy.iterdir()):
+        raise ConfigurationError(f"expected an empty folder for the copy, found `{target}` in use")
+    pairs = zip(layout.folders(folder_of(url)), layout.folders(copy), strict=True)
+    copied = added_up([_decode(TraceStore.backup(str(shard), str(own), progress, indexes)) for shard, own in pairs])
+    # It comes last: a copy without it is none.
+    write_layout(copy, layout)
+    return copied
 
 
 def check_store(url: str, progress: Progress | None = None) -> dict[str, Any]:
@@ -122,8 +134,14 @@ def check_store(url: str, progress: Progress | None = None) -> dict[str, Any]:
     Raises:
         StoreError: the store is damaged or cannot be read.
     """
-    report: dict[str, Any] = msgspec.json.decode(TraceStore.check(url, progress))
-    return report
+    if (layout := layout_of(url)) is None:
+        return _decode(TraceStore.check(url, progress))
+    return added_up([_decode(TraceStore.check(str(shard), progress)) for shard in layout.folders(folder_of(url))])
+
+
+def _decode(report: bytes) -> dict[str, Any]:
+    decoded: dict[str, Any] = msgspec.json.decode(report)
+    return decoded
 
 
 def expect_store(settings: Settings) -> None:

@@ -9,11 +9,13 @@ from spanwise._engine import CancellationToken, Filter, TraceStore
 from spanwise.traces.admin import expect_store
 from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.page import PageRequest, search_page
+from spanwise.traces.shards import open_shards
+from spanwise.traces.store_options import folder_of, layout_of
 
 if TYPE_CHECKING:
-    from spanwise._engine import Download
     from spanwise.models import SearchRequest
     from spanwise.settings import Settings
+    from spanwise.traces.port import Download, Store
 
 
 def export_traces(settings: Settings, source: bytes, form: str) -> Download:
@@ -58,7 +60,10 @@ def find_trace(settings: Settings, trace_id: str) -> bytes | None:
     return _open_read_only(settings).trace(trace_id, Filter.compile(b"null"))
 
 
-def _open_read_only(settings: Settings) -> TraceStore:
+def _open_read_only(settings: Settings) -> Store:
     expect_store(settings)
     set_process_tables(settings)
-    return TraceStore.open_read_only(settings.trace_store)
+    url = settings.trace_store
+    if (layout := layout_of(url)) is None:
+        return TraceStore.open_read_only(url)
+    return open_shards(folder_of(url), layout, TraceStore.open_read_only)

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore
+from spanwise.errors import ConfigurationError, StoreError
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
 from spanwise.traces.process_tables import set_process_tables
+from spanwise.traces.shards import newest_layout, open_layout, open_shards
 
 if TYPE_CHECKING:
     from spanwise._engine import Progress
     from spanwise.settings import Settings
     from spanwise.traces.port import Store
+    from spanwise.traces.shards import Layout
 
 _log = logging.getLogger(__name__)
 _WAL = "wal"
@@ -62,51 +65,98 @@ class _Stats(msgspec.Struct, frozen=True, rename=_STATS_NAMES):
     quarantined_wal: list[_QuarantinedWal]
 
 
-def open_store(url: str, settings: Settings, *, existing: bool = False, progress: Progress | None = None) -> TraceStore:
+def open_store(url: str, settings: Settings, *, existing: bool = False, progress: Progress | None = None) -> Store:
     """Returns the open store at `url`. Logs an error for all that is quarantined, and a warning for an open folder.
 
     Args:
         url: the path of its folder, or the URL of its bucket.
         settings: the options to open it with.
-        existing: whether the store must exist already; otherwise a new one is created there.
+        existing: whether the store must exist already; otherwise a new one is created there, of as many shards as the
+            settings say.
         progress: counts the objects that are read.
 
     Raises:
         ConfigurationError: the address or an option is invalid.
         StoreError: another process holds the store, it is damaged, or the storage failed.
     """
-    options: dict[str, object] = {
-        "seal_bytes": settings.unsealed_bytes // 4,
-        "max_unsealed_bytes": settings.unsealed_bytes,
-        "max_head_bytes": settings.unsealed_bytes * HEAD_MEMORY_FACTOR,
-        "max_waiting_bytes": settings.unsealed_bytes // 4,
-        "max_segment_traces": max_segment_traces(),
-        "max_segments": max_segments(),
-        "max_decoding_bytes": settings.decode_buffer_bytes,
-        "min_free_bytes": settings.min_free_bytes,
-        "max_index_bytes": max_index_bytes(),
-        "indexes": _index_kinds(settings),
-        "recover": settings.recover,
-        "linger_seconds": settings.linger_seconds,
-        "retain_seconds": settings.retain_seconds or None,
-        "retain_bytes": settings.retain_bytes or None,
-        "existing": existing,
-    }
-    if is_bucket(url):
-        options |= {"cache_dir": str(_cache(url, settings)), "cache_bytes": settings.cache_bytes}
-    else:
-        folder = Path(url.removeprefix("file://"))
+    if not is_bucket(url):
+        folder = folder_of(url)
         _warn_if_open(folder, 0o077)
         if folder.is_relative_to(settings.data_dir):
             # Files in it have modes of their own, but who may write to it can replace them.
             _warn_if_open(Path(settings.data_dir), 0o022)
     set_process_tables(settings)
-    store = TraceStore.open(url, msgspec.json.encode(options), progress)
+    layout = layout_of(url, new_shards=1 if existing else settings.shards)
+    shards = 1 if layout is None else len(layout.shards)
+    options = msgspec.json.encode(_options(url, settings, shards) | {"existing": existing and layout is None})
+    if layout is None:
+        store: Store = TraceStore.open(url, options, progress)
+    else:
+        if settings.shards not in {1, shards}:
+            _log.warning("the store in `%s` keeps its %d shards: `shards` is %d", url, shards, settings.shards)
+        store = open_shards(
+            folder_of(url),
+            layout,
+            lambda shard: TraceStore.open(shard, options, progress),
+            max_decoding_bytes=settings.decode_buffer_bytes,
+            search_seconds=settings.search_deadline_seconds,
+        )
     _log_quarantined(store)
     return store
 
 
-def follow_store(url: str, settings: Settings) -> TraceStore:
+def _options(url: str, settings: Settings, shards: int) -> dict[str, object]:
+    """Returns the options of a store, or of one of so many shards of it, which divide its memory and disk evenly."""
+    unsealed_bytes = settings.unsealed_bytes // shards
+    options: dict[str, object] = {
+        "seal_bytes": unsealed_bytes // 4,
+        "max_unsealed_bytes": unsealed_bytes,
+        "max_head_bytes": unsealed_bytes * HEAD_MEMORY_FACTOR,
+        "max_waiting_bytes": unsealed_bytes // 4,
+        "max_segment_traces": max_segment_traces() // shards,
+        "max_segments": max_segments(),
+        "max_decoding_bytes": settings.decode_buffer_bytes,
+        "min_free_bytes": settings.min_free_bytes,
+        "max_index_bytes": max_index_bytes() // shards,
+        "indexes": _index_kinds(settings),
+        "recover": settings.recover,
+        "linger_seconds": settings.linger_seconds,
+        "retain_seconds": settings.retain_seconds or None,
+        "retain_bytes": settings.retain_bytes // shards or None,
+    }
+    if is_bucket(url):
+        options |= {"cache_dir": str(_cache(url, settings)), "cache_bytes": settings.cache_bytes}
+    return options
+
+
+def folder_of(url: str) -> Path:
+    """Returns the folder of a store that is in no bucket."""
+    return Path(url.removeprefix("file://"))
+
+
+def layout_of(url: str, new_shards: int = 1) -> Layout | None:
+    """Returns the layout of the store at `url`; None if it is not divided among shards.
+
+    Args:
+        url: the path of its folder, or the URL of its bucket.
+        new_shards: how many shards a store gets that does not exist yet.
+
+    Raises:
+        ConfigurationError: there is a store that is not divided, or it cannot be divided there, and `new_shards` is
+            more than one.
+        StoreError: the layout is damaged, or the storage failed.
+    """
+    if is_bucket(url):
+        if new_shards > 1:
+            raise ConfigurationError(
+                f"stores in buckets have no shards yet: expected `shards` to be 1, got {new_shards}"
+            )
+        return None
+    folder = folder_of(url)
+    return open_layout(folder, new_shards) if new_shards > 1 else newest_layout(folder)
+
+
+def follow_store(url: str, settings: Settings) -> Store:
     """Returns the store at `url`, which another process writes to, as one of its readers. Logs what is quarantined.
 
     Args:
@@ -115,19 +165,31 @@ def follow_store(url: str, settings: Settings) -> TraceStore:
 
     Raises:
         ConfigurationError: the address or an option is invalid.
-        StoreError: another reader uses the cache, the store is damaged, or the storage failed.
+        StoreError: another reader uses the cache, the store is damaged, the storage failed, or a store that is to have
+            shards is not there yet.
     """
     options: dict[str, object] = {
         "follow_milliseconds": round(settings.follow_seconds * 1000),
         "max_index_bytes": max_index_bytes(),
         "indexes": _index_kinds(settings),
     }
-    if is_bucket(url) or settings.cache_dir:
-        cache = _cache(url, settings)
-        # A writer on this machine has that one.
-        options |= {"cache_dir": f"{cache}-reader", "cache_bytes": settings.cache_bytes}
     set_process_tables(settings)
-    store = TraceStore.follow(url, msgspec.json.encode(options))
+
+    def follow(place: str) -> TraceStore:
+        own = dict(options)
+        if is_bucket(url) or settings.cache_dir:
+            # A writer on this machine has that one.
+            own |= {"cache_dir": f"{_cache(place, settings)}-reader", "cache_bytes": settings.cache_bytes}
+        return TraceStore.follow(place, msgspec.json.encode(own))
+
+    layout = layout_of(url)
+    if layout is None and settings.shards > 1:
+        raise StoreError(f"there is no store of shards at `{url}` yet: start its writer before this reader")
+    store: Store = (
+        follow(url)
+        if layout is None
+        else open_shards(folder_of(url), layout, follow, search_seconds=settings.search_deadline_seconds)
+    )
     _log_quarantined(store)
     if store.as_of is None:
         _log.warning("there is no store at `%s` yet: this reader waits for a writer to create it", url)
@@ -138,7 +200,7 @@ def _index_kinds(settings: Settings) -> list[str]:
     return [kind for kind in _INDEX_KINDS if getattr(settings, f"index_{kind}")]
 
 
-def _log_quarantined(store: TraceStore) -> None:
+def _log_quarantined(store: Store) -> None:
     stats = _stats(store)
     for each in stats.quarantined:
         _log.error("`%s` is quarantined, its %d traces are in no result: %s", each.segment, each.traces, each.error)
@@ -190,10 +252,12 @@ def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str 
         return "a store accepts no spans until it is reopened"
     if url is None or is_bucket(url):
         return None
-    wal = Path(url.removeprefix("file://")) / _WAL
-    if not _is_writable(wal):
+    layout = layout_of(url)
+    folders = [folder_of(url)] if layout is None else layout.folders(folder_of(url))
+    wals = [folder / _WAL for folder in folders]
+    if not all(_is_writable(wal) for wal in wals):
         return "the write-ahead log of a store cannot be written"
-    if shutil.disk_usage(wal).free < settings.min_free_bytes:
+    if shutil.disk_usage(wals[0]).free < settings.min_free_bytes:
         return f"the disk of a store has less than {settings.min_free_bytes} bytes free"
     return None
 

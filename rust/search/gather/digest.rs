@@ -15,7 +15,7 @@ pub(in crate::search) fn digest(text: &[u8]) -> [u8; DIGEST_BYTES] {
 #[allow(clippy::cast_possible_truncation, reason = "less than the number of ranges")]
 pub(super) fn range_of(digest: &[u8; DIGEST_BYTES], ranges: u32) -> u32 {
     let first = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    (u64::from(first) * u64::from(ranges) >> 32) as u32
+    ((u64::from(first) * u64::from(ranges)) >> 32) as u32
 }
 
 /// Returns the digests that follow each other in some bytes; `None` if they are none.

@@ -12,6 +12,8 @@ from support.clients.otlp import export_request
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spanwise.traces.port import Store
+
 EVERYTHING = Filter.compile(b"{}")
 
 
@@ -22,7 +24,7 @@ def open_sharded(folder: Path, count: int, **options: Any) -> ShardedStore:
     return ShardedStore(layout, shards, **options)
 
 
-def ingest(store: TraceStore, *numbers: int, **attributes: str) -> None:
+def ingest(store: Store, *numbers: int, **attributes: str) -> None:
     """Ingests the traces with these numbers, one request each; returns once all are acknowledged."""
     for number in numbers:
         store.ingest(export_request(f"{number:032x}", "00000000000000a1", **attributes), "application/json")
@@ -37,7 +39,7 @@ def request_of_traces(traces: dict[int, dict[str, str]]) -> bytes:
     return json.dumps({"resourceSpans": [spans for export in exports for spans in export["resourceSpans"]]}).encode()
 
 
-def found_traces(store: TraceStore) -> set[int]:
+def found_traces(store: Store) -> set[int]:
     """Returns the numbers of the traces that a search finds (at most 100)."""
     page = store.search_runs(EVERYTHING, 1, 100)
     found = {int(item["trace_id"], 16) for item in json.loads(page.data)}

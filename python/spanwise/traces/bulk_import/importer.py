@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from spanwise._engine import TraceStore
+from spanwise.errors import ConfigurationError
 from spanwise.traces.bulk_import.source import SCHEMA, RejectedSpans
 from spanwise.traces.store_options import open_store
 
@@ -67,6 +69,12 @@ def import_spans(settings: Settings, sources: Sequence[Source], advance: Callabl
     """
     stream = _SourceStream(sources, advance)
     store = open_store(settings.trace_store, settings)
+    if not isinstance(store, TraceStore):
+        store.close()
+        raise ConfigurationError(
+            f"the store in `{settings.trace_store}` is divided among shards, which nothing is imported into yet: "
+            "export what you have to its service by OTLP"
+        )
     try:
         reader = pa.RecordBatchReader.from_batches(SCHEMA, stream.batches())
         try:

@@ -6,9 +6,20 @@ return plain bytes and small values, so that a shard may be in another process. 
 answer.
 """
 
-from spanwise.traces.shards.layout import Layout
+from spanwise.traces.shards.layout import Layout, newest_layout, open_layout, write_layout
 from spanwise.traces.shards.local import LocalShard
+from spanwise.traces.shards.opening import open_shards
 from spanwise.traces.shards.shard import Ask, Shard
 from spanwise.traces.shards.store import ShardedStore
 
-__all__ = ["Ask", "Layout", "LocalShard", "Shard", "ShardedStore"]
+__all__ = [
+    "Ask",
+    "Layout",
+    "LocalShard",
+    "Shard",
+    "ShardedStore",
+    "newest_layout",
+    "open_layout",
+    "open_shards",
+    "write_layout",
+]

@@ -61,6 +61,10 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
         """Returns the prefixes of the shards, in their order."""
         return [shard.prefix for shard in self.shards]
 
+    def folders(self, folder: Path) -> list[Path]:
+        """Returns the folders of the shards, in their order, of a store in `folder`."""
+        return [folder / "shards" / shard.store for shard in self.shards]
+
     @classmethod
     def of(cls, shards: int) -> Layout:
         """Returns the first layout of a new store. Prefixes differ by at most one bit in length.
@@ -85,28 +89,47 @@ def open_layout(folder: Path, shards: int) -> Layout:
         StoreDamagedError: the layout cannot be read.
         StoreError: the folder cannot be read or written.
     """
-    try:
-        if (newest := _newest(folder)) is not None:
-            return newest
-        if (folder / "manifest").exists():
-            raise ConfigurationError(f"expected a sharded store in `{folder}`, found one that is not")
-        created = Layout.of(shards)
-        _create(folder / "layout" / f"{created.number:0{_DIGITS}}.json", msgspec.json.encode(created))
-        # Another process may have been first.
-        newest = _newest(folder)
-    except OSError as error:
-        raise StoreError(f"`{folder}`: {error}") from error
-    if newest is None:
+    if (newest := newest_layout(folder)) is not None:
+        return newest
+    if (folder / "manifest").exists():
+        raise ConfigurationError(
+            f"the store in `{folder}` is not divided, and `shards` is {shards}: expected 1, or a folder without a store"
+        )
+    write_layout(folder, Layout.of(shards))
+    # Another process may have been first.
+    if (newest := newest_layout(folder)) is None:
         raise StoreError(f"`{folder}`: the layout vanished while it was created")
     return newest
 
 
-def _newest(folder: Path) -> Layout | None:
-    found = sorted((folder / "layout").glob("*.json"))
-    if not found:
+def write_layout(folder: Path, layout: Layout) -> None:
+    """Writes a layout, unless there is one of its number already. Durable when it returns.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    try:
+        _create(folder / "layout" / f"{layout.number:0{_DIGITS}}.json", msgspec.json.encode(layout))
+    except OSError as error:
+        raise StoreError(f"`{folder}`: {error}") from error
+
+
+def newest_layout(folder: Path) -> Layout | None:
+    """Returns the layout of a sharded store in a folder; None if there is none.
+
+    Raises:
+        StoreDamagedError: the layout cannot be read.
+        StoreError: the folder cannot be read.
+    """
+    try:
+        found = sorted((folder / "layout").glob("*.json"))
+        content = found[-1].read_bytes() if found else None
+    except OSError as error:
+        raise StoreError(f"`{folder}`: {error}") from error
+    if content is None:
         return None
     try:
-        layout = msgspec.json.decode(found[-1].read_bytes(), type=Layout)
+        layout = msgspec.json.decode(content, type=Layout)
         # The engine checks that the prefixes cover every hash once.
         RequestSplitter(layout.prefixes, 0)
     except (msgspec.MsgspecError, ConfigurationError) as error:
@@ -116,7 +139,9 @@ def _newest(folder: Path) -> Layout | None:
 
 def _create(path: Path, content: bytes) -> None:
     """Writes a file that exists whole or not at all, unless there is one already. Durable when it returns."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    created = [folder for folder in path.parents if not folder.exists()]
+    for folder in reversed(created):
+        folder.mkdir(mode=0o700, exist_ok=True)
     written = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -131,7 +156,7 @@ def _create(path: Path, content: bytes) -> None:
                 raise
     finally:
         written.unlink(missing_ok=True)
-    for folder in (path.parent, path.parent.parent):
+    for folder in (path.parent, *(folder.parent for folder in created)):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::encode::calls_of;
-use super::values::ValueMerge;
+use super::values::GroupValues;
 use super::wire::{
     AnsweredStep, AskedAggregate, AskedCount, AskedMemory, AskedRefine, AskedShape, AskedStep, Bounds,
     Bucket, Counted, FieldTargets, KeptValue, KeptValues, NumberRange, NumberedValues, Refined, Shape,
@@ -13,14 +13,13 @@ use crate::error::Result;
 use crate::search::aggregate::AggregateResult;
 use crate::search::aggregate::calls::{CallTotals, KeptModels};
 use crate::search::aggregate::cells::Results;
-use crate::search::aggregate::groups::{GroupedField, Groups};
+use crate::search::aggregate::groups::Groups;
 use crate::search::aggregate::passes::FieldRefinement;
 use crate::search::aggregate::plan::{Source, Subset, plan, subsets_of_calls};
 use crate::search::aggregate::request::Aggregation;
 use crate::search::aggregate::response::Response;
 use crate::search::aggregate::tally::{NumberBounds, Tally, TallyLayout, add};
 use crate::search::aggregate::time_axis::TimeAxis;
-use crate::search::facets::Top;
 use crate::search::gather::{Answered, Asked, Found, Gather, read_digests, unexpected};
 
 /// An aggregation over shards.
@@ -48,8 +47,7 @@ pub(in crate::search) struct AggregateFront {
 /// What is asked next, or was asked last.
 enum Step {
     Shape,
-    /// The values of a field to group by, and the most frequent ones of those that are known.
-    Values(usize, ValueMerge, Top<(bool, Vec<u8>)>, usize),
+    Values(usize, Box<GroupValues>),
     Memory,
     Count,
     Refine,
@@ -142,7 +140,7 @@ impl AggregateFront {
     /// Returns the step that finds the values of the field to group by that is number `field`, if there is one.
     fn values_of(&self, field: usize) -> Step {
         let Some(by) = self.aggregation.by.get(field) else { return Step::Memory };
-        Step::Values(field, ValueMerge::new(self.shards, by.field, false, ""), Top::new(by.limit), 0)
+        Step::Values(field, Box::new(GroupValues::new(self.shards, *by)))
     }
 
     /// Returns what to count by, for each shard.
@@ -206,7 +204,7 @@ impl AggregateFront {
     fn take_counts(&mut self) -> Result<()> {
         let mut by_bucket: Vec<Vec<Bucket>> = Vec::new();
         for bucket in std::mem::take(&mut self.counted).into_iter().flat_map(|counted| counted.buckets) {
-            let place = usize::try_from(bucket.bucket).unwrap_or(usize::MAX);
+            let place = usize::try_from(bucket.place).unwrap_or(usize::MAX);
             if place >= self.buckets().max(1) {
                 return Err(unexpected());
             }
@@ -294,7 +292,7 @@ impl AggregateFront {
             let (subsets, slots) = (self.subsets.len(), self.slots());
             let mut totals = CallTotals::new(subsets, slots, axis);
             for bucket in self.counted.iter().flat_map(|counted| &counted.buckets) {
-                let place = usize::try_from(bucket.bucket).unwrap_or(usize::MAX);
+                let place = usize::try_from(bucket.place).unwrap_or(usize::MAX);
                 totals.add(place, &calls_of(&bucket.calls, subsets, slots)?);
             }
             return totals.print((&self.aggregation, axis), &self.models, &self.of_measures);
@@ -320,31 +318,15 @@ impl Gather for AggregateFront {
                     return Ok(Some(self.everyone(AskedStep::Shape(AskedShape {}))));
                 }
                 Step::Shape => self.step = self.take_shapes()?,
-                Step::Values(field, merge, top, total) => {
-                    merge.drain(|value, rows| {
-                        *total += 1;
-                        top.offer(rows, (false, value));
-                    });
-                    if let Some(wanted) = merge.wanted() {
+                Step::Values(field, values) => {
+                    if let Some(wanted) = values.wanted() {
                         let asked =
                             |asked| Asked::Aggregate(AskedAggregate { step: Some(AskedStep::Values(asked)) });
                         return Ok(Some(wanted.into_iter().map(|own| own.map(asked)).collect()));
                     }
-                    if merge.missing() > 0 {
-                        *total += 1;
-                        top.offer(merge.missing(), (true, Vec::new()));
-                    }
-                    let (field, total) = (*field, *total);
-                    let Step::Values(_, _, top, _) = std::mem::replace(&mut self.step, Step::Done) else {
-                        return Err(unexpected());
-                    };
-                    let text = |(is_missing, value): (bool, Vec<u8>)| {
-                        (!is_missing).then(|| String::from_utf8_lossy(&value).into_owned())
-                    };
-                    let values = top.into_sorted().into_iter().map(|(_, value)| text(value)).collect();
-                    let by = self.aggregation.by[field];
-                    self.groups.fields.push(GroupedField::of_values(by.field, values, total));
-                    self.step = self.values_of(field + 1);
+                    let next = *field + 1;
+                    self.groups.fields.push(values.grouped());
+                    self.step = self.values_of(next);
                 }
                 Step::Memory if self.bytes.is_none() => {
                     let (slots, buckets) = (self.slots() as u64, self.buckets() as u64);
@@ -376,11 +358,11 @@ impl Gather for AggregateFront {
         match answer.step.ok_or_else(unexpected)? {
             AnsweredStep::Shape(shape) => self.shapes.push(shape),
             AnsweredStep::Values(values) => {
-                let Step::Values(_, merge, ..) = &mut self.step else { return Err(unexpected()) };
-                merge.take(shard, values)?;
+                let Step::Values(_, found) = &mut self.step else { return Err(unexpected()) };
+                found.take(shard, values)?;
             }
             AnsweredStep::Memory(bytes) => {
-                self.bytes = Some(self.bytes.unwrap_or_default().saturating_add(bytes))
+                self.bytes = Some(self.bytes.unwrap_or_default().saturating_add(bytes));
             }
             AnsweredStep::Count(counted) => self.counted.push(counted),
             AnsweredStep::Refine(refined) => self.take_refined(refined)?,

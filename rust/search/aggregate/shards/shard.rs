@@ -177,7 +177,7 @@ impl AggregateShard {
         let mut counted = Counted::default();
         self.scan(&counting, cancel).for_each_bucket(&counting.layouts, |bucket, tallies| {
             let tallies = tallies.iter().map(WireTally::of).collect();
-            counted.buckets.push(Bucket { bucket: bucket as u64, tallies, calls: Vec::new() });
+            counted.buckets.push(Bucket { place: bucket as u64, tallies, calls: Vec::new() });
         })?;
         Ok(counted)
     }
@@ -244,7 +244,7 @@ impl AggregateShard {
             };
             let numbers = sums.iter().flat_map(of_subset).flat_map(numbers_of);
             let (tallies, calls) = (Vec::new(), numbers.collect());
-            counted.buckets.push(Bucket { bucket: bucket as u64, tallies, calls });
+            counted.buckets.push(Bucket { place: bucket as u64, tallies, calls });
         });
         *calls = Some(groups);
         outcome.map(|()| counted)

@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use super::wire::{AskedValues, Values};
 use crate::error::Result;
 use crate::schema::Field;
+use crate::search::aggregate::groups::GroupedField;
 use crate::search::aggregate::parts::Part;
+use crate::search::aggregate::request::By;
 use crate::search::aggregate::texts::{UsedTexts, merge_from, used_texts};
 use crate::search::cancellation::CancellationToken;
+use crate::search::facets::Top;
 use crate::search::gather::unexpected;
 use crate::search::selection::Selection;
 
@@ -70,11 +73,11 @@ pub(super) fn values_of(
         if !text.starts_with(prefix) {
             return false;
         }
-        if found.values.len() as u64 >= asked.limit {
+        if found.texts.len() as u64 >= asked.limit {
             found.has_more = true;
             return false;
         }
-        found.values.push(text.to_vec());
+        found.texts.push(text.to_vec());
         found.counts.push(rows);
         true
     })?;
@@ -140,14 +143,14 @@ impl ValueMerge {
     /// # Errors
     /// [`crate::error::Error::Busy`] if they are none.
     pub(in crate::search) fn take(&mut self, shard: usize, values: Values) -> Result<()> {
-        let Values { values, counts, missing, has_more } = values;
-        if values.len() != counts.len() || has_more && values.is_empty() || shard >= self.cursors.len() {
+        let Values { texts, counts, missing, has_more } = values;
+        if texts.len() != counts.len() || (has_more && texts.is_empty()) || shard >= self.cursors.len() {
             return Err(unexpected());
         }
         self.missing[shard] = missing;
-        let last = values.last().filter(|_| has_more);
+        let last = texts.last().filter(|_| has_more);
         self.cursors[shard] = last.map_or(Cursor::End, |last| Cursor::After(last.clone()));
-        for (value, count) in values.into_iter().zip(counts) {
+        for (value, count) in texts.into_iter().zip(counts) {
             *self.pending.entry(value).or_default() += count;
         }
         Ok(())
@@ -168,5 +171,54 @@ impl ValueMerge {
             let (value, count) = first.remove_entry();
             visit(value, count);
         }
+    }
+}
+
+/// The values of a field to group by, added up.
+pub(super) struct GroupValues {
+    by: By,
+    merge: ValueMerge,
+    /// The most frequent ones of those that are known, each with whether it stands for what has none.
+    top: Top<(bool, Vec<u8>)>,
+    /// How many are known.
+    total: usize,
+}
+
+impl GroupValues {
+    /// Begins with the first values of `shards` shards.
+    pub(super) fn new(shards: usize, by: By) -> Self {
+        Self { by, merge: ValueMerge::new(shards, by.field, false, ""), top: Top::new(by.limit), total: 0 }
+    }
+
+    /// Returns what to ask each shard; `None` once all values are known.
+    pub(super) fn wanted(&mut self) -> Option<Vec<Option<AskedValues>>> {
+        let Self { merge, top, total, .. } = self;
+        merge.drain(|value, rows| {
+            *total += 1;
+            top.offer(rows, (false, value));
+        });
+        merge.wanted()
+    }
+
+    /// Takes the next values of a shard.
+    ///
+    /// # Errors
+    /// As [`ValueMerge::take`].
+    pub(super) fn take(&mut self, shard: usize, values: Values) -> Result<()> {
+        self.merge.take(shard, values)
+    }
+
+    /// Returns the groups of the most frequent values. Call it once all are known.
+    pub(super) fn grouped(&mut self) -> GroupedField {
+        let missing = self.merge.missing();
+        let mut top = std::mem::replace(&mut self.top, Top::new(self.by.limit));
+        if missing > 0 {
+            top.offer(missing, (true, Vec::new()));
+        }
+        let text = |(is_missing, value): (bool, Vec<u8>)| {
+            (!is_missing).then(|| String::from_utf8_lossy(&value).into_owned())
+        };
+        let values = top.into_sorted().into_iter().map(|(_, value)| text(value)).collect();
+        GroupedField::of_values(self.by.field, values, self.total + usize::from(missing > 0))
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::search) struct AskedValues {
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::search) struct Values {
     #[prost(bytes = "vec", repeated, tag = "1")]
-    pub(in crate::search) values: Vec<Vec<u8>>,
+    pub(in crate::search) texts: Vec<Vec<u8>>,
     #[prost(uint64, repeated, tag = "2")]
     pub(in crate::search) counts: Vec<u64>,
     /// How many rows have no value.
@@ -233,7 +233,7 @@ pub(super) struct Counted {
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Bucket {
     #[prost(uint64, tag = "1")]
-    pub(super) bucket: u64,
+    pub(super) place: u64,
     /// For each subset.
     #[prost(message, repeated, tag = "2")]
     pub(super) tallies: Vec<WireTally>,

@@ -56,7 +56,9 @@ proptest! {
         asked in prop::collection::vec((prop_oneof![3 => requests(), 2 => special()], prop::option::of(0..4_usize)), 8),
     ) {
         let stores = Stores::new(layout);
-        operations.iter().for_each(|operation| stores.apply(operation));
+        for operation in &operations {
+            stores.apply(operation);
+        }
         let (snapshot, token) = (stores.one.snapshot(), CancellationToken::default());
         for (request, owner) in asked {
             let aggregation = Aggregation::compile(request.to_string().as_bytes()).expect("a good request");
@@ -79,7 +81,9 @@ proptest! {
             (searched(), prop::option::of(0..4_usize), 1..5_usize, any::<bool>(), prop::option::of(prop::sample::select(vec!["", "a", "Z"]))), 6),
     ) {
         let stores = Stores::new(layout);
-        operations.iter().for_each(|operation| stores.apply(operation));
+        for operation in &operations {
+            stores.apply(operation);
+        }
         let (snapshot, shards) = (stores.one.snapshot(), stores.map.shards());
         let token = CancellationToken::default();
         for (source, owner, limit, exclude_own, prefix) in asked {

@@ -69,5 +69,5 @@ def test_what_is_no_layout_is_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_a_store_that_is_not_sharded_stays_as_it_is(tmp_path: Path) -> None:
     TraceStore.open(str(tmp_path)).close()
-    with pytest.raises(ConfigurationError, match="found one that is not"):
+    with pytest.raises(ConfigurationError, match="is not divided"):
         open_layout(tmp_path, 2)

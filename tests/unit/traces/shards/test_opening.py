@@ -1,0 +1,118 @@
+"""Stores that are divided among shards, as services and commands open them."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from spanwise import TraceStore
+from spanwise.errors import ConfigurationError, StoreError, StoreLockedError
+from spanwise.settings import Settings
+from spanwise.traces.admin import ExistingStore, backup_store, check_store
+from spanwise.traces.bulk_import.importer import import_spans
+from spanwise.traces.read_only import export_traces, find_trace
+from spanwise.traces.shards import ShardedStore
+from spanwise.traces.store_options import follow_store, not_ready, open_store
+from support.in_process.stores import EVERYTHING, ingest
+
+
+def settings_of(folder: Path, shards: int = 1) -> Settings:
+    return Settings(data_dir=str(folder), shards=shards)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Returns the settings of a store of four shards that has 20 traces and is closed."""
+    settings = settings_of(tmp_path / "data", 4)
+    store = open_store(settings.trace_store, settings)
+    ingest(store, *range(1, 21))
+    store.close()
+    return settings
+
+
+def test_a_store_keeps_its_shards(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    for shards in (1, 4, 8):
+        own = Settings(data_dir=settings.data_dir, shards=shards)
+        store = open_store(own.trace_store, own)
+        assert isinstance(store, ShardedStore)
+        assert store.delete(EVERYTHING, dry_run=True) == 20
+        assert not_ready(store, own.trace_store, own) is None
+        store.close()
+    assert [record.message for record in caplog.records] == [
+        f"the store in `{settings.trace_store}` keeps its 4 shards: `shards` is 8"
+    ]
+
+
+def test_folders_are_the_owners_alone(settings: Settings) -> None:
+    for folder in [path for path in Path(settings.data_dir).rglob("*") if path.is_dir()]:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_store_that_is_not_divided_stays_whole(tmp_path: Path) -> None:
+    whole = settings_of(tmp_path)
+    open_store(whole.trace_store, whole).close()
+    divided = settings_of(tmp_path, 4)
+    with pytest.raises(ConfigurationError, match="is not divided, and `shards` is 4: expected 1"):
+        open_store(divided.trace_store, divided)
+
+
+def test_buckets_have_no_shards_yet() -> None:
+    settings = Settings(data_dir="s3://bucket/spanwise", shards=4)
+    with pytest.raises(ConfigurationError, match="stores in buckets have no shards yet"):
+        open_store(settings.trace_store, settings)
+
+
+def test_a_second_writer_opens_no_shard(settings: Settings) -> None:
+    store = open_store(settings.trace_store, settings)
+    with pytest.raises(StoreLockedError):
+        open_store(settings.trace_store, settings)
+    store.close()
+    open_store(settings.trace_store, settings).close()
+
+
+def test_a_shard_that_does_not_open_leaves_the_others_closed(settings: Settings, tmp_path: Path) -> None:
+    shards = sorted((tmp_path / "data" / "traces" / "shards").iterdir())
+    held = TraceStore.open(str(shards[2]))
+    with pytest.raises(StoreLockedError):
+        open_store(settings.trace_store, settings)
+    for shard in (shards[0], shards[1], shards[3]):
+        TraceStore.open(str(shard)).close()
+    held.close()
+
+
+def test_a_reader_knows_what_all_shards_have(settings: Settings) -> None:
+    writer = open_store(settings.trace_store, settings)
+    reader = follow_store(settings.trace_store, settings)
+    assert reader.search_runs(EVERYTHING, 1, 100).total_count == 20
+    assert reader.as_of is not None
+    assert writer.as_of is None
+    reader.close()
+    writer.close()
+
+
+def test_a_reader_of_shards_comes_after_their_writer(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, 2)
+    with pytest.raises(StoreError, match="start its writer before this reader"):
+        follow_store(settings.trace_store, settings)
+
+
+def test_commands_do_each_shard_in_turn(settings: Settings, tmp_path: Path) -> None:
+    assert find_trace(settings, f"{7:032x}") is not None
+    download = export_traces(settings, b"null", "ndjson")
+    assert len(b"".join(download).splitlines()) == 20
+    assert download.progress[0] == 20
+    with ExistingStore(settings) as store:
+        assert store.delete(b'{"op": "LT", "key": "trace_id", "value": "%032x"}' % 11) == 10
+        store.compact(purge=True)
+        assert (store.size().traces, store.size().segments) == (10, 4)
+    assert check_store(settings.trace_store)["sealed_traces"] == 10
+    copy = settings_of(tmp_path / "copy")
+    assert backup_store(settings.trace_store, copy.trace_store)["segments"] == 4
+    with ExistingStore(copy) as store:
+        assert store.count(b"null") == 10
+    with pytest.raises(ConfigurationError, match="expected an empty folder"):
+        backup_store(settings.trace_store, copy.trace_store)
+    with pytest.raises(ConfigurationError, match="which nothing is imported into yet"):
+        import_spans(settings, [], lambda _: None)

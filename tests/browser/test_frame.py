@@ -1,4 +1,4 @@
-"""The frame of all screens: signing in and out, keys, preferences, the status, and a service that stops."""
+"""The frame of all screens: signing in and out, keys, preferences, the status, services that stop or only read."""
 
 from __future__ import annotations
 
@@ -169,3 +169,16 @@ def test_a_service_that_stops_is_said_and_found_again(
     again.wait_until_ready()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_page_of_a_reader_hides_what_it_does_not_serve(
+    visit: Callable[..., Page], start: Callable[..., RunningService]
+) -> None:
+    start()
+    reader = start("--reader")
+    page = visit(reader.url, "#/status")
+    screens = page.get_by_role("navigation", name="Screens").get_by_role("link")
+    expect(screens).to_have_text(["Traces", "Sessions", "Live tail", "Status"])
+    expect(page.get_by_text("✓ follows, ")).to_be_visible()
+    page.goto(f"{reader.url}/ui#/playground")
+    expect(page.get_by_role("heading", name="Traces").first).to_be_visible()

@@ -41,15 +41,6 @@ FILTERS = [
 COUNTS = [1, 2, 4, 7]
 
 
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    store = TraceStore.open(str(tmp_path_factory.mktemp("one") / "traces"))
-    for capture in captures():
-        store.ingest(capture.body, capture.content_type, capture.content_encoding)
-    yield store
-    store.close()
-
-
 @pytest.fixture(scope="module", params=COUNTS)
 def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShardedStore]:
     store = open_sharded(tmp_path_factory.mktemp("many"), request.param)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FENCE = re.compile(r"^```(?P<language>[\w-]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_CHANGES_WITH_EVERY_RUN = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b|\b[0-9a-f]{32}\b|\b\d{4}-\d\d-\d\dT[\d:.]+Z")
+_CHANGES_WITH_EVERY_RUN = re.compile(
+    r"\b\d+(?:\.\d+)? ?(?:m?s|[KMG]?B|log objects)\b|\b(?:[0-9a-f]{16}){1,2}\b|\b\d{4}-\d\d-\d\dT[\d:.]+Z"
+)
 
 
 class Block(NamedTuple):
@@ -59,7 +61,7 @@ def console_of(page: Path) -> str:
 
 
 def words_of(output: str) -> list[str]:
-    """Returns the words of an output, but of durations, times and trace ids only that they are there."""
+    """Returns the words of an output, without the values of what changes: durations, sizes, times, ids."""
     return _CHANGES_WITH_EVERY_RUN.sub("...", output).split()
 
 

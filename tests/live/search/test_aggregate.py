@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.clients.otlp import captures, export_request
 from support.clients.tokens import as_caller, jwks_file
-from support.paths import ROOT
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
 COUNT = {"name": "n", "op": "COUNT"}
 P95 = {"name": "p95", "op": "QUANTILE", "key": "duration_ms", "q": 0.95}
 BINS = {"name": "h", "op": "HISTOGRAM", "key": "duration_ms"}
-SEARCH = (ROOT / "docs" / "search.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +61,6 @@ def test_a_filter_a_where_and_buckets_divide_the_traces(captured: RunningService
     assert {name: sum(series) for name, series in group["series"].items()} == group["total"]
     (group,) = asked(captured, filter=failed, **body).raise_for_status().json()["data"]["groups"]
     assert group["total"]["n"] == group["total"]["failed"] > 0
-
-
-def test_the_example_of_the_guide_is_served(captured: RunningService) -> None:
-    (example,) = re.findall(r"/traces/aggregate -H .*? -d '(\{.*?\})'", SEARCH, re.DOTALL)
-    found = asked(captured, **json.loads(example)).raise_for_status().json()["data"]
-    assert found["time"]["interval_ms"] == 3_600_000
-    assert len(found["time"]["starts"]) == 12
 
 
 WRONG = [

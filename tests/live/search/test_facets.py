@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +9,6 @@ import pytest
 
 from support.clients.otlp import captures, export_request
 from support.clients.tokens import as_admin, as_caller, jwks_file
-from support.paths import ROOT
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
@@ -199,28 +196,3 @@ def test_facets_that_exceed_the_memory_for_counting_are_rejected(tmp_path_factor
         assert response.status_code == 413
         assert "`counting_buffer_bytes`" in response.json()["detail"]
         assert service.http.post("/traces/search", json={}).status_code == 200
-
-
-def test_the_example_of_the_guide_is_what_a_service_answers(tmp_path_factory: pytest.TempPathFactory) -> None:
-    page = (ROOT / "docs" / "search.md").read_text("utf-8")
-    (section,) = [part for part in page.split("\n## ") if part.startswith("Facets\n")]
-    (example,) = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
-    request, answer = re.fullmatch(r".*?-d '(.*?)'\n(.*)", example, re.DOTALL).groups()  # type: ignore[union-attr]
-    traces = (
-        [("refund-agent", 2)] * 2 + [("weather-agent", 1)] * 2 + [("refund-agent", 1), ("travel-agent", 2), ("", 2)]
-    )
-    with RunningService(tmp_path_factory.mktemp("guide") / "data") as service:
-        for number, (agent, code) in enumerate(traces, 1):
-            body = export_request(
-                f"{number:032x}",
-                "a" * 16,
-                **{"openinference.span.kind": "CHAIN"},
-                **({"agno.agent.id": agent} if agent else {}),
-            )
-            export = json.loads(body)
-            export["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["status"] = {"code": code}
-            service.http.post("/v1/traces", json=export).raise_for_status()
-        found = facets(service, **json.loads(request))
-    shown = json.loads(answer)
-    assert found["data"] == shown["data"]
-    assert {**found["meta"], "search_time_ms": 0.4} == shown["meta"]

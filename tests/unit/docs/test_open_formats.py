@@ -23,9 +23,9 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("tool", ["duckdb", "polars"])
-def test_a_tool_reads_the_rows_of_a_store(tool: str, tmp_path: Path) -> None:
+def test_a_tool_reads_the_rows_of_a_store(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(tool, reason=f"the extra `bench` brings {tool}")
-    store = TraceStore.open(str(tmp_path / "traces"))
+    store = TraceStore.open(str(tmp_path / "spanwise-data" / "traces"))
     for number, name in enumerate(["a", "b", "a"]):
         times = {"startTimeUnixNano": "0", "endTimeUnixNano": str((number + 1) * 10**9)}
         span = {"traceId": f"{number + 1:032x}", "spanId": "a" * 16, "name": name, "status": {"code": 2}, **times}
@@ -33,7 +33,8 @@ def test_a_tool_reads_the_rows_of_a_store(tool: str, tmp_path: Path) -> None:
         store.ingest(json.dumps(body).encode(), "application/json")
         store.flush()
     store.close()
-    names: dict[str, object] = {"data_dir": tmp_path}
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
     *lines, last = ast.parse(EXAMPLES[tool]).body
     assert isinstance(last, ast.Expr)
     exec(compile(ast.Module(lines, []), tool, "exec"), names)  # noqa: S102  # what a reader would run

@@ -1,0 +1,36 @@
+"""What a page prints below a command is what the command prints, over the traces of the tutorial."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.documents import blocks_of, commands_of, words_of
+from support.paths import ROOT
+from support.services.printed import need_curl_and_jq, run_printed, run_program, send_travel
+from support.services.process import RunningService
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = ["bulk.md", "otlp.md", "search.md", "store.md"]
+NEVER_END = ("spanwise serve", "spanwise tail", "/traces/tail")
+TRIED_ELSEWHERE = ("_parquet(", "127.0.0.1:4318")  # on sealed segments; on the ports of OpenTelemetry
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_prints_what_its_commands_print(name: str, tmp_path: Path) -> None:
+    need_curl_and_jq()
+    commands = 0
+    with RunningService(tmp_path / "spanwise-data") as service:
+        send_travel(tmp_path, service)
+        for block in blocks_of(ROOT / "docs" / name):
+            if block.language == "python" and not any(part in block.text for part in TRIED_ELSEWHERE):
+                run_program(block.text, tmp_path, service)
+            for command in commands_of(block.text) if block.language == "console" else []:
+                if not any(endless in command.line for endless in NEVER_END):
+                    assert words_of(run_printed(command, tmp_path, service)) == words_of(command.output), command.line
+                    commands += 1
+        assert commands
+        assert service.stop() == 0

@@ -70,4 +70,4 @@ def _is_whole(command: str) -> bool:
         shlex.split(command)
     except ValueError:
         return False
-    return not command.endswith(("|", "\\"))
+    return not command.endswith(("|", "&&", "\\"))

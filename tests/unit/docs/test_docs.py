@@ -71,7 +71,7 @@ def test_a_documented_variable_is_a_setting(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", re.findall(r"```python\n(.*?)```", RUNS, re.DOTALL), ids=["spanwise", "agno", "pydantic-ai"]
+    "source", re.findall(r"```python\n(.*?)```", RUNS, re.DOTALL), ids=["first", "spanwise", "agno", "pydantic-ai"]
 )
 def test_a_documented_service_can_be_hosted(source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     vendors = ModuleType("agno.models.openai")

@@ -75,6 +75,14 @@ test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) lowest ## Full counts of kills,
 
 # The demo runs the wheel, in an environment of its own with the thirty packages that running needs, not the developers'
 # hundred and eighty. Cargo's output is shown, because it says what is compiled and how far that is.
+# Runs a command, and says every eight seconds that it is still at it: pip and the last crates are silent for minutes. It
+# ends with the shell that started it, also after Ctrl-C.
+define alive
+@began=$$(date +%s); made=$$$$; \
+	while sleep 8 > /dev/null && kill -0 $$made 2> /dev/null; do echo "     still $(1), after $$(($$(date +%s) - began)) s"; done & beat=$$!; \
+	$(2); status=$$?; kill $$beat; exit $$status
+endef
+
 demo: $(DEMO)/.wheel ## Fill a store with example traces and serve it on port 7777
 	@$(DEMO)/bin/spanwise demo
 
@@ -88,13 +96,13 @@ $(DEMO)/.packages: $(DEMO_LOCK)
 		echo "make demo: needs Rust $(RUST) or newer, and found" `cargo --version`"; try: rustup update stable"; exit 1; }
 	@echo "1/3  Installing the packages that running needs into $(DEMO)."
 	@test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO)
-	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DEMO_LOCK)
+	$(call alive,installing,$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DEMO_LOCK))
 	@touch $@
 
 $(DEMO)/.wheel: $(DEMO)/.packages $(SOURCES) $(PROGRAM)
 	@echo "2/3  Compiling the engine with" `cargo --version`" (needs $(RUST) or newer): minutes the first time, then seconds."
 	@rm -rf $(DEMO)/wheels
-	@$(DEMO)/bin/maturin build --release --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels
+	$(call alive,compiling,$(DEMO)/bin/maturin build --release --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels)
 	@echo "3/3  Installing the wheel."
 	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(DEMO)/wheels/*.whl
 	@touch $@

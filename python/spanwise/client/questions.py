@@ -1,4 +1,4 @@
-"""What a search asks a service, page by page, without sending it: both clients send the same requests.
+"""What can be asked of a service, page by page, without sending it: both clients send the same requests.
 
 Source: `docs/reference/api.md#trace-search`.
 """
@@ -6,14 +6,31 @@ Source: `docs/reference/api.md#trace-search`.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Raw, Struct
 
-from spanwise.aggregate_models import AggregateRequest, By, TimeRange
+from spanwise.aggregate_models import AggregateRequest, AggregateResponse, By, TimeRange
 from spanwise.client.expressions import FilterLike, encoded, literal
-from spanwise.models import Detail, GroupBy, Paginated, SearchRequest, Sort, SortKey, Total, TraceRow
-from spanwise.span_models import SpanSearchRequest
+from spanwise.client.transport import Request
+from spanwise.models import (
+    Detail,
+    DetailPage,
+    GroupBy,
+    Paginated,
+    PreviewPage,
+    SearchRequest,
+    SessionPage,
+    Sort,
+    SortKey,
+    Total,
+    TraceDetail,
+    TracePreview,
+    TraceRow,
+    TraceSessionStats,
+)
+from spanwise.span_models import SpanPage, SpanPreview, SpanSearchRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,6 +59,11 @@ FULL_PAGE = 20
 """Traces of a page with whole trees."""
 
 
+def trace_request(trace_id: str) -> Request[TraceDetail]:
+    """Returns the request for one trace."""
+    return Request(f"/traces/{quote(trace_id, safe='')}", TraceDetail)
+
+
 class Question(Struct, frozen=True):
     """Which traces a search is about, in which order."""
 
@@ -57,18 +79,37 @@ class Question(Struct, frozen=True):
         """
         return cls(encoded(source), Sort(SortKey(sort), ascending))
 
-    def count(self) -> SearchRequest:
+    def count(self) -> Request[PreviewPage]:
         """Returns the request for the number of traces."""
-        return SearchRequest(filter=Raw(self.filter), limit=1, detail=Detail.SUMMARY)
+        body = SearchRequest(filter=Raw(self.filter), limit=1, detail=Detail.SUMMARY)
+        return Request("/traces/search", PreviewPage, body)
+
+    def details(self, *, matches: bool = False) -> Pages[TraceDetail]:
+        """Returns the pages of the traces, with their span trees."""
+        return _TracePages(self, Detail.FULL, DetailPage, matches=matches)
+
+    def previews(self, *, matches: bool = False) -> Pages[TracePreview]:
+        """Returns the pages of the traces, with the beginnings of their texts."""
+        return _TracePages(self, Detail.SUMMARY, PreviewPage, matches=matches)
+
+    def sessions(self) -> Pages[TraceSessionStats]:
+        """Returns the pages of the sessions of the traces."""
+        return _SessionPages(self)
+
+    def spans(self, where: FilterLike, *, matches: bool = False) -> Pages[SpanPreview]:
+        """Returns the pages of the spans of the traces of which `where` is true."""
+        return _SpanPages(self, where, matches=matches)
 
     def aggregation(
         self, measures: Mapping[str, Measure], by: Iterable[str | By], time: TimeRange | None
-    ) -> AggregateRequest:
+    ) -> Request[AggregateResponse]:
         """Returns the request for measures by their names."""
         named = [msgspec.structs.replace(measure, name=name) for name, measure in measures.items()]
         groups = [By(key) if isinstance(key, str) else key for key in by]
-        request = AggregateRequest(filter=Raw(self.filter), by=groups, measures=named)
-        return request if time is None else msgspec.structs.replace(request, time=time)
+        body = AggregateRequest(filter=Raw(self.filter), by=groups, measures=named)
+        if time is not None:
+            body = msgspec.structs.replace(body, time=time)
+        return Request("/traces/aggregate", AggregateResponse, body)
 
 
 def time_range(buckets: int, start: Instant | None = None, end: Instant | None = None) -> TimeRange:
@@ -90,8 +131,8 @@ class Pages(Generic[Item]):
         self.is_done = False
         self._taken = 0
 
-    def request(self) -> Struct:
-        """Returns the body of the request for the next page."""
+    def request(self) -> Request[Paginated[list[Item]]]:
+        """Returns the request for the next page."""
         raise NotImplementedError
 
     def take(self, page: Paginated[list[Item]]) -> list[Item]:
@@ -112,27 +153,30 @@ class Pages(Generic[Item]):
         return self._taken // self.size + 1
 
 
-class TracePages(Pages[Item]):
+class _TracePages(Pages[Item]):
     """Pages of traces.
 
     In the order of start times a page begins after the last trace of the one before, by its start time and id. So what
     arrives meanwhile neither repeats a trace nor leaves one out, and a late page costs no more than the first.
     """
 
-    def __init__(self, question: Question, detail: Detail, *, matches: bool = False) -> None:
-        """Creates the pages of traces in this detail."""
+    def __init__(
+        self, question: Question, detail: Detail, shape: type[Paginated[list[Item]]], *, matches: bool
+    ) -> None:
+        """Creates the pages of traces in this detail, and its shape."""
         super().__init__(FULL_PAGE if detail is Detail.FULL else PAGE_SIZES[0])
         self._question = question
         self._detail = detail
+        self._shape = shape
         self._matches = matches
         self._last: TraceRow | None = None
 
-    def request(self) -> SearchRequest:
-        """Returns the body of the request for the next page."""
+    def request(self) -> Request[Paginated[list[Item]]]:
+        """Returns the request for the next page."""
         sort = self._question.sort
         is_by_time = sort.key is SortKey.START_TIME
         is_newest_first = is_by_time and not sort.ascending
-        return SearchRequest(
+        body = SearchRequest(
             filter=Raw(self._after_the_last() if is_by_time else self._question.filter),
             page=1 if is_by_time else self._number,
             limit=self.size,
@@ -141,6 +185,7 @@ class TracePages(Pages[Item]):
             total=Total.AT_LEAST if is_newest_first else Total.EXACT,
             matches=self._matches,
         )
+        return Request("/traces/search", self._shape, body)
 
     def take(self, page: Paginated[list[Item]]) -> list[Item]:
         """Returns the traces of a page, after which the next one is due."""
@@ -163,7 +208,7 @@ class TracePages(Pages[Item]):
         return msgspec.json.encode({"op": "AND", "conditions": [after, Raw(own)]})
 
 
-class SessionPages(Pages[Item]):
+class _SessionPages(Pages[TraceSessionStats]):
     """Pages of sessions."""
 
     def __init__(self, question: Question) -> None:
@@ -171,25 +216,27 @@ class SessionPages(Pages[Item]):
         super().__init__(PAGE_SIZES[0])
         self._question = question
 
-    def request(self) -> SearchRequest:
-        """Returns the body of the request for the next page."""
+    def request(self) -> Request[SessionPage]:
+        """Returns the request for the next page."""
         own = Raw(self._question.filter)
-        return SearchRequest(filter=own, group_by=GroupBy.SESSION, page=self._number, limit=self.size)
+        body = SearchRequest(filter=own, group_by=GroupBy.SESSION, page=self._number, limit=self.size)
+        return Request("/traces/search", SessionPage, body)
 
 
-class SpanPages(Pages[Item]):
+class _SpanPages(Pages[SpanPreview]):
     """Pages of spans."""
 
-    def __init__(self, question: Question, where: FilterLike, *, matches: bool = False) -> None:
+    def __init__(self, question: Question, where: FilterLike, *, matches: bool) -> None:
         """Creates the pages of the spans of which `where` is true, of the traces that are asked for."""
         super().__init__(PAGE_SIZES[0])
         self._question = question
         self._where = encoded(where)
         self._matches = matches
 
-    def request(self) -> SpanSearchRequest:
-        """Returns the body of the request for the next page."""
+    def request(self) -> Request[SpanPage]:
+        """Returns the request for the next page."""
         traces = Raw(self._question.filter)
-        return SpanSearchRequest(
+        body = SpanSearchRequest(
             filter=Raw(self._where), traces=traces, page=self._number, limit=self.size, matches=self._matches
         )
+        return Request("/spans/search", SpanPage, body)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
-from urllib.parse import quote
 
-from spanwise.aggregate_models import AggregateResponse
 from spanwise.client import arrow
-from spanwise.client.questions import Question, SessionPages, SpanPages, TracePages
+from spanwise.client.questions import Question, trace_request
 from spanwise.client.responses import decoded, unreachable
-from spanwise.client.transport import DEFAULT_TIMEOUT, JSON, Target, body_of, httpx_module
+from spanwise.client.transport import DEFAULT_TIMEOUT, Request, Target, httpx_module
 from spanwise.errors import PayloadTooLargeError
-from spanwise.models import Detail, DetailPage, PreviewPage, SessionPage, TraceDetail, TracePreview
-from spanwise.span_models import SpanPage
+from spanwise.models import Detail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     import httpx
     import pyarrow as pa
-    from msgspec import Struct
 
     from spanwise.aggregate_models import AggregateData, By, Measure, TimeRange
     from spanwise.client.expressions import FilterLike
     from spanwise.client.questions import Pages, SortName
-    from spanwise.models import Paginated, TraceSessionStats
+    from spanwise.models import TraceDetail, TracePreview, TraceSessionStats
     from spanwise.span_models import SpanPreview
 
 Item = TypeVar("Item")
@@ -102,18 +98,15 @@ class Client:
         Raises:
             NotFoundError: there is none with this id, or not for this caller.
         """
-        return decoded(self._responded("GET", f"/traces/{quote(trace_id, safe='')}"), TraceDetail)
+        return self.send(trace_request(trace_id))
 
-    def post(self, path: str, request: Struct, shape: type[Shape]) -> Shape:
+    def send(self, request: Request[Shape]) -> Shape:
         """Returns the response to a request, in its shape."""
-        return decoded(self._responded("POST", path, body_of(request)), shape)
-
-    def _responded(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
         try:
-            response: httpx.Response = self._http.request(method, path, content=body, headers=JSON if body else None)
+            response = self._http.request(**request.arguments())
         except self._failures as error:
             raise unreachable(str(self._http.base_url), error) from error
-        return response
+        return decoded(response, request.shape)
 
 
 class Search:
@@ -126,7 +119,7 @@ class Search:
 
     def count(self) -> int:
         """Returns the number of traces."""
-        return self._client.post("/traces/search", self._question.count(), PreviewPage).meta.total_count
+        return self._client.send(self._question.count()).meta.total_count
 
     @overload
     def traces(self, detail: Literal["full"] = "full", *, matches: bool = False) -> Iterator[TraceDetail]: ...
@@ -140,13 +133,12 @@ class Search:
             matches: whether each trace shows what made the filter match.
         """
         if Detail(detail) is Detail.FULL:
-            return self._items("/traces/search", TracePages(self._question, Detail.FULL, matches=matches), DetailPage)
-        pages = TracePages[TracePreview](self._question, Detail.SUMMARY, matches=matches)
-        return self._items("/traces/search", pages, PreviewPage)
+            return self._items(self._question.details(matches=matches))
+        return self._items(self._question.previews(matches=matches))
 
     def sessions(self) -> Iterator[TraceSessionStats]:
         """Iterates over the sessions of the traces, the one with the newest last trace first."""
-        return self._items("/traces/search", SessionPages(self._question), SessionPage)
+        return self._items(self._question.sessions())
 
     def spans(self, where: FilterLike = None, *, matches: bool = False) -> Iterator[SpanPreview]:
         """Iterates over the spans of which `where` is true, of the newest trace first.
@@ -155,7 +147,7 @@ class Search:
             where: an expression of `S`, the same as a dict or as JSON; every span by default.
             matches: whether each span shows what made `where` true of it.
         """
-        return self._items("/spans/search", SpanPages(self._question, where, matches=matches), SpanPage)
+        return self._items(self._question.spans(where, matches=matches))
 
     def aggregate(
         self, measures: Mapping[str, Measure], *, by: Iterable[str | By] = (), time: TimeRange | None = None
@@ -167,23 +159,21 @@ class Search:
             by: up to two fields to group by.
             time: a range in buckets, of `time_range`.
         """
-        request = self._question.aggregation(measures, by, time)
-        return self._client.post("/traces/aggregate", request, AggregateResponse).data
+        return self._client.send(self._question.aggregation(measures, by, time)).data
 
     def to_arrow(self) -> pa.Table:
         """Returns the traces as a table of PyArrow, a row each, with the fields of filters as columns."""
-        pages = TracePages[TracePreview](self._question, Detail.SUMMARY)
-        found = self._pages("/traces/search", pages, PreviewPage)
+        found = self._pages(self._question.previews())
         return arrow.table_of(arrow.batch_of(page) for page in found if page)
 
-    def _items(self, path: str, pages: Pages[Item], shape: type[Paginated[list[Item]]]) -> Iterator[Item]:
-        for page in self._pages(path, pages, shape):
+    def _items(self, pages: Pages[Item]) -> Iterator[Item]:
+        for page in self._pages(pages):
             yield from page
 
-    def _pages(self, path: str, pages: Pages[Item], shape: type[Paginated[list[Item]]]) -> Iterator[list[Item]]:
+    def _pages(self, pages: Pages[Item]) -> Iterator[list[Item]]:
         while not pages.is_done:
             try:
-                page = self._client.post(path, pages.request(), shape)
+                page = self._client.send(pages.request())
             except PayloadTooLargeError:
                 if not pages.shrink():
                     raise

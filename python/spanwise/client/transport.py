@@ -1,8 +1,8 @@
-"""How both clients reach a service: addresses, headers, time limits, and httpx, which is an extra."""
+"""How both clients reach a service: addresses, requests as values, time limits, and httpx, which is an extra."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -11,9 +11,24 @@ from spanwise.errors import ConfigurationError
 if TYPE_CHECKING:
     from types import ModuleType
 
-JSON = {"Content-Type": "application/json"}
+Shape_co = TypeVar("Shape_co", covariant=True)
 DEFAULT_TIMEOUT = 60.0
-"""Seconds that a request may wait for its response. The service itself ends a search after 30 by default."""
+"""Seconds that a request may wait for its response. The service itself ends a search after 10 by default."""
+
+
+class Request(msgspec.Struct, Generic[Shape_co], frozen=True):
+    """What a client asks: a route, the shape of its response, and the body, of a `POST`."""
+
+    path: str
+    shape: type[Shape_co]
+    body: msgspec.Struct | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments of `request` of a client of httpx."""
+        if self.body is None:
+            return {"method": "GET", "url": self.path}
+        content = msgspec.json.encode(self.body)
+        return {"method": "POST", "url": self.path, "content": content, "headers": {"Content-Type": "application/json"}}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -50,8 +65,3 @@ def httpx_module() -> ModuleType:
             "the client needs httpx, which is not installed: pip install 'spanwise[client]'"
         ) from error
     return httpx
-
-
-def body_of(request: msgspec.Struct) -> bytes:
-    """Returns the JSON of a request."""
-    return msgspec.json.encode(request)

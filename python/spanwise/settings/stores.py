@@ -23,6 +23,14 @@ class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
             description="How many shards a new store is divided among; one that exists keeps its own.",
         ),
     ] = 1
+    cluster: Annotated[
+        str,
+        Meta(
+            description="Where shards run: `local` is a process each, which Ray starts on this machine; another value "
+            "is the address of a Ray cluster, `auto` for one on this machine.",
+            extra={"default": "in the process of the service"},
+        ),
+    ] = ""
     min_free_bytes: Annotated[
         int,
         Meta(ge=0, description="Free disk space below which ingest requests get a 503; 0 disables the check."),

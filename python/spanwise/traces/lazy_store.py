@@ -133,12 +133,12 @@ class LazyStore:
             raise UnavailableError("the trace store accepts no writes now; nothing was stored") from error
 
     def stats(self) -> bytes:
-        """Returns the store's statistics as a JSON object, empty unless it is open. Blocks: call it in a thread."""
+        """Returns the store's statistics as a JSON object, empty if it is not open or does not answer. Blocks."""
         if self._store is None or self._closed:
             return b"{}"
         try:
             return self._store.stats()
-        except StoreClosedError:
+        except UnavailableError:
             return b"{}"
 
     def _begin_to_open(self) -> asyncio.Task[None]:

@@ -9,7 +9,7 @@ from spanwise._engine import CancellationToken, Filter, TraceStore
 from spanwise.traces.admin import expect_store
 from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.page import PageRequest, search_page
-from spanwise.traces.shards import open_shards
+from spanwise.traces.shards import LocalShard, open_shards
 from spanwise.traces.store_options import folder_of, layout_of
 
 if TYPE_CHECKING:
@@ -66,4 +66,5 @@ def _open_read_only(settings: Settings) -> Store:
     url = settings.trace_store
     if (layout := layout_of(url)) is None:
         return TraceStore.open_read_only(url)
-    return open_shards(folder_of(url), layout, TraceStore.open_read_only)
+    number = layout.number
+    return open_shards(folder_of(url), layout, lambda place: LocalShard(TraceStore.open_read_only(place), number))

@@ -18,7 +18,8 @@ from spanwise.errors import ConfigurationError, StoreError
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
 from spanwise.traces.process_tables import set_process_tables
-from spanwise.traces.shards import newest_layout, open_layout, open_shards
+from spanwise.traces.shards import LocalShard, newest_layout, open_layout, open_shards
+from spanwise.traces.shards.cluster.opening import ray_opener
 
 if TYPE_CHECKING:
     from spanwise._engine import Progress
@@ -87,6 +88,13 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
             _warn_if_open(Path(settings.data_dir), 0o022)
     set_process_tables(settings)
     layout = layout_of(url, new_shards=1 if existing else settings.shards)
+    # A command that has a store to itself needs no other processes.
+    in_cluster = bool(settings.cluster) and not existing
+    if layout is None and in_cluster:
+        raise ConfigurationError(
+            f"`cluster` is `{settings.cluster}`, and the store in `{url}` is not divided: expected `shards` to be more "
+            "than 1 as the store is created"
+        )
     shards = 1 if layout is None else len(layout.shards)
     options = msgspec.json.encode(_options(url, settings, shards) | {"existing": existing and layout is None})
     if layout is None:
@@ -94,10 +102,13 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
     else:
         if settings.shards not in {1, shards}:
             _log.warning("the store in `%s` keeps its %d shards: `shards` is %d", url, shards, settings.shards)
+        number = layout.number
         store = open_shards(
             folder_of(url),
             layout,
-            lambda shard: TraceStore.open(shard, options, progress),
+            ray_opener(folder_of(url), layout, options, settings)
+            if in_cluster
+            else lambda place: LocalShard(TraceStore.open(place, options, progress), number),
             max_decoding_bytes=settings.decode_buffer_bytes,
             search_seconds=settings.search_deadline_seconds,
         )
@@ -185,11 +196,16 @@ def follow_store(url: str, settings: Settings) -> Store:
     layout = layout_of(url)
     if layout is None and settings.shards > 1:
         raise StoreError(f"there is no store of shards at `{url}` yet: start its writer before this reader")
-    store: Store = (
-        follow(url)
-        if layout is None
-        else open_shards(folder_of(url), layout, follow, search_seconds=settings.search_deadline_seconds)
-    )
+    if layout is None:
+        store: Store = follow(url)
+    else:
+        number = layout.number
+        store = open_shards(
+            folder_of(url),
+            layout,
+            lambda place: LocalShard(follow(place), number),
+            search_seconds=settings.search_deadline_seconds,
+        )
     _log_quarantined(store)
     if store.as_of is None:
         _log.warning("there is no store at `%s` yet: this reader waits for a writer to create it", url)

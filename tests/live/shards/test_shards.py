@@ -9,6 +9,7 @@ import pytest
 
 from support.clients.otlp import captures, export_request
 from support.clients.tail import tail
+from support.services.cluster import CLUSTER, needs_ray
 from support.services.process import RunningService
 
 if TYPE_CHECKING:
@@ -48,10 +49,14 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningService, RunningService]]:
+@pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=needs_ray)])
+def services(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[RunningService, RunningService]]:
+    """Returns a service with one store, and one with three shards in its own process or in processes of theirs."""
     folder = tmp_path_factory.mktemp("shards")
-    with RunningService(folder / "one") as one, RunningService(folder / "many", "--shards", "3") as many:
+    flags = ("--shards", "3") if request.param == "threads" else CLUSTER
+    with RunningService(folder / "one") as one, RunningService(folder / "many", *flags) as many:
         for capture in captures():
             headers = {"Content-Type": capture.content_type} | (
                 {"Content-Encoding": capture.content_encoding} if capture.content_encoding else {}

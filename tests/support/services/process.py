@@ -16,7 +16,7 @@ import httpx
 if TYPE_CHECKING:
     from pathlib import Path
 
-START_SECONDS = 30
+START_SECONDS = 90
 STOP_SECONDS = 15
 NO_DEFAULT_PORTS = {"SPANWISE_OTLP_GRPC_PORT": "0", "SPANWISE_OTLP_HTTP_PORT": "0"}
 """For the environment of every service that a test starts: several run at once."""

@@ -1,4 +1,4 @@
-"""Opens the stores of this process that are the shards of a store in a folder."""
+"""Opens the shards of a store in a folder, wherever they run."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import math
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from spanwise.traces.shards.local import LocalShard
 from spanwise.traces.shards.store import ShardedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spanwise._engine import TraceStore
     from spanwise.traces.shards.layout import Layout
+    from spanwise.traces.shards.shard import Shard
 
 
 def open_shards(
     folder: Path,
     layout: Layout,
-    open_one: Callable[[str], TraceStore],
+    open_one: Callable[[str], Shard],
     *,
     max_decoding_bytes: int = 0,
     search_seconds: float = math.inf,
@@ -30,7 +29,7 @@ def open_shards(
     Args:
         folder: the folder of the store.
         layout: its layout.
-        open_one: opens the store in the folder of a shard.
+        open_one: opens the shard in a folder.
         max_decoding_bytes: about how much memory the requests take together that are being decoded.
         search_seconds: the deadline of a search.
 
@@ -45,5 +44,5 @@ def open_shards(
         for opening in openings:
             if opening.exception() is None:
                 opening.result().close()
-    shards = [LocalShard(opening.result(), layout.number) for opening in openings]
+    shards = [opening.result() for opening in openings]
     return ShardedStore(layout, shards, search_seconds=search_seconds, max_decoding_bytes=max_decoding_bytes)

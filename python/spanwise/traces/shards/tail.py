@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from concurrent.futures import wait
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ class ShardedTail:
         # What the shards' last events before these were.
         self._before = [0] * shards
         self._rewound: list[int] | None = None
+        self.is_lost = False
+        """Whether a shard may have given events that nobody got: it cannot be resumed."""
 
     @property
     def last(self) -> int:
@@ -56,7 +59,7 @@ class ShardedTail:
         The shards go back before they are polled next.
         """
         kept = len(self._events) - (self._last - number)
-        if not 0 <= kept <= len(self._events):
+        if self.is_lost or not 0 <= kept <= len(self._events):
             return False
         while len(self._events) > kept:
             self._events.pop()
@@ -103,6 +106,9 @@ class ShardedTailFeed:
 
         Returns:
             The events, whether something is due later, and what is wrong with traces that were read.
+
+        Raises:
+            UnavailableError: a shard does not answer, or has been away: none of the readers can be resumed.
         """
         rewound = [tail.take_rewound() for tail, _ in readers]
 
@@ -116,6 +122,11 @@ class ShardedTailFeed:
         calls = [self._scatter.ask_shard(shard.poll_tails, wanted(number)) for number, shard in enumerate(self._shards)]
         events: list[list[tuple[int, str, bytes]]] = [[] for _ in readers]
         has_deferred, errors = False, []
+        wait(calls)
+        if (error := next(filter(None, (call.exception() for call in calls)), None)) is not None:
+            for tail, _ in readers:
+                tail.is_lost = True
+            raise error
         for number, call in enumerate(calls):
             polled, is_deferred, damage = call.result()
             has_deferred |= is_deferred

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,20 @@ def test_commands_do_each_shard_in_turn(settings: Settings, tmp_path: Path) -> N
         backup_store(settings.trace_store, copy.trace_store)
     with pytest.raises(ConfigurationError, match="which nothing is imported into yet"):
         import_spans(settings, [], lambda _: None)
+
+
+def test_shards_in_processes_need_an_extra(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    own = Settings(data_dir=settings.data_dir, cluster="local")
+    with pytest.raises(ConfigurationError, match=r"`cluster` is `local`, which needs .* 'spanwise\[cluster\]'"):
+        open_store(own.trace_store, own)
+    # A command has the store to itself, and no other processes.
+    with ExistingStore(own) as store:
+        assert store.count(b"null") == 20
+
+
+def test_a_store_that_is_not_divided_is_in_one_process(tmp_path: Path) -> None:
+    settings = Settings(data_dir=str(tmp_path), cluster="local")
+    with pytest.raises(ConfigurationError, match="is not divided: expected `shards` to be more than 1"):
+        open_store(settings.trace_store, settings)

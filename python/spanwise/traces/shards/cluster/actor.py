@@ -1,0 +1,164 @@
+"""What runs in the process of a shard."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from spanwise._engine import TraceStore, set_page_memory_limit
+from spanwise.errors import SpanwiseError, StoreLockedError, UnavailableError
+from spanwise.traces.port import Download
+from spanwise.traces.process_tables import ProcessTables
+from spanwise.traces.shards.local import LocalShard
+
+if TYPE_CHECKING:
+    from spanwise.traces.shards.shard import Ask
+
+LOCKED_SECONDS = 10.0
+"""How long a shard waits for the process that had its store before: one that was killed may take a moment to end."""
+MAX_DOWNLOADS = 64
+"""Exports that are read at once."""
+FORGET_SECONDS = 300.0
+"""After which an export that nobody reads any more is forgotten."""
+_BATCH_BYTES = 1024 * 1024
+_RETRY_SECONDS = 0.1
+
+
+class ShardPlan(Struct, frozen=True):
+    """What the process of a shard needs to know.
+
+    Attributes:
+        place: the folder of its store.
+        layout: the number of the layout that says which traces it has.
+        options: the options of the store, as `TraceStore.open` takes them.
+        tables: the conventions and prices.
+        page_bytes: the documents of the pages that are being built, in bytes.
+        threads: the threads that search; None for one a core.
+    """
+
+    place: str
+    layout: int
+    options: bytes
+    tables: ProcessTables
+    page_bytes: int
+    threads: int | None
+
+
+class NotOpenError(UnavailableError):
+    """The store of a shard is being opened, or could not be; the message says why and is not for clients."""
+
+
+class _Reading(Struct):
+    download: Download
+    lock: threading.Lock
+    expires_at: float
+
+
+class ShardActor:
+    """The shard of this process. Its methods are called from several threads at once.
+
+    The store is opened in the background, so that a process that is started again answers at once that it is not ready.
+    If that fails, it is tried again as soon as something is asked.
+    """
+
+    def __init__(self, plan: ShardPlan) -> None:
+        """Begins to open the store."""
+        if plan.threads is not None:
+            # Read as the engine first searches.
+            os.environ["RAYON_NUM_THREADS"] = str(plan.threads)
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._opener = ThreadPoolExecutor(1, thread_name_prefix="spanwise-open")
+        self._opening = self._opener.submit(_open, plan)
+        self._readings: dict[int, _Reading] = {}
+
+    def open(self) -> int:
+        """Returns the id of this process once its store is open.
+
+        Raises:
+            SpanwiseError: what `TraceStore.open` raises.
+        """
+        self._opening.result()
+        return os.getpid()
+
+    def call(self, method: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401  # that of the method
+        """Returns what a method of `LocalShard` returns.
+
+        Raises:
+            NotOpenError: the store is not open.
+            SpanwiseError: what the method raises.
+        """
+        return getattr(self._shard(), method)(*arguments, **named)
+
+    def begin_export(self, ask: Ask, form: str) -> int:
+        """Returns the number of a new export, whose state is that of now.
+
+        Raises:
+            SpanwiseError: see `call`; or too many exports are read at once.
+        """
+        reading = _Reading(self._shard().export(ask, form), threading.Lock(), time.monotonic() + FORGET_SECONDS)
+        number = secrets.randbits(63)
+        with self._lock:
+            now = time.monotonic()
+            self._readings = {own: kept for own, kept in self._readings.items() if kept.expires_at > now}
+            if len(self._readings) >= MAX_DOWNLOADS:
+                raise UnavailableError(f"more than {MAX_DOWNLOADS} exports of a shard at once")
+            self._readings[number] = reading
+        return number
+
+    def read_export(self, number: int) -> tuple[bytes, tuple[int, int, int], bool]:
+        """Returns the next bytes of an export, how far it has come, and whether these are the last ones.
+
+        Raises:
+            UnavailableError: it is not known any more.
+            SpanwiseError: a trace cannot be read.
+        """
+        with self._lock:
+            reading = self._readings.get(number)
+        if reading is None:
+            raise UnavailableError("a shard does not know the export any more: start it again")
+        reading.expires_at = time.monotonic() + FORGET_SECONDS
+        chunks, size = [], 0
+        with reading.lock:
+            for chunk in reading.download:
+                chunks.append(chunk)
+                size += len(chunk)
+                if size >= _BATCH_BYTES:
+                    return b"".join(chunks), reading.download.progress, False
+        self.end_export(number)
+        return b"".join(chunks), reading.download.progress, True
+
+    def end_export(self, number: int) -> None:
+        """Forgets an export. A no-op if it is not known."""
+        with self._lock:
+            self._readings.pop(number, None)
+
+    def _shard(self) -> LocalShard:
+        with self._lock:
+            opening = self._opening
+            if not opening.done():
+                raise NotOpenError("its store is being opened")
+            if (error := opening.exception()) is not None:
+                self._opening = self._opener.submit(_open, self._plan)
+        if isinstance(error, SpanwiseError):
+            raise NotOpenError(f"its store cannot be opened: {error}") from error
+        return opening.result()
+
+
+def _open(plan: ShardPlan) -> LocalShard:
+    plan.tables.apply()
+    set_page_memory_limit(plan.page_bytes)
+    deadline = time.monotonic() + LOCKED_SECONDS
+    while True:
+        try:
+            return LocalShard(TraceStore.open(plan.place, plan.options), plan.layout)
+        except StoreLockedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)

@@ -1,0 +1,48 @@
+"""Services whose shards are processes that Ray runs: where Ray is installed, and which processes they are."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+CLUSTER = ("--shards", "3", "--cluster", "local")
+"""The arguments of a service with three shards in processes of their own."""
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: pip install 'spanwise[cluster]'")
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Returns the processes that a process has begun, and those that these have, by id with their command lines."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name of the program is in parentheses and may have any character.
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has ended
+    found: dict[int, str] = {}
+    generation = {pid}
+    while generation := {own for own, parent in parents.items() if parent in generation}:
+        for own in generation:
+            try:
+                found[own] = (Path("/proc") / str(own) / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+    return found
+
+
+def shard_processes(pid: int) -> list[int]:
+    """Returns the processes of the shards of a service."""
+    return sorted(own for own, command in descendants(pid).items() if command.startswith("ray::ShardActor"))
+
+
+def are_gone(processes: dict[int, str]) -> bool:
+    """Returns whether none of these processes runs any more."""
+    for pid in processes:
+        try:
+            if (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                return False
+        except OSError:
+            continue
+    return True

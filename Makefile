@@ -95,8 +95,7 @@ $(DEMO)/.packages: $(DEMO_LOCK)
 		exit !(has[1] > needs[1] || (has[1] == needs[1] && has[2] + 0 >= needs[2] + 0)) }' || { \
 		echo "make demo: needs Rust $(RUST) or newer, and found" `cargo --version`"; try: rustup update stable"; exit 1; }
 	@echo "1/3  Installing the packages that running needs into $(DEMO)."
-	@test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO)
-	$(call alive,installing,$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DEMO_LOCK))
+	$(call alive,installing,{ test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO); } && $(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DEMO_LOCK))
 	@touch $@
 
 $(DEMO)/.wheel: $(DEMO)/.packages $(SOURCES) $(PROGRAM)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from spanwise.cli.shared.browser import expect_page, open_page, page_address, service_address
+from spanwise.cli.shared.browser import expect_address, expect_page, open_page, page_address, service_address
 from spanwise.cli.shared.commands import Command
 from spanwise.cli.shared.flags import errors_as_lines
 from spanwise.settings import CONFIG_VARIABLE, load_settings
@@ -29,7 +29,7 @@ def command(url: str | None, host: str | None, port: str | None, config: Path | 
     elsewhere where this machine has no desktop.
     """
     given = {name: value for name, value in {"host": host, "port": port}.items() if value is not None}
-    page = page_address(url or service_address(load_settings(flags=given, config=config)))
+    page = page_address(expect_address(url) if url else service_address(load_settings(flags=given, config=config)))
     expect_page(page)
     click.echo(page)
     if not open_page(page):

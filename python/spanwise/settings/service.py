@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from spanwise.settings.tokens import Text
 DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
 """The name of the trace store when `stores` is not set."""
+_INCOMPLETE_BUCKET = re.compile(r"(?P<scheme>s3|gs|az):(?!//[^/])", re.IGNORECASE)
 
 
 def is_bucket(url: str) -> bool:
@@ -181,7 +183,17 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
 
     @property
     def trace_stores(self) -> dict[str, str]:
-        """Returns the paths or addresses of the trace stores by name; without `stores`, one in the data folder."""
+        """Returns the paths or addresses of the trace stores by name; without `stores`, one in the data folder.
+
+        Raises:
+            ConfigurationError: an address names no bucket.
+        """
+        for place in self.stores.values() or [self.data_dir]:
+            if found := _INCOMPLETE_BUCKET.match(place):
+                scheme = found["scheme"]
+                raise ConfigurationError(
+                    f"expected a bucket as `{scheme}://bucket` or `{scheme}://bucket/folder`, got `{place}`"
+                )
         return self.stores or {DEFAULT_STORE: f"{self.data_dir.rstrip('/')}/traces"}
 
     @property

@@ -95,11 +95,14 @@ def test_it_says_that_no_service_answers(browser: Browser) -> None:
     assert browser.opened == []
 
 
-@pytest.mark.parametrize("url", ["nonsense", "ftp:", "http://"])
+@pytest.mark.parametrize("url", ["nonsense", "ftp://host", "http://"])
 def test_it_names_what_is_no_address(browser: Browser, url: str) -> None:
     done = ui(browser, "--url", url, **DESKTOP)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"Error: no service answers at {url.rstrip('/')}/ui: ")
+    said = (
+        "no service answers at http:/ui: " if url == "http://" else "expected an address like `http://127.0.0.1:7777`"
+    )
+    assert done.stderr.startswith(f"Error: {said}")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -57,6 +57,18 @@ def has_desktop(environ: Mapping[str, str] = os.environ, platform: str = sys.pla
     return platform in {"darwin", "win32"} and not is_remote
 
 
+def expect_address(url: str) -> str:
+    """Returns the address of a service that a user typed.
+
+    Raises:
+        ClickException: it is none of HTTP.
+    """
+    if url.startswith(("http://", "https://")):
+        return url
+    fixed = f"http://{url.partition('://')[2] or url}"
+    raise click.ClickException(f"expected an address like `http://127.0.0.1:7777`, got `{url}`: try `--url {fixed}`")
+
+
 def open_page(page: str) -> bool:
     """Opens the page in a browser, if there is a desktop to see it on; returns whether there is."""
     return has_desktop() and webbrowser.open(page)

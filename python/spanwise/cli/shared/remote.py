@@ -10,7 +10,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import click
 from msgspec import Struct
 
-from spanwise.cli.shared.browser import NoServiceError, service_address
+from spanwise.cli.shared.browser import NoServiceError, expect_address, service_address
 from spanwise.settings import load_settings
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def remote_options(command: _Command) -> _Command:
 
 def remote_at(url: str | None, token: str | None) -> Remote:
     """Returns the service at an address, by default the one of the settings."""
-    return Remote(url or service_address(load_settings()), token)
+    return Remote(expect_address(url) if url else service_address(load_settings()), token)
 
 
 def _rejection(error: HTTPError, token: str | None) -> str:

@@ -36,6 +36,7 @@ def find_service(target: str) -> Service:
     if module_name.endswith(".py"):
         fixed = ":".join([module_name.removesuffix(".py").replace("/", ".").lstrip("."), attribute or DEFAULT_NAME])
         raise ConfigurationError(f"expected MODULE:SERVICE, got the file `{target}`: try `{fixed}`")
+    _expect_no_store(target)
     sys.path.insert(0, str(Path.cwd()))
     module = _imported(module_name, target)
     found = getattr(module, attribute or DEFAULT_NAME, None)
@@ -54,6 +55,14 @@ def find_service(target: str) -> Service:
     )
 
 
+def _expect_no_store(target: str) -> None:
+    """Raises ConfigurationError if `target` is where traces are: a folder without Python files, or a URL."""
+    is_folder = Path(target).is_dir() and not any(Path(target).glob("*.py"))
+    if is_folder or "://" in target:
+        kind = "folder" if is_folder else "address"
+        raise ConfigurationError(f"expected MODULE:SERVICE, got the {kind} `{target}`: try `--data-dir {target}`")
+
+
 def _named(names: list[str], module: str) -> str:
     return ", ".join(f"`{module}:{name}`" for name in names)
 
@@ -62,7 +71,9 @@ def _imported(name: str, target: str) -> ModuleType:
     try:
         is_there = bool(name) and find_spec(name) is not None
     except (ImportError, ValueError) as error:
-        raise ConfigurationError(f"expected MODULE:SERVICE, got `{target}`: {error}") from error
+        is_in_module = isinstance(error, ModuleNotFoundError) and error.name == target  # its parent is no package
+        hint = f"try `{':'.join(target.rsplit('.', 1))}`" if is_in_module else error
+        raise ConfigurationError(f"expected MODULE:SERVICE, got `{target}`: {hint}") from error
     except Exception as error:
         raise ConfigurationError(_import_failure(name, error)) from error  # a parent package raised
     if not is_there:

@@ -40,19 +40,28 @@ TICK, GAP, NOT_SENT = "✓", "gap", "-"
 HEAD = """\
 # Frameworks
 
-What to install and to set for each framework so that its traces arrive at Spanwise, and what is read from them.
-Each recipe is the program that was run, with the releases named, and what it sent is kept in `tests/frameworks`: a test
-sends it again and compares every fact. This page is written by `python -m frameworks.harness page`; the same test fails
-if it differs.
+Start Spanwise, and run your program as the recipe of its framework says:
 
-Start Spanwise with `spanwise serve`; the recipes send to its default address. [otlp.md](otlp.md) describes tokens,
-limits and other addresses.
+```sh
+spanwise serve
+```
+
+Each recipe has what to install, what to set, and the lines to add. They send to the default address;
+[Send traces](otlp.md) has other addresses, tokens and limits. Spans of any other program that sends OpenTelemetry are
+stored and shown as they are.
 
 ## What is read
 
-✓: everything that the framework sends of it is read as stated. -: the framework does not send it in these cases.
+✓: everything that the framework sends of it is read. -: the framework does not send it in these cases.
 gap: something that it sends is not read yet; the recipe says what.
 
+"""
+TAIL = """
+## How the recipes are tested
+
+Each recipe is the program that was run, with the releases that it names. What it sent is stored in `tests/frameworks`; a
+test sends it again and compares every fact. `python -m frameworks.harness page` writes this page, and the same test fails
+if it differs.
 """
 
 
@@ -81,7 +90,7 @@ def page() -> str:
     for name in frameworks:
         found = marks(name)
         rows.append(f"| [{read(name).title}](#{anchor(read(name).title)}) | {' | '.join(found[c] for c in COLUMNS)} |")
-    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(recipe(name) for name in frameworks)
+    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(recipe(name) for name in frameworks) + TAIL
 
 
 def anchor(title: str) -> str:
@@ -90,12 +99,12 @@ def anchor(title: str) -> str:
 
 
 def recipe(name: str) -> str:
-    """Returns the section of a framework: its packages, variables and lines as they were run, and its own words."""
+    """Returns the section of a framework: packages, variables and lines as they were run, and its own words."""
     framework, index = read(name), read_index(name)
     versions = ", ".join(f"{package} {version}" for package, version in index.versions.items())
     installer = "pip install" if framework.language == "python" else "npm install"
     head = _wrapped(f"Convention: {framework.convention}. Captured with {versions}.")
-    parts = [f"## {framework.title}", head, _shell(framework, installer)]
+    parts = [f"## {framework.title}", _shell(framework, installer)]
     if code := recipe_code(name, framework):
         parts.append(f"```{'python' if framework.language == 'python' else 'js'}\n{code}\n```")
     words = FRAMEWORKS / name / "recipe.md"
@@ -104,7 +113,7 @@ def recipe(name: str) -> str:
     reasons = dict.fromkeys(framework.missing.values())
     if reasons:
         parts.append("Not read yet:\n\n" + "\n".join(_wrapped(reason, "- ") for reason in reasons))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, head]) + "\n"
 
 
 def _wrapped(text: str, bullet: str = "") -> str:

@@ -59,9 +59,9 @@ gap: something that it sends is not read yet; the recipe says what.
 TAIL = """
 ## How the recipes are tested
 
-Each recipe is the program that was run, with the releases that it names. What it sent is stored in `tests/frameworks`; a
-test sends it again and compares every fact. `python -m frameworks.harness page` writes this page, and the same test fails
-if it differs.
+Each recipe is the program that was run, with the releases that it names. What it sent is stored in `tests/frameworks`;
+a test sends it again and compares every fact. `python -m frameworks.harness page` writes this page, and the same test
+fails if it differs.
 """
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from support.documents import blocks_of, commands_of, words_of
 from support.paths import ROOT
 from support.services.printed import need_curl_and_jq, run_printed, run_program
@@ -41,3 +43,11 @@ def test_a_workflow_over_a_websocket_has_the_events_that_the_page_prints(tmp_pat
     with serve(EVERY_KIND, tmp_path) as service:
         assert run_program(program, tmp_path, service) == printed
         assert service.stop() == 0
+
+
+def test_the_client_of_agno_prints_what_the_page_prints(tmp_path: Path) -> None:
+    pytest.importorskip("agno", reason="the extra `agno` brings it")
+    page = ROOT / "docs" / "reference" / "agno-client.md"
+    program, printed = [block.text for block in blocks_of(page)]
+    with serve(EVERY_KIND, tmp_path) as service:
+        assert run_program(program, tmp_path, service) == printed

@@ -34,3 +34,16 @@ def test_a_page_prints_what_its_commands_print(name: str, tmp_path: Path) -> Non
                     commands += 1
         assert commands
         assert service.stop() == 0
+
+
+def test_the_guide_to_the_client_prints_what_its_programs_print(tmp_path: Path) -> None:
+    programs, texts = "", 0
+    with RunningService(tmp_path / "spanwise-data") as service:
+        send_travel(tmp_path, service)
+        for block in blocks_of(ROOT / "docs" / "client.md"):
+            if block.language == "python":
+                programs += block.text
+            elif block.language == "text":
+                assert block.text in run_program(programs, tmp_path, service)
+                texts += 1
+        assert texts == 3

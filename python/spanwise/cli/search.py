@@ -61,7 +61,10 @@ def command(given: tuple[str, ...], *, as_json: bool, sessions: bool, **window: 
         click.echo(body)
         return
     page: dict[str, Any] = msgspec.json.decode(body)
-    click.echo(table(_SESSIONS if sessions else _RUNS, page["data"]), nl=False)
     meta = page["meta"]
     items = "session" if sessions else "trace"
+    if not meta["total_count"]:
+        click.echo(f"No {items} matches.")
+        return
+    click.echo(table(_SESSIONS if sessions else _RUNS, page["data"]), nl=False)
     click.echo(f"Page {meta['page']} of {meta['total_pages']}; {counted(meta['total_count'], items)} in total.")

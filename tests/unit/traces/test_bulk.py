@@ -156,6 +156,11 @@ def test_an_import_needs_the_store_for_itself(data_dir: Path, tmp_path: Path) ->
     assert "is held by process" in rejected.output
 
 
+@pytest.mark.parametrize(("flags", "said"), [((), "No trace matches.\n"), (("--sessions",), "No session matches.\n")])
+def test_a_search_that_finds_nothing_says_so(data_dir: Path, flags: tuple[str, ...], said: str) -> None:
+    assert run("search", data_dir, '{"op": "EQ", "key": "name", "value": "nobody"}', *flags).output == said
+
+
 def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path) -> None:
     store = TraceStore.open(str(data_dir / "traces"))
     try:

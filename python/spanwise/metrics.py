@@ -144,7 +144,7 @@ class Histogram:
 
 
 class Gauge:
-    """Numbers read at one moment: one for each value of a label, or a single one without a label."""
+    """Numbers read at one moment: one for each combination of label values, or a single one without labels."""
 
     kind = "gauge"
 
@@ -159,18 +159,33 @@ class Gauge:
         """
         self.name = name
         self.help = help
-        self._label = label
-        self._numbers = numbers
+        self._labels: tuple[str, ...] = () if label is None else (label,)
+        self._numbers: dict[tuple[str, ...], float] = {
+            (value,) if self._labels else (): number for value, number in numbers.items()
+        }
 
     @classmethod
     def single(cls, name: str, help: str, number: float) -> Gauge:  # noqa: A002  # likewise
         """Returns a gauge without labels."""
         return cls(name, help, None, {"": number})
 
+    @classmethod
+    def labelled(
+        cls,
+        name: str,
+        help: str,  # noqa: A002  # likewise
+        labels: tuple[str, ...],
+        numbers: Mapping[tuple[str, ...], float],
+    ) -> Gauge:
+        """Returns a gauge with several labels, whose numbers are by their values."""
+        gauge = cls(name, help, None, {})
+        gauge._labels, gauge._numbers = labels, dict(numbers)
+        return gauge
+
     def samples(self) -> Iterator[str]:
-        """Yields one line for each label value."""
-        for value, number in self._numbers.items():
-            yield sample(self.name, {self._label: value} if self._label else {}, number)
+        """Yields one line for each combination of label values."""
+        for values, number in self._numbers.items():
+            yield sample(self.name, dict(zip(self._labels, values, strict=True)), number)
 
 
 def sample(name: str, labels: Mapping[str, str], number: float) -> str:

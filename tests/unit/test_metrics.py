@@ -65,3 +65,8 @@ def test_every_number_and_error_of_a_stores_statistics_is_a_gauge(tmp_path: Path
 
 def test_a_gauge_without_labels_is_one_sample() -> None:
     assert list(Gauge.single("name", "Help.", 2).samples()) == ["name 2"]
+
+
+def test_a_gauge_may_have_several_labels() -> None:
+    gauge = Gauge.labelled("name", "Help.", ("store", "shard"), {("a", "01"): 2, ("a", "1"): 0})
+    assert list(gauge.samples()) == ['name{store="a",shard="01"} 2', 'name{store="a",shard="1"} 0']

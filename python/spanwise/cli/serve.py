@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -63,3 +65,7 @@ def run(service: Service, epilogue: str = "") -> None:
         click.echo(banner(addresses, settings) + epilogue, err=True)
 
     uvloop.run(serve(service, announce if is_for_people(settings) else None))
+    if settings.cluster:
+        # All is closed. Native threads of Ray sometimes keep a process from ending after that.
+        logging.shutdown()
+        os._exit(0)

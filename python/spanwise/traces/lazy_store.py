@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spanwise._engine import Progress
 from spanwise.errors import PartialWriteError, SpanwiseError, StoreClosedError, UnavailableError
+from spanwise.traces.shards import ShardedStore
 from spanwise.traces.store_options import follow_store, not_ready, open_store
 
 if TYPE_CHECKING:
@@ -140,6 +141,18 @@ class LazyStore:
             return self._store.stats()
         except UnavailableError:
             return b"{}"
+
+    def stats_of_shards(self) -> dict[str, dict[str, Any] | None]:
+        """Returns the statistics of each shard by its prefix, None of one that does not answer. Blocks.
+
+        Empty if the store is not divided among shards, or not open.
+        """
+        if not isinstance(self._store, ShardedStore) or self._closed:
+            return {}
+        try:
+            return self._store.stats_of_shards()
+        except StoreClosedError:
+            return {}
 
     def _begin_to_open(self) -> asyncio.Task[None]:
         if self._opening is None or self._opening.done():

@@ -232,10 +232,18 @@ class Traces:
                 )
                 for member, (name, help_text) in STORE_GAUGES.items()
             ),
+            *_shard_gauges(await asyncio.to_thread(self._stats_of_shards)),
         ]
 
     def _stats(self) -> dict[str, dict[str, float]]:
         return {db_id: _numbers(msgspec.json.decode(store.stats())) for db_id, store in self._stores.items()}
+
+    def _stats_of_shards(self) -> dict[tuple[str, ...], dict[str, float] | None]:
+        return {
+            (db_id, prefix): None if stats is None else _numbers(stats)
+            for db_id, store in self._stores.items()
+            for prefix, stats in store.stats_of_shards().items()
+        }
 
     def _store(self, store_id: str | None) -> LazyStore:
         return self._stores[self._first if store_id is None else store_id]
@@ -245,3 +253,25 @@ def _numbers(stats: dict[str, Any]) -> dict[str, float]:
     """Returns the numbers of a store's statistics; for an error 1 if there is one, else 0."""
     faults = {name: float(value is not None) for name, value in stats.items() if name.endswith("_fault")}
     return faults | {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}
+
+
+def _shard_gauges(stats: dict[tuple[str, ...], dict[str, float] | None]) -> list[Family]:
+    """Returns what is said of stores, for each of their shards, and whether it answers at all.
+
+    Args:
+        stats: the numbers of each shard by store and prefix; None of one that does not answer.
+    """
+    labels = ("db_id", "shard")
+    answering = {values: float(numbers is not None) for values, numbers in stats.items()}
+    return [
+        Gauge.labelled("spanwise_shard_is_up", "1 if the shard answers, 0 if it does not.", labels, answering),
+        *(
+            Gauge.labelled(
+                name.replace("_store_", "_shard_"),
+                f"Of one shard: {help_text}",
+                labels,
+                {values: own[member] for values, own in stats.items() if own is not None and member in own},
+            )
+            for member, (name, help_text) in STORE_GAUGES.items()
+        ),
+    ]

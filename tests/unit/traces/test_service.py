@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import TraceStore
-from spanwise.errors import StoreDamagedError
+from spanwise.errors import StoreDamagedError, UnavailableError
 from spanwise.fair_budget import current_caller
 from spanwise.metrics import STORE_GAUGES, Gauge
 from spanwise.settings import Settings
 from spanwise.traces.service import Traces
 from support.clients.otlp import export_request
+from support.in_process.stores import ingest, open_sharded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +55,26 @@ def test_what_the_engine_keeps_is_charged_to_the_caller_that_is_served(tmp_path:
     view = traces.view(None, "ann")
     current_caller.reset(served)
     assert (view.caller, traces.view(None, None).caller) == ("user ann", "")
+
+
+def test_each_shard_has_metrics_of_its_own_and_one_that_is_away_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_sharded(tmp_path, 2)
+    ingest(store, *range(1, 10))
+    traces = Traces({"default": store}, Settings())
+
+    def shown() -> dict[str, float]:
+        samples = (line.rsplit(" ", 1) for family in asyncio.run(traces.measure()) for line in family.samples())
+        return {name: float(value) for name, value in samples}
+
+    before = shown()
+    own = [before[f'spanwise_shard_traces{{db_id="default",shard="{prefix}"}}'] for prefix in "01"]
+    assert sum(own) == before['spanwise_store_traces{db_id="default"}'] == 9
+    monkeypatch.setattr(store._shards[1], "stats", lambda: (_ for _ in ()).throw(UnavailableError("away")))  # noqa: SLF001
+    after = shown()
+    assert [after[f'spanwise_shard_is_up{{db_id="default",shard="{prefix}"}}'] for prefix in "01"] == [1, 0]
+    assert 'spanwise_shard_traces{db_id="default",shard="0"}' in after
+    # A sum without it would be a smaller one.
+    assert 'spanwise_store_traces{db_id="default"}' not in after
+    store.close()

@@ -74,6 +74,7 @@ class ShardedStore:
             raise ValueError(f"expected {len(layout.shards)} shards, got {len(shards)}")
         self._splitter = RequestSplitter(layout.prefixes, max_decoding_bytes)
         self._layout = layout.number
+        self._prefixes = layout.prefixes
         self._shards = tuple(shards)
         self._scatter = Scatter(shards, layout.number, search_seconds)
         self._ingest_seconds = ingest_seconds
@@ -259,6 +260,14 @@ class ShardedStore:
         """See `TraceStore.stats`: sums over all shards, and their errors."""
         stats = [call.result() for call in self._scatter.each(lambda shard: shard.stats())]
         return msgspec.json.encode(added_up([msgspec.json.decode(own) for own in stats]))
+
+    def stats_of_shards(self) -> dict[str, dict[str, Any] | None]:
+        """Returns the statistics of every shard by its prefix; None of one that does not answer."""
+        calls = self._scatter.each(lambda shard: shard.stats())
+        return {
+            prefix: None if isinstance(call.exception(), UnavailableError) else msgspec.json.decode(call.result())
+            for prefix, call in zip(self._prefixes, calls, strict=True)
+        }
 
     def flush(self) -> None:
         """See `TraceStore.flush`."""

@@ -28,6 +28,8 @@ _ENVIRONMENT = {
     "RAY_memory_monitor_refresh_ms": "0",
     # What Ray would print on standard output about processes that end is in the log already.
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+    # Nobody asks what comes of a notice, such as that a search has ended.
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",
 }
 _LOCAL_ENVIRONMENT = {
     # Without its head, which nothing starts again, all of it ends after so many seconds, this process too.
